@@ -1,0 +1,69 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(BIN)/python
+INSTALLED := $(VENV)/.installed
+WARM := $(VENV)/.warm
+
+# Says nothing unless the command fails.
+quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
+
+# For recipes that start Spark.
+WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
+
+.PHONY: help setup java demo test check format bench docs clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(INSTALLED) java $(WARM) ## .venv with all that is needed, Java, compiled kernels
+
+$(INSTALLED): pyproject.toml constraints.txt scripts/venv.sh
+	@scripts/venv.sh $(VENV)
+	@echo "installing Presage and what it needs into $(VENV) (about 1.4 GB on disk; a minute or more the first time)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
+	@touch $@
+
+java: $(INSTALLED)
+	@scripts/java.sh $(PYTHON) >/dev/null
+
+$(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
+	@echo "compiling the kernels"
+	@$(PYTHON) -m presage.windows.kernel.warm
+	@touch $@
+
+demo: setup ## the smart-building example: events, queries, results
+	@$(WITH_JAVA) $(BIN)/presage demo
+
+test: setup ## the whole test suite
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q
+
+check: $(INSTALLED) ## format, lint, types, imports, files made from others
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(call quietly,$(BIN)/lint-imports)
+	@$(PYTHON) -m presage.lang.build --check
+	@$(PYTHON) scripts/functions_page.py --check
+	@echo "check: all well"
+
+format: $(INSTALLED) ## bring the code into its format
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+bench: setup ## speed, as ratios to Spark's own operators
+	@$(WITH_JAVA) for script in benchmarks/*.py; do $(PYTHON) $$script; done
+
+docs: $(INSTALLED) ## the documentation as pages in site/
+	@# Not with --quiet: that would hide the warnings from --strict, too.
+	@$(call quietly,$(BIN)/mkdocs build --strict --site-dir site)
+	@echo "site/index.html"
+
+clean: ## remove all that was made here
+	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,29 @@
+"""Presage: complex event processing for Spark. Public names only, loaded when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from presage.engine import Engine
+    from presage.errors import PresageError
+    from presage.log import LoadReport
+    from presage.spark.result import Result
+
+__version__ = "0.1.0"
+__all__ = ["Engine", "LoadReport", "PresageError", "Result", "__version__"]
+
+# `presage check` must not wait for Spark, so nothing is imported before it is asked for.
+_HOMES = {
+    "Engine": "presage.engine",
+    "LoadReport": "presage.log",
+    "PresageError": "presage.errors",
+    "Result": "presage.spark.result",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'presage' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

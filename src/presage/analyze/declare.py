@@ -1,0 +1,190 @@
+"""CREATE and DROP -> a new catalog. Checks inheritance, event time, keys, options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.analyze.coerce import cast_to, coerce_literal
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.scope import Scope
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
+from presage.model.time import parse_duration
+from presage.model.types import TIMESTAMP, common_type
+from presage.plan.expr import Constant
+
+# Options that every stream has. A stream with an outside source has options of that source too, which are kept as
+# they are: they are for the connector to judge.
+STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after")
+SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
+RESERVED_COLUMNS = ("_seq", "_t")
+
+
+def declare_type(node: s.CreateType, catalog: Catalog) -> Catalog:
+    """The catalog with a new schema or stream."""
+    _refuse_known(node.name, catalog, node.span)
+    parents = [_parent(name, catalog, node.span) for name in node.inherits]
+    own = _attributes(node.columns, f"{node.kind} '{node.name}'")
+    attributes = merge_attributes(node.name, parents, own, node.span)
+    _refuse_duplicates([a.name for a in attributes], f"{node.kind} '{node.name}'", node.span)
+    event_time = node.event_time or _inherited_time(node, parents)
+    if event_time is not None:
+        _check_event_time(node, event_time, attributes)
+    if node.kind == "stream" and event_time is None:
+        raise error("NO_EVENT_TIME", node.span, name=node.name)
+    key = node.key or next((p.key for p in parents if p.key), ())
+    for name in key:
+        if all(a.name != name for a in attributes):
+            raise error(
+                "UNKNOWN_ATTRIBUTE", node.span, owner=f"{node.kind} '{node.name}'", name=name,
+                fix=did_you_mean(name, [a.name for a in attributes]),
+            )  # fmt: skip
+    options = _options(node)
+    return catalog.with_type(
+        EventType(
+            node.name,
+            node.kind,
+            attributes,
+            parents=node.inherits,
+            event_time=event_time,
+            key=key,
+            max_delay=parse_duration(options["max_delay"]) or 0 if "max_delay" in options else 0,
+            options=options,
+        )
+    )
+
+
+def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
+    """The catalog with a new relation; `resolve_path` checks a file's path against the roots."""
+    _refuse_known(node.name, catalog, node.span)
+    attributes = _attributes(node.columns, f"relation '{node.name}'")
+    _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
+    if not attributes:
+        raise error("BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more")
+    if node.path is not None:
+        return catalog.with_relation(Relation(node.name, attributes, path=resolve_path(node.path)))
+    rows = tuple(_values(row, attributes, node) for row in node.rows or ())
+    return catalog.with_relation(Relation(node.name, attributes, rows=rows))
+
+
+def drop(node: s.Drop, catalog: Catalog) -> Catalog:
+    """The catalog without a name that nothing else uses."""
+    if node.kind == "relation":
+        if node.name not in catalog.relations:
+            raise _unknown_object(node, list(catalog.relations))
+        return catalog.without(node.name)
+    if node.kind not in ("stream", "schema"):
+        raise _unknown_object(node, [])
+    wanted = [t.name for t in catalog.types.values() if (t.kind == "schema") == (node.kind == "schema")]
+    if node.name not in wanted or node.name == EVENT:
+        raise _unknown_object(node, [n for n in wanted if n != EVENT])
+    heirs = catalog.heirs(node.name)
+    if heirs:
+        users = ", ".join(f"'{h}'" for h in heirs)
+        raise error("IN_USE", node.span, name=node.name, users=users)
+    return catalog.without(node.name)
+
+
+def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
+    return error("UNKNOWN_OBJECT", node.span, kind=node.kind, name=node.name, fix=did_you_mean(node.name, known))
+
+
+def _refuse_known(name: str, catalog: Catalog, span: s.Span) -> None:
+    known = {n.lower(): n for n in catalog.names()}
+    if name.lower() in known:
+        taken = known[name.lower()]
+        kind = catalog.types[taken].kind if taken in catalog.types else "relation"
+        raise error("ALREADY_DECLARED", span, name=taken, kind=kind, fix=f"choose another name, or DROP {kind.upper()} {taken}")
+
+
+def _parent(name: str, catalog: Catalog, span: s.Span) -> EventType:
+    parent = catalog.types.get(name)
+    if parent is None:
+        raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
+    return parent
+
+
+def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, ...]:
+    _refuse_duplicates([c.name for c in columns], owner, columns[0].span if columns else None)
+    for column in columns:
+        if column.name.lower() in RESERVED_COLUMNS:
+            raise error("BAD_VALUE", column.span, what="the attribute name", found=f"'{column.name}'",
+                        expected="none of Presage's own names", fix="choose another name")  # fmt: skip
+    return tuple(Attribute(c.name, c.type) for c in columns)
+
+
+def _refuse_duplicates(names: list[str], owner: str, span: s.Span | None) -> None:
+    """Names that differ only in case are refused too: Spark would not tell their columns apart."""
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise error("DUPLICATE_NAME", span, name=name, where=owner, fix="rename one of them")
+        seen.add(name.lower())
+
+
+def _inherited_time(node: s.CreateType, parents: list[EventType]) -> str | None:
+    times = {p.event_time for p in parents if p.event_time is not None}
+    if len(times) > 1:
+        raise error(
+            "AMBIGUOUS_NAME", node.span, name="EVENT TIME", candidates=" or ".join(sorted(times)),
+            fix="EVENT TIME and the attribute that counts",
+        )  # fmt: skip
+    return next(iter(times), None)
+
+
+def _check_event_time(node: s.CreateType, name: str, attributes: tuple[Attribute, ...]) -> None:
+    owner = f"{node.kind} '{node.name}'"
+    found = next((a for a in attributes if a.name == name), None)
+    if found is None:
+        fix = did_you_mean(name, [a.name for a in attributes])
+        raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
+    if found.type != TIMESTAMP:
+        raise error("TYPE_MISMATCH", node.span, what=f"EVENT TIME {name}", expected="TIMESTAMP", found=found.type)
+
+
+def _options(node: s.CreateType) -> dict[str, str]:
+    options: dict[str, str] = {}
+    owner = f"{node.kind} '{node.name}'"
+    source = next((str(o.value) for o in node.options if o.name.lower() == "source"), "memory")
+    for option in node.options:
+        name = option.name.lower()
+        if node.kind == "schema" or (name not in STREAM_OPTIONS and source == "memory"):
+            fix = did_you_mean(name, STREAM_OPTIONS) if node.kind == "stream" else "options belong to a stream"
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
+        if name in options:
+            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
+        options[name] = str(option.value)
+        _check_option(option, name, options[name])
+    return options
+
+
+def _check_option(option: s.Option, name: str, value: str) -> None:
+    if name == "source":
+        if value not in SOURCES:
+            raise error("BAD_VALUE", option.span, what="source", found=f"'{value}'",
+                        expected=f"one of {', '.join(SOURCES)}", fix=did_you_mean(value, SOURCES))  # fmt: skip
+    elif name in ("max_delay", "idle_after"):
+        if parse_duration(value) is None:
+            raise error("BAD_DURATION", option.span, found=value)
+    elif name == "archive" and value.lower() not in ("true", "false"):
+        raise error("BAD_VALUE", option.span, what="archive", found=f"'{value}'", expected="true or false")
+
+
+def _values(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], node: s.CreateRelation) -> tuple[object, ...]:
+    span = row[0].span if row else node.span
+    if len(row) != len(attributes):
+        raise error("WRONG_ARGUMENTS", span, name=f"a row of relation '{node.name}'",
+                    expected=f"{len(attributes)} values", found=len(row))  # fmt: skip
+    binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
+    values: list[object] = []
+    for expr, attribute in zip(row, attributes, strict=True):
+        bound = coerce_literal(binder.bind(expr), attribute.type)
+        if common_type(bound.type, attribute.type) != attribute.type:
+            raise error("TYPE_MISMATCH", expr.span, what=f"'{attribute.name}' of relation '{node.name}'",
+                        expected=attribute.type, found=bound.type)  # fmt: skip
+        bound = cast_to(bound, attribute.type)
+        if not isinstance(bound, Constant):
+            raise error("BAD_VALUE", expr.span, what="a value of a relation", found="an expression", expected="a literal")
+        values.append(bound.value)
+    return tuple(values)

@@ -1,0 +1,392 @@
+"""Syntax of terms and conditions -> bound, typed expressions, with SQL's null logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.analyze.aggregates import is_aggregate, resolve_aggregate
+from presage.analyze.coerce import cast_to, coerce_literal, unify
+from presage.analyze.functions import resolve_function
+from presage.analyze.scope import Scope
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.model import types as t
+from presage.model.types import ArrayOf, DataType, MapOf, StructOf
+from presage.plan import expr as e
+
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+class ExpressionBinder:
+    """Binds the expressions of one query. `aggregates` says in which clause an aggregate may stand ('' where it may)."""
+
+    def __init__(self, scope: Scope, no_aggregates_in: str = "") -> None:
+        self.scope = scope
+        self.no_aggregates_in = no_aggregates_in
+        self._inside_aggregate = False
+        self._binders: dict[type, Callable[..., e.Expr]] = {
+            s.Literal: self._literal,
+            s.DurationLiteral: self._duration,
+            s.Name: self._name,
+            s.Member: self._member,
+            s.Index: self._index,
+            s.Method: self._method,
+            s.Star: self._star,
+            s.Call: self._call,
+            s.Unary: self._unary,
+            s.Binary: self._binary,
+            s.Not: self._not,
+            s.AllOf: self._all_of,
+            s.AnyOf: self._any_of,
+            s.Between: self._between,
+            s.InList: self._in_list,
+            s.Like: self._like,
+            s.IsNull: self._is_null,
+            s.Case: self._case,
+            s.Cast: self._cast,
+        }
+
+    def bind(self, node: s.Expr) -> e.Expr:
+        return self._binders[type(node)](node)
+
+    def condition(self, node: s.Expr, where: str) -> e.Expr:
+        """A bound expression that must be BOOLEAN."""
+        bound = self.bind(node)
+        return self._boolean(bound, node, where)
+
+    # -- leaves -------------------------------------------------------------------------------------
+
+    def _literal(self, node: s.Literal) -> e.Expr:
+        value = node.value
+        if value is None:
+            return e.Constant(t.NULL, None, span=node.span)
+        if isinstance(value, bool):
+            return e.Constant(t.BOOLEAN, value, span=node.span)
+        if isinstance(value, int):
+            if value > LONG_MAX:
+                raise error(
+                    "BAD_VALUE", node.span, what="the number", found=value, expected=f"at most {LONG_MAX}",
+                    fix="write it with a decimal point to make it a DOUBLE",
+                )  # fmt: skip
+            return e.Constant(t.INT if value <= INT_MAX else t.LONG, value, span=node.span)
+        if isinstance(value, float):
+            return e.Constant(t.DOUBLE, value, span=node.span)
+        return e.Constant(t.STRING, value, span=node.span)
+
+    def _duration(self, node: s.DurationLiteral) -> e.Expr:
+        return e.Duration(t.LONG, node.micros, span=node.span)
+
+    def _name(self, node: s.Name) -> e.Expr:
+        item = self.scope.item(node.name)
+        owners = [i for i in self.scope.items if i.find(node.name) is not None]
+        if item is not None and not owners:
+            return item.as_struct(node.span)
+        return self.scope.attribute(node.name, node.span)
+
+    def _member(self, node: s.Member) -> e.Expr:
+        if isinstance(node.base, s.Name):
+            item = self.scope.item(node.base.name)
+            if item is not None:
+                column = item.column(node.name, node.span)
+                if column is None:
+                    raise error(
+                        "UNKNOWN_ATTRIBUTE",
+                        node.span,
+                        owner=item.title,
+                        name=node.name,
+                        fix=did_you_mean(node.name, [n for n, _ in item.attributes]),
+                    )
+                return column
+            if all(i.find(node.base.name) is None for i in self.scope.items):
+                known = [i.alias for i in self.scope.items] + [n for i in self.scope.items for n, _ in i.attributes]
+                raise error(
+                    "UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=did_you_mean(node.base.name, known)
+                )
+        base = self.bind(node.base)
+        if not isinstance(base.type, StructOf):
+            raise error(
+                "TYPE_MISMATCH", node.span, what=f"the access '.{node.name}'", expected="a STRUCT", found=base.type
+            )
+        found = base.type.field(node.name)
+        if found is None:
+            known = [n for n, _ in base.type.fields]
+            raise error(
+                "UNKNOWN_ATTRIBUTE", node.span, owner=str(base.type), name=node.name, fix=did_you_mean(node.name, known)
+            )
+        return e.FieldOf(found, base, node.name, span=node.span)
+
+    def _index(self, node: s.Index) -> e.Expr:
+        base, index = self.bind(node.base), self.bind(node.index)
+        if isinstance(base.type, ArrayOf):
+            if not t.is_integral(index.type):
+                raise error(
+                    "TYPE_MISMATCH", node.index.span, what="an array's index", expected="INT", found=index.type
+                )
+            return e.ElementOf(base.type.element, base, index, span=node.span)
+        if isinstance(base.type, MapOf):
+            key = coerce_literal(index, base.type.key)
+            if t.common_type(key.type, base.type.key) != base.type.key:
+                raise error(
+                    "TYPE_MISMATCH", node.index.span, what="the map's key", expected=base.type.key, found=index.type
+                )
+            return e.ElementOf(base.type.value, base, cast_to(key, base.type.key), span=node.span)
+        raise error("TYPE_MISMATCH", node.span, what="the access [ ]", expected="an ARRAY or a MAP", found=base.type)
+
+    def _method(self, node: s.Method) -> e.Expr:
+        base = self.bind(node.base)
+        name = node.name.lower()
+        if name not in ("firstof", "lastof"):
+            raise error(
+                "UNKNOWN_FUNCTION", node.span, name=node.name, fix=did_you_mean(node.name, ["firstOf", "lastOf"])
+            )
+        if node.args:
+            raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no argument", found=len(node.args))
+        if not isinstance(base.type, ArrayOf):
+            raise error("TYPE_MISMATCH", node.span, what=f"{node.name}()", expected="an ARRAY", found=base.type)
+        zero = e.Constant(t.INT, 0)
+        return e.ElementOf(base.type.element, base, zero, from_end=name == "lastof", span=node.span)
+
+    def _star(self, node: s.Star) -> e.Expr:
+        raise error(
+            "SYNTAX", node.span, found="'*'", expected="an expression", fix="write * as an item of SELECT or in count(*)"
+        )
+
+    # -- calls --------------------------------------------------------------------------------------
+
+    def _call(self, node: s.Call) -> e.Expr:
+        if node.name in self.scope.catalog.relations:
+            return self._in_relation(node)
+        if is_aggregate(node.name):
+            return self._aggregate(node)
+        if node.distinct:
+            raise error(
+                "WRONG_ARGUMENTS", node.span, name=node.name, expected="no DISTINCT", found="DISTINCT",
+                fix="DISTINCT belongs to the aggregates count, sum and avg",
+            )  # fmt: skip
+        args = tuple(self.bind(a) for a in node.args)
+        resolved = resolve_function(node.name, tuple(a.type for a in args), node.span)
+        cast = tuple(cast_to(coerce_literal(a, want), want) for a, want in zip(args, resolved.coerced, strict=True))
+        return e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)
+
+    def _aggregate(self, node: s.Call) -> e.Expr:
+        if self.no_aggregates_in:
+            raise error(
+                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where=self.no_aggregates_in,
+                fix="use HAVING for a condition on an aggregate",
+            )  # fmt: skip
+        if self._inside_aggregate:
+            raise error(
+                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where="another aggregate",
+                fix="compute the inner one in a statement of its own with INSERT INTO",
+            )  # fmt: skip
+        name = node.name.lower()
+        if len(node.args) != 1:
+            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args))
+        (arg,) = node.args
+        self._inside_aggregate = True
+        try:
+            bound = self._aggregate_argument(name, arg)
+        finally:
+            self._inside_aggregate = False
+        result = resolve_aggregate(name, bound.type if bound else None, node.distinct, node.span)
+        return e.AggregateCall(result, name, bound, node.distinct, span=node.span)
+
+    def _aggregate_argument(self, name: str, arg: s.Expr) -> e.Expr | None:
+        if not isinstance(arg, s.Star):
+            return self.bind(arg)
+        if name == "count" and arg.of is None:
+            return None
+        if name in ("first", "last", "window", "count"):
+            item = self.scope.item(arg.of) if arg.of else self.scope.items[0] if len(self.scope.items) == 1 else None
+            if item is not None:
+                return item.as_struct(arg.span)
+        raise error("WRONG_ARGUMENTS", arg.span, name=name, expected="an expression", found="*")
+
+    def _in_relation(self, node: s.Call) -> e.Expr:
+        relation = self.scope.catalog.relations[node.name]
+        if len(node.args) != len(relation.attributes):
+            names = ", ".join(a.name for a in relation.attributes)
+            raise error(
+                "WRONG_ARGUMENTS", node.span, name=f"the relation '{node.name}'",
+                expected=f"{len(relation.attributes)} terms ({names})", found=len(node.args),
+            )  # fmt: skip
+        columns, args = [], []
+        for attribute, arg in zip(relation.attributes, node.args, strict=True):
+            if isinstance(arg, s.Name) and arg.name == "_":
+                continue
+            bound = coerce_literal(self.bind(arg), attribute.type)
+            if t.common_type(bound.type, attribute.type) is None:
+                raise error(
+                    "TYPE_MISMATCH", arg.span, what=f"'{attribute.name}' of the relation '{node.name}'",
+                    expected=attribute.type, found=bound.type,
+                )  # fmt: skip
+            columns.append(attribute.name)
+            args.append(bound)
+        return e.InRelation(t.BOOLEAN, node.name, tuple(columns), tuple(args), span=node.span)
+
+    # -- operators ----------------------------------------------------------------------------------
+
+    def _unary(self, node: s.Unary) -> e.Expr:
+        operand = self.bind(node.operand)
+        if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
+            raise error("TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=operand.type)
+        if node.op == "+":
+            return operand
+        if isinstance(operand, e.Constant) and operand.value is not None:
+            return e.Constant(operand.type, -operand.value, span=node.span)  # type: ignore[operator]
+        return e.Negate(operand.type, operand, span=node.span)
+
+    def _binary(self, node: s.Binary) -> e.Expr:
+        left, right = self.bind(node.left), self.bind(node.right)
+        if node.op in COMPARISONS:
+            left, right = self._comparable(left, right, node.span, ordered=node.op not in ("=", "<>"))
+            return e.Comparison(t.BOOLEAN, node.op, left, right, span=node.span)
+        if node.op == "||":
+            for side, bound in ((node.left, left), (node.right, right)):
+                if bound.type not in (t.STRING, t.NULL):
+                    raise error("TYPE_MISMATCH", side.span, what="'||'", expected="STRING", found=bound.type,
+                                fix="write CAST(… AS STRING)")  # fmt: skip
+            return e.Arithmetic(t.STRING, "||", cast_to(left, t.STRING), cast_to(right, t.STRING), span=node.span)
+        return self._arithmetic(node, left, right)
+
+    def _arithmetic(self, node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
+        op = node.op
+        if t.TIMESTAMP in (left.type, right.type) or isinstance(left, e.Duration) or isinstance(right, e.Duration):
+            return self._time_arithmetic(node, left, right)
+        for side, bound in ((node.left, left), (node.right, right)):
+            if not t.is_numeric(bound.type):
+                raise error("TYPE_MISMATCH", side.span, what=f"'{op}'", expected="a number", found=bound.type)
+        common = t.common_type(left.type, right.type)
+        assert common is not None
+        if op == "/" or common == t.NULL:
+            common = t.DOUBLE
+        return e.Arithmetic(common, op, cast_to(left, common), cast_to(right, common), span=node.span)
+
+    def _time_arithmetic(self, node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
+        op = node.op
+        if left.type == t.TIMESTAMP and isinstance(right, e.Duration) and op in "+-":
+            return e.Arithmetic(t.TIMESTAMP, op, left, right, span=node.span)
+        if isinstance(left, e.Duration) and right.type == t.TIMESTAMP and op == "+":
+            return e.Arithmetic(t.TIMESTAMP, op, right, left, span=node.span)
+        left, right = coerce_literal(left, t.TIMESTAMP), coerce_literal(right, t.TIMESTAMP)
+        if left.type == right.type == t.TIMESTAMP and op == "-":
+            return e.Arithmetic(t.DOUBLE, op, left, right, span=node.span)
+        raise error(
+            "TYPE_MISMATCH", node.span, what=f"'{op}' with a time",
+            expected="TIMESTAMP ± duration or TIMESTAMP − TIMESTAMP",
+            found=f"{_described(left)} {op} {_described(right)}",
+        )  # fmt: skip
+
+    def _comparable(self, left: e.Expr, right: e.Expr, span: s.Span, ordered: bool = True) -> tuple[e.Expr, e.Expr]:
+        # A duration beside a number of seconds (b.at - a.at < 5 sec) is a number of seconds.
+        if isinstance(left, e.Duration):
+            left = e.Constant(t.DOUBLE, left.micros / 1e6, span=left.span)
+        if isinstance(right, e.Duration):
+            right = e.Constant(t.DOUBLE, right.micros / 1e6, span=right.span)
+        pair = unify(left, right)
+        if pair is None:
+            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
+                        fix=f"CAST one side to {left.type if left.type != t.STRING else right.type}")  # fmt: skip
+        if ordered and not t.is_orderable(pair[0].type):
+            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right))
+        if isinstance(pair[0].type, MapOf):
+            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
+                        fix="compare the values at a key: m['key']")  # fmt: skip
+        return pair
+
+    def _boolean(self, bound: e.Expr, node: s.Expr, where: str) -> e.Expr:
+        if bound.type not in (t.BOOLEAN, t.NULL):
+            raise error("TYPE_MISMATCH", node.span, what=where, expected="a condition", found=_described(bound))
+        return cast_to(bound, t.BOOLEAN)
+
+    def _not(self, node: s.Not) -> e.Expr:
+        return e.Not(t.BOOLEAN, self._boolean(self.bind(node.operand), node.operand, "NOT"), span=node.span)
+
+    def _all_of(self, node: s.AllOf) -> e.Expr:
+        operands = tuple(self._boolean(self.bind(o), o, "AND") for o in node.operands)
+        return e.And(t.BOOLEAN, operands, span=node.span)
+
+    def _any_of(self, node: s.AnyOf) -> e.Expr:
+        operands = tuple(self._boolean(self.bind(o), o, "OR") for o in node.operands)
+        return e.Or(t.BOOLEAN, operands, span=node.span)
+
+    def _negated(self, bound: e.Expr, negated: bool) -> e.Expr:
+        return e.Not(t.BOOLEAN, bound, span=bound.span) if negated else bound
+
+    def _between(self, node: s.Between) -> e.Expr:
+        operand = self.bind(node.operand)
+        low = self._comparable(operand, self.bind(node.low), node.span)
+        high = self._comparable(operand, self.bind(node.high), node.span)
+        both = (
+            e.Comparison(t.BOOLEAN, ">=", *low, span=node.span),
+            e.Comparison(t.BOOLEAN, "<=", *high, span=node.span),
+        )
+        return self._negated(e.And(t.BOOLEAN, both, span=node.span), node.negated)
+
+    def _in_list(self, node: s.InList) -> e.Expr:
+        operand = self.bind(node.operand)
+        items = [self.bind(i) for i in node.items]
+        for item, written in zip(items, node.items, strict=True):
+            self._comparable(operand, item, written.span, ordered=False)
+        common = operand.type
+        for item in items:
+            common = t.common_type(common, coerce_literal(item, common).type) or common
+        cast = tuple(cast_to(coerce_literal(i, common), common) for i in items)
+        return self._negated(e.InList(t.BOOLEAN, cast_to(operand, common), cast, span=node.span), node.negated)
+
+    def _like(self, node: s.Like) -> e.Expr:
+        operand, pattern = self.bind(node.operand), self.bind(node.pattern)
+        for side, bound in ((node.operand, operand), (node.pattern, pattern)):
+            if bound.type not in (t.STRING, t.NULL):
+                raise error("TYPE_MISMATCH", side.span, what="LIKE", expected="STRING", found=bound.type)
+        like = e.Like(t.BOOLEAN, cast_to(operand, t.STRING), cast_to(pattern, t.STRING), span=node.span)
+        return self._negated(like, node.negated)
+
+    def _is_null(self, node: s.IsNull) -> e.Expr:
+        return self._negated(e.IsNull(t.BOOLEAN, self.bind(node.operand), span=node.span), node.negated)
+
+    def _case(self, node: s.Case) -> e.Expr:
+        subject = self.bind(node.operand) if node.operand is not None else None
+        conditions: list[e.Expr] = []
+        for condition, _ in node.branches:
+            bound = self.bind(condition)
+            if subject is None:
+                conditions.append(self._boolean(bound, condition, "WHEN"))
+            else:
+                pair = self._comparable(subject, bound, condition.span, ordered=False)
+                conditions.append(e.Comparison(t.BOOLEAN, "=", *pair, span=condition.span))
+        values = [self.bind(value) for _, value in node.branches]
+        values.append(self.bind(node.otherwise) if node.otherwise is not None else e.Constant(t.NULL, None))
+        common: DataType = t.NULL
+        for value in values:
+            joined = t.common_type(common, coerce_literal(value, common).type)
+            if joined is None:
+                raise error("TYPE_MISMATCH", value.span or node.span, what="CASE", expected=common, found=value.type,
+                            fix="give all branches one type")  # fmt: skip
+            common = joined
+        cast = [cast_to(coerce_literal(v, common), common) for v in values]
+        branches = tuple(part for pair in zip(conditions, cast, strict=False) for part in pair)
+        return e.CaseWhen(common, branches, cast[-1], span=node.span)
+
+    def _cast(self, node: s.Cast) -> e.Expr:
+        operand = self.bind(node.operand)
+        if not _castable(operand.type, node.type):
+            raise error("TYPE_MISMATCH", node.span, what=f"CAST to {node.type}", expected="a type that converts to it",
+                        found=operand.type)  # fmt: skip
+        return e.CastTo(node.type, operand, span=node.span)
+
+
+def _described(bound: e.Expr) -> str:
+    return "a duration" if isinstance(bound, e.Duration) else str(bound.type)
+
+
+def _castable(source: DataType, target: DataType) -> bool:
+    """Scalars convert to and from STRING, numbers among themselves and with BOOLEAN; TIMESTAMP only with STRING."""
+    if source in (target, t.NULL) or t.common_type(source, target) == target:
+        return True
+    if not isinstance(source, t.Scalar) or not isinstance(target, t.Scalar):
+        return False
+    if t.TIMESTAMP in (source, target):
+        return t.STRING in (source, target)
+    return True

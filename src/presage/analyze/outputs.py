@@ -1,0 +1,66 @@
+"""SELECT's items -> named, bound columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.printer import print_expression
+from presage.plan.nodes import Named
+
+
+def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problems: Problems) -> list[Named]:
+    """The columns of SELECT under the names that the user will see."""
+    bound: list[tuple[Named, str, bool, s.Span]] = []  # column, its longer name, named by the user, place
+    for item in query.select:
+        made = problems.attempt(lambda item=item: _bind_item(item, scope, binder))  # type: ignore[misc]
+        bound.extend((*column, item.span) for column in made or [])
+    short = Counter(named.name.lower() for named, _, _, _ in bound)
+    outputs: list[Named] = []
+    seen: set[str] = set()
+    for named, qualified, explicit, span in bound:
+        # Two columns of one short name (a.car, b.car) both take their qualified names.
+        name = named.name if explicit or short[named.name.lower()] == 1 else qualified
+        if name.lower() in seen:
+            problems.errors.append(
+                error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")  # type: ignore[arg-type]
+            )
+            continue
+        seen.add(name.lower())
+        outputs.append(Named(name, named.expr))
+    return outputs
+
+
+def _bind_item(item: s.SelectItem, scope: Scope, binder: ExpressionBinder) -> list[tuple[Named, str, bool]]:
+    if isinstance(item.expr, s.Star):
+        return _bind_star(item.expr, scope)
+    expr = binder.bind(item.expr)
+    if item.alias:
+        return [(Named(item.alias, expr), item.alias, True)]
+    text = print_expression(item.expr)
+    return [(Named(_short_name(item.expr) or text, expr), text, False)]
+
+
+def _bind_star(star: s.Star, scope: Scope) -> list[tuple[Named, str, bool]]:
+    if star.of is not None:
+        item = scope.item(star.of)
+        if item is None:
+            fix = did_you_mean(star.of, [i.alias for i in scope.items])
+            raise error("UNKNOWN_ALIAS", star.span, name=star.of, fix=fix)
+        columns = zip(item.attributes, item.all_columns(), strict=True)
+        return [(Named(name, column), f"{item.alias}.{name}", False) for (name, _), column in columns]
+    if len(scope.items) == 1:
+        columns = zip(scope.items[0].attributes, scope.items[0].all_columns(), strict=True)
+        return [(Named(name, column), name, False) for (name, _), column in columns]
+    return [(Named(item.alias, item.as_struct()), item.alias, False) for item in scope.items]
+
+
+def _short_name(expr: s.Expr) -> str | None:
+    """The last part of a path: `camera` for `a.camera`."""
+    if isinstance(expr, s.Name | s.Member):
+        return expr.name
+    return None

@@ -1,0 +1,69 @@
+"""What names mean inside one query: the items of FROM and their attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from presage.errors import did_you_mean, error
+from presage.model.catalog import Catalog
+from presage.model.text import Span
+from presage.model.types import DataType, StructOf
+from presage.plan.expr import ColumnRef, Expr, MakeStruct
+
+
+def plan_name(alias: str, attribute: str) -> str:
+    return f"{alias}.{attribute}"
+
+
+@dataclass(frozen=True)
+class ScopeItem:
+    """One item of FROM: the name it goes by, what it is in the user's words, its attributes."""
+
+    alias: str
+    title: str
+    attributes: tuple[tuple[str, DataType], ...]
+
+    def find(self, name: str) -> DataType | None:
+        return next((t for n, t in self.attributes if n == name), None)
+
+    def column(self, name: str, span: Span | None = None) -> ColumnRef | None:
+        found = self.find(name)
+        return ColumnRef(found, plan_name(self.alias, name), span=span) if found else None
+
+    def all_columns(self) -> tuple[ColumnRef, ...]:
+        return tuple(ColumnRef(t, plan_name(self.alias, n)) for n, t in self.attributes)
+
+    def as_struct(self, span: Span | None = None) -> Expr:
+        names = tuple(n for n, _ in self.attributes)
+        return MakeStruct(StructOf(self.attributes), names, self.all_columns(), span=span)
+
+
+@dataclass
+class Scope:
+    """The items in order, and the catalog for relations used as conditions."""
+
+    items: list[ScopeItem]
+    catalog: Catalog = field(default_factory=Catalog)
+
+    def item(self, alias: str) -> ScopeItem | None:
+        return next((i for i in self.items if i.alias == alias), None)
+
+    def attribute(self, name: str, span: Span) -> ColumnRef:
+        """The column for an attribute without a qualifier; it must belong to one item only."""
+        owners = [i for i in self.items if i.find(name) is not None]
+        if len(owners) > 1:
+            qualified = [f"{i.alias}.{name}" for i in owners]
+            raise error(
+                "AMBIGUOUS_NAME", span, name=name, candidates=" or ".join(qualified), fix=" or ".join(qualified)
+            )
+        if not owners:
+            raise self.unknown(name, span)
+        column = owners[0].column(name, span)
+        assert column is not None
+        return column
+
+    def unknown(self, name: str, span: Span) -> Exception:
+        known = {n for i in self.items for n, _ in i.attributes}
+        titles = " and ".join(i.title for i in self.items)
+        fix = did_you_mean(name, known | {i.alias for i in self.items})
+        return error("UNKNOWN_ATTRIBUTE", span, owner=titles, name=name, fix=fix)

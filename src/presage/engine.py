@@ -1,0 +1,306 @@
+"""Engine and Result: text and events in, rows out. The composition root, the only file that knows all stages."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from presage.errors import PresageError, did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.log import LoadReport, Log
+from presage.log.files import read_files
+from presage.log.looking import describe, show
+from presage.log.relations import relation_table
+from presage.model.catalog import Catalog, EventType
+from presage.model.paths import resolve_under_roots
+from presage.model.time import TimeRange
+from presage.plan.nodes import Node
+from presage.plan.query import BoundQuery
+from presage.spark.archive import last_event, read_archive
+from presage.spark.batch import NO_EVENTS, BatchContext, run_root
+from presage.spark.result import Result, TableResult
+from presage.spark.session import own_session, running_session
+from presage.windows.nodes import Windowed
+from presage.windows.spark import OPERATORS
+from presage.workspace import Workspace
+
+# Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
+ROWS_IN_MEMORY = 20_000_000
+
+
+class Engine:
+    """Declares, loads and asks. A context manager; closing it stops the session that it started itself.
+
+    `spark`: your own session (none of its settings is changed), else a local one is started when it is first needed.
+    `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
+    `roots`: folders that statements may read files from; the working folder and the home by default.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        roots: list[str | os.PathLike[str]] | None = None,
+        settings: Mapping[str, str] | None = None,
+        optimize: bool = True,
+        rows_in_memory: int = ROWS_IN_MEMORY,
+    ) -> None:
+        self._own_spark = spark is None
+        self._spark = spark
+        self._settings = dict(settings or {})
+        self._optimize = optimize
+        self._rows_in_memory = rows_in_memory
+        self._lock = threading.RLock()
+        self._closed = False
+        self._log = Log.open(Path(home) if home is not None else None)
+        base = Path.cwd()
+        self._workspace = Workspace(roots if roots is not None else [base, self._log.home.path], base)
+        self._relations: dict[str, pa.Table] = {}
+        self._replay()
+
+    # -- public --------------------------------------------------------------------------------------
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; the engine's own is started by the first call that needs it."""
+        with self._lock:
+            self._check_open()
+            if self._spark is None:
+                running = running_session()
+                self._own_spark = running is None
+                self._spark = running or own_session(self._settings)
+            return self._spark
+
+    @property
+    def home(self) -> Path:
+        return self._log.home.path
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._workspace.catalog
+
+    def execute(self, text: str, name: str = "query") -> Result | None:
+        """Carry out every statement in turn; the result of the last one that has rows, or None."""
+        result = None
+        for outcome in self.run(text, name):
+            result = outcome if outcome is not None else result
+        return result
+
+    def run(self, text: str, name: str = "query") -> list[Result | None]:
+        """Carry out every statement in turn: a result for each one, None where it has no rows."""
+        script = self._workspace.parse(text, name)
+        return [self._carry_out(statement, script) for statement in script.statements]
+
+    def query(self, text: str, *, mode: str = "batch", name: str = "query") -> Result:
+        """The rows of a query over what is loaded; statements before the last one are carried out first."""
+        if mode != "batch":
+            raise error("UNSUPPORTED", what=f"mode='{mode}'", where="in this version", fix="use mode='batch'")
+        script = self._workspace.parse(text, name)
+        if not script.statements:
+            raise error("SYNTAX", None, script.source, found="the end of the text", expected="a query", fix="write a SELECT")
+        outcomes = [self._carry_out(statement, script) for statement in script.statements]
+        last = script.statements[-1]
+        if isinstance(last, s.Query) and last.insert_into is not None:
+            return self._answer(last, script)
+        if outcomes[-1] is None:
+            raise error(
+                "SYNTAX", last.span, script.source, found="a statement without rows", expected="a query",
+                fix="use execute for declarations",
+            )  # fmt: skip
+        return outcomes[-1]
+
+    def explain(self, text: str, name: str = "query") -> str:
+        """What EXPLAIN says of the last query of the text; declarations before it are carried out."""
+        script = self._workspace.parse(text, name)
+        *before, last = script.statements or (s.Show("streams"),)
+        for statement in before:
+            self._carry_out(statement, script)
+        query = last.statement if isinstance(last, s.Explain) else last
+        if not isinstance(query, s.Query):
+            raise error("SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT")
+        return self._located(lambda: self._workspace.explain(self._workspace.bind(query)), script)
+
+    def load(self, stream: str, rows: Any, once: str | None = None) -> LoadReport:
+        """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
+
+        `rows`: list of dicts, pandas or pyarrow table, Spark DataFrame, or the path of a CSV, JSON or Parquet file or
+        folder. Rows that do not fit the stream go to its rejected table and are counted.
+        """
+        self._check_open()
+        event_type = self._stream(stream)
+        if isinstance(rows, str | os.PathLike):
+            path = resolve_under_roots(str(rows), self._workspace.roots, self._workspace.base)
+            rows = read_files(path, event_type.attributes, event_type.event_time)
+        return self._log.append(event_type, rows, once)
+
+    def rejected(self, stream: str) -> pa.Table:
+        """Records that were not loaded: reason, raw text, origin."""
+        return self._log.archive.read_rejected(self._stream(stream).name)
+
+    def late(self, stream: str) -> pa.Table:
+        """Events that came later than the stream's max_delay allows."""
+        return self._log.archive.read_late(self._stream(stream).name)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._log.close()
+            if self._own_spark and self._spark is not None:
+                self._spark.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- statements ----------------------------------------------------------------------------------
+
+    def _carry_out(self, statement: s.Statement, script: s.Script) -> Result | None:
+        self._check_open()
+        with self._lock:
+            return self._located(lambda: self._dispatch(statement, script), script)
+
+    def _dispatch(self, statement: s.Statement, script: s.Script) -> Result | None:
+        if isinstance(statement, s.Query) and statement.insert_into is None:
+            return self._answer(statement, script)
+        if isinstance(statement, s.Explain):
+            text = self._workspace.explain(self._workspace.bind(statement.statement))
+            return self._table(("plan",), [(line,) for line in text.splitlines()])
+        if isinstance(statement, s.Show):
+            return self._table(*show(statement.what, self.catalog, self._log.archive))
+        if isinstance(statement, s.Describe):
+            self._workspace.named(statement.name, statement)
+            return self._table(*describe(statement.name, self.catalog, self._log.archive, self._relations))
+        self._declare(statement)
+        return None
+
+    def _declare(self, statement: s.Statement) -> None:
+        """Change the catalog: check first, then make it durable, then let it be seen."""
+        before, after = self.catalog, self._workspace.declare(statement)
+        if after is before:
+            return
+        tables = self._new_relations(before, after)
+        text = print_statement(statement)
+        kind = type(statement).__name__
+        name = getattr(statement, "insert_into", None) or getattr(statement, "name", "")
+        action = "drop" if isinstance(statement, s.Drop) else "create"
+        # A relative path of the statement means the same file when the home is opened from elsewhere.
+        extra = {"base": str(self._workspace.base)}
+        creates = _loadable(after, besides=before)
+        drops = [t.name for t in _loadable(before, besides=after)]
+        self._log.append_catalog(action, kind, name, text, extra, creates, drops)
+        self._workspace.catalog = after
+        self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
+
+    def _new_relations(self, before: Catalog, after: Catalog) -> dict[str, pa.Table]:
+        new = [r for n, r in after.relations.items() if n not in before.relations]
+        return {r.name: relation_table(r) for r in new}
+
+    def _replay(self) -> None:
+        """Declare again what the home's catalog holds."""
+        here = self._workspace.base
+        for entry in self._log.catalog_entries():
+            script = self._workspace.parse(entry.text, f"catalog of {self.home}")
+            self._workspace.base = entry.extra.get("base", self._workspace.base)
+            for statement in script.statements:
+                after = self._located(lambda statement=statement: self._workspace.declare(statement), script)
+                self._relations.update(self._new_relations(self.catalog, after))
+                self._workspace.catalog = after
+        self._workspace.base = here
+
+    # -- answers -------------------------------------------------------------------------------------
+
+    def _answer(self, statement: s.Query, script: s.Script) -> Result:
+        bound = self._located(lambda: self._workspace.bind(statement), script)
+        plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
+        position = self._log.position
+        relations = dict(self._relations)
+        return Result(
+            bound.columns,
+            lambda: run_root(plan, self._context(bound, plan, position, relations)),
+            plan.depth,
+            lambda: self._workspace.explain(bound),
+            self._partitions(),
+        )
+
+    def _context(self, bound: BoundQuery, plan: Node, position: int, relations: dict[str, pa.Table]) -> BatchContext:
+        files = {
+            (scan.stream, scan.time): self._log.archive.snapshot(scan.stream, position, scan.time.low, scan.time.high)
+            for scan in bound.scans()
+        }
+
+        def read(stream: str, time: TimeRange) -> DataFrame | None:
+            found = files[stream, time]
+            return read_archive(self.spark, found) if found.paths else None
+
+        # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.
+        if any(isinstance(n, Windowed) and n.window.kind == "time_batch" for n in plan.walk()):
+            times = [last_event(self.spark, f) for f in files.values()]
+        else:
+            times = [f.max_time for f in files.values()]
+        last = max((t for t in times if t is not None), default=NO_EVENTS)
+        clock = bound.upper if bound.upper is not None else last
+        return BatchContext(
+            spark=self.spark,
+            read=read,
+            relations=relations,
+            operators=OPERATORS,
+            clock=clock,
+            inner_clock=max(last, clock),
+            partitions=self._partitions(),
+            rows_in_memory=self._rows_in_memory,
+            estimated_rows=sum(f.rows for f in files.values()),
+        )
+
+    def _partitions(self) -> int:
+        return max(1, os.cpu_count() or 1)
+
+    def _table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Result:
+        return TableResult.of_text(columns, rows, lambda: self.spark)
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def _stream(self, name: str) -> EventType:
+        found = self.catalog.types.get(name)
+        if found is None:
+            kind = "relation" if name in self.catalog.relations else None
+            if kind:
+                raise error("NOT_A_STREAM", name=name, kind=kind, fix="a relation is given its rows where it is declared")
+            known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
+            raise error("UNKNOWN_STREAM", name=name, fix=did_you_mean(name, known, "declare it first with CREATE STREAM"))
+        if found.kind != "stream":
+            kind = "schema" if found.kind == "schema" else "derived stream"
+            raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
+        return found
+
+    def _located(self, work: Any, script: s.Script) -> Any:
+        """Do the work; an error in it is told which text its place lies in."""
+        try:
+            return work()
+        except PresageError as problem:
+            for each in (problem, *problem.others):
+                each.in_source(script.source)
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise error("ENGINE_CLOSED")
+
+
+def _loadable(catalog: Catalog, besides: Catalog) -> list[EventType]:
+    """Streams with an archive of their own that the other catalog does not have."""
+    return [t for n, t in catalog.types.items() if t.kind == "stream" and n not in besides.types]

@@ -1,0 +1,245 @@
+"""Every error that a user can meet: a stable code, what is wrong, where, and what would fix it.
+
+`CONDITIONS` is the single table of codes; `error(code, ...)` makes the exception of the right class. The page
+`docs/errors.md` is compared with the table by a test.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from presage.model.text import Source, Span
+
+
+class PresageError(Exception):
+    """Base of all errors. `others` holds further errors found in the same run."""
+
+    fault = "internal"
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        fix: str = "",
+        span: Span | None = None,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.fix = fix
+        self.span = span
+        self.source = source
+        self.others: tuple[PresageError, ...] = ()
+
+    @property
+    def line(self) -> int | None:
+        return self._place()[0] if self._place() else None
+
+    @property
+    def column(self) -> int | None:
+        return self._place()[1] if self._place() else None
+
+    def _place(self) -> tuple[int, int]:
+        if self.source is None or self.span is None:
+            return ()  # type: ignore[return-value]
+        return self.source.line_and_column(self.span.start)
+
+    def in_source(self, source: Source) -> PresageError:
+        """The same error, told in which text its span lies (the innermost teller knows best)."""
+        if self.source is None:
+            self.source = source
+        return self
+
+    def render(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.source is not None and self.span is not None:
+            line, column = self.source.line_and_column(self.span.start)
+            lines.append(f"  --> {self.source.name}:{line}:{column}")
+            lines.append(self.source.excerpt(self.span))
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """The one JSON shape of an error, for `--format json` and for HTTP."""
+        return {
+            "code": self.code,
+            "fault": self.fault,
+            "message": self.message,
+            "fix": self.fix,
+            "source": self.source.name if self.source else None,
+            "line": self.line,
+            "column": self.column,
+        }
+
+    def __str__(self) -> str:
+        return "\n\n".join(e.render() for e in (self, *self.others))
+
+
+class QuerySyntaxError(PresageError):
+    """The text is not in the language."""
+
+    fault = "syntax"
+
+
+class BindingError(PresageError):
+    """A name stands for nothing, or for more than one thing."""
+
+    fault = "binding"
+
+
+class QueryTypeError(PresageError):
+    """The names are right, the types do not fit."""
+
+    fault = "type"
+
+
+class UnsupportedError(PresageError):
+    """Well formed, but not possible in this mode or on this kind of stream."""
+
+    fault = "unsupported"
+
+
+class DataError(PresageError):
+    """The data is not what was declared."""
+
+    fault = "data"
+
+
+class ResourceError(PresageError):
+    """A named limit, a file, a lock, a missing program."""
+
+    fault = "resource"
+
+
+class InternalError(PresageError):
+    """Our own mistake."""
+
+    fault = "internal"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One row of the table of errors. `message` and `fix` are format strings over named parameters."""
+
+    kind: type[PresageError]
+    message: str
+    fix: str = ""
+
+
+CONDITIONS: dict[str, Condition] = {
+    # -- syntax ---------------------------------------------------------------------------------
+    "SYNTAX": Condition(QuerySyntaxError, "found {found} where {expected} was expected", "{fix}"),
+    "UNCLOSED": Condition(QuerySyntaxError, "{what} is opened here and never closed", "add {closer}"),
+    "UNOPENED": Condition(QuerySyntaxError, "{closer} closes nothing", "remove it, or open it before"),
+    "BAD_CHARACTER": Condition(QuerySyntaxError, "the character {found} has no meaning here", "{fix}"),
+    "BAD_DURATION": Condition(
+        QuerySyntaxError, "'{found}' is not a duration", "write for example 5 sec, 1 hour 30 min, 500 msec"
+    ),
+    "BAD_TIMESTAMP": Condition(
+        QuerySyntaxError, "'{found}' is not a timestamp", "write ISO 8601, for example 2012-05-07T09:00:00Z"
+    ),
+    "QUERY_TOO_LARGE": Condition(
+        ResourceError, "the text has {size} bytes; the limit (query size) is {limit}", "split it into several files"
+    ),
+    "QUERY_TOO_DEEP": Condition(
+        ResourceError, "the text is nested deeper than the limit (query depth) of {limit}", "split the expression"
+    ),
+    # -- binding --------------------------------------------------------------------------------
+    "UNKNOWN_STREAM": Condition(BindingError, "there is no stream, schema or relation named '{name}'", "{fix}"),
+    "UNKNOWN_TYPE": Condition(BindingError, "there is no type named '{name}'", "{fix}"),
+    "UNKNOWN_ATTRIBUTE": Condition(BindingError, "{owner} has no attribute '{name}'", "{fix}"),
+    "UNKNOWN_ALIAS": Condition(BindingError, "nothing in FROM is named '{name}'", "{fix}"),
+    "UNKNOWN_FUNCTION": Condition(BindingError, "there is no function named '{name}'", "{fix}"),
+    "UNKNOWN_WINDOW": Condition(BindingError, "there is no window named '{name}'", "{fix}"),
+    "UNKNOWN_OPTION": Condition(BindingError, "'{name}' is not an option of {owner}", "{fix}"),
+    "UNKNOWN_OBJECT": Condition(BindingError, "there is no {kind} named '{name}'", "{fix}"),
+    "FUNCTION_NOT_ALLOWED": Condition(
+        BindingError, "the function '{name}' is not allowed: {why}", "use a function of docs/language/functions.md"
+    ),
+    "AMBIGUOUS_NAME": Condition(BindingError, "'{name}' could be {candidates}", "write {fix}"),
+    "DUPLICATE_NAME": Condition(BindingError, "the name '{name}' is used twice in {where}", "{fix}"),
+    "ALREADY_DECLARED": Condition(BindingError, "'{name}' is already declared as a {kind}", "{fix}"),
+    "CONFLICTING_DOMAINS": Condition(
+        BindingError,
+        "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} and as {second} from {second_owner}",
+        "give both the same type, or rename one of them",
+    ),
+    "NO_EVENT_TIME": Condition(
+        BindingError, "stream '{name}' has no event time", "add EVENT TIME <a TIMESTAMP attribute>, or inherit one"
+    ),
+    "IN_USE": Condition(BindingError, "'{name}' is used by {users}", "drop {users} first"),
+    "CYCLE": Condition(BindingError, "{what} leads back to itself: {path}", "break the circle"),
+    # -- types ----------------------------------------------------------------------------------
+    "TYPE_MISMATCH": Condition(QueryTypeError, "{what} needs {expected}, found {found}", "{fix}"),
+    "WRONG_ARGUMENTS": Condition(QueryTypeError, "{name} takes {expected}, found {found}", "{fix}"),
+    "NOT_COMPARABLE": Condition(QueryTypeError, "{left} and {right} cannot be compared", "{fix}"),
+    "WINDOW_WITHOUT_BOUND": Condition(QueryTypeError, "the window '{name}' needs {expected}", "write #{name}({example})"),
+    "AGGREGATE_NOT_ALLOWED": Condition(QueryTypeError, "the aggregate {name} cannot stand in {where}", "{fix}"),
+    "NOT_A_STREAM": Condition(QueryTypeError, "'{name}' is a {kind}, not a stream", "{fix}"),
+    "BAD_VALUE": Condition(QueryTypeError, "{what} is {found}; it must be {expected}", "{fix}"),
+    # -- unsupported ----------------------------------------------------------------------------
+    "UNSUPPORTED": Condition(UnsupportedError, "{what} is not supported {where}", "{fix}"),
+    # -- data -----------------------------------------------------------------------------------
+    "DATA_SHAPE": Condition(DataError, "{what}: {found}", "{fix}"),
+    "ARITHMETIC_OVERFLOW": Condition(DataError, "{what} passes the range of {type}", "{fix}"),
+    # -- resources ------------------------------------------------------------------------------
+    "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
+    "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
+    "PATH_OUTSIDE_ROOTS": Condition(
+        ResourceError, "the path '{path}' is outside the allowed folders ({roots})", "move the file, or add its folder to roots="
+    ),
+    "HOME_LOCKED": Condition(
+        ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
+    ),
+    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "choose an empty folder"),
+    "HOME_VERSION": Condition(
+        ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
+    ),
+    "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
+    "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
+    "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
+    "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
+    # -- internal -------------------------------------------------------------------------------
+    "INTERNAL": Condition(InternalError, "Presage made a mistake: {what}", "please report it with the query"),
+}
+
+
+def error(code: str, span: Span | None = None, source: Source | None = None, **params: object) -> PresageError:
+    """The exception for a code of `CONDITIONS`, to be raised by the caller."""
+    condition = CONDITIONS[code]
+    params.setdefault("fix", "")
+    return condition.kind(
+        code, condition.message.format(**params), condition.fix.format(**params), span=span, source=source
+    )
+
+
+def raise_all(errors: list[PresageError]) -> None:
+    """Raise the first of several errors with the others attached; do nothing if there are none."""
+    if errors:
+        first, *rest = errors
+        first.others = (*first.others, *rest)
+        raise first
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that the user probably meant."""
+    by_lower = {c.lower(): c for c in candidates}
+    if name.lower() in by_lower:
+        return by_lower[name.lower()]
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return by_lower[close[0]] if close else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
+    """A fix that names the nearest candidate, or lists what there is."""
+    known = sorted(set(candidates))
+    guess = nearest(name, known)
+    if guess:
+        return f"did you mean '{guess}'?"
+    if otherwise:
+        return otherwise
+    return f"known: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""

@@ -1,0 +1,7 @@
+"""Text in, syntax tree out, and back: `parse`, `parse_statement`, `parse_expression`, and the printers."""
+
+from __future__ import annotations
+
+from presage.lang.parser import parse, parse_expression, parse_statement
+
+__all__ = ["parse", "parse_expression", "parse_statement"]

@@ -1,0 +1,154 @@
+"""A text that the parser could not read in, one error in the user's words out: found, expected, and the likely fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Set
+
+from presage.errors import PresageError, error
+from presage.lang.lalr import Machine, StuckError
+from presage.lang.later import find_later_form
+from presage.lang.lexer import ANY_NAME, END, NAME, Token
+from presage.lang.words import is_reserved
+from presage.model.text import Span
+
+MAX_EXPECTED = 6
+MAX_SHOWN = 40
+# What a terminal is called where it is not a keyword or a mark.
+_CALLED = {
+    NAME: "a name",
+    ANY_NAME: "a name",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "DURATION": "a duration such as 5 sec",
+    "TIMESTAMP": "a timestamp",
+    "PREFIX_NAME": "a prefix such as bd:",
+    "IRI": "an IRI in <…>",
+    "GROUP": "GROUP BY",
+    "EVENT": "EVENT TIME",
+    "#": "a window such as #time(5 min)",
+    END: "the end of the statement",
+}
+# Terminals that mean one thing to a user: the name of the group, the terminals that tell it, all that belong to it.
+_STATEMENTS = ("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP")
+_GROUPS = (
+    ("a statement", {"SELECT", "CREATE", "SHOW"}, set(_STATEMENTS)),
+    (
+        "an expression",
+        {"NUMBER", "CASE", NAME},
+        {NAME, "NUMBER", "STRING", "DURATION", "(", "+", "-", "*"}
+        | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"},
+    ),
+    (
+        "a clause such as WHERE or GROUP BY",
+        {"WHERE", "GROUP", "OUTPUT"},
+        {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "JOIN", "INNER", "ANALYSIS"},
+    ),
+    (
+        "an operator",
+        {"+", "/"},
+        {"+", "-", "*", "/", "%", "||", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ".", "[", "("}
+        | {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN"},
+    ),
+)
+_COMPARISONS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
+
+
+def explain_failure(
+    machine: Machine, text: str, span: Span, goal: str, failure: StuckError | PresageError
+) -> PresageError:
+    """The error to show for a failed run. It runs the text again with a trace, which good texts do without."""
+    if isinstance(failure, PresageError) and failure.code != "BAD_CHARACTER":
+        return failure
+    steps = machine.trace(text, span, goal)
+    tokens = [token for token, _ in steps]
+    if isinstance(failure, PresageError):
+        assert failure.span is not None
+        tokens.append(Token("", text[failure.span.start : failure.span.end], *failure.span))
+    later = find_later_form(text, tokens)
+    if later is not None:
+        return later
+    if isinstance(failure, PresageError):
+        return failure
+    return _misspelt(machine, steps) or _unexpected(machine, steps)
+
+
+def _misspelt(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) -> PresageError | None:
+    """A keyword written wrongly: the word found, or the one before it, which then passed for an alias."""
+    for token, stack in reversed(steps[-2:]):
+        if token.kind not in (NAME, ANY_NAME) or token.text.startswith("`"):
+            continue
+        keywords = [word for word in _written(machine, machine.acceptable(stack)) if word.isalpha() and len(word) > 3]
+        # Stricter on the word before: it is a good name, unless it is nearly a keyword.
+        cutoff = 0.75 if token is steps[-1][0] else 0.8
+        near = difflib.get_close_matches(token.text.upper(), keywords, n=1, cutoff=cutoff)
+        if near and near[0] != token.text.upper():
+            return error("SYNTAX", token.span, found=_shown(token), expected=near[0], fix=f"did you mean {near[0]}?")
+    return None
+
+
+def _unexpected(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) -> PresageError:
+    token, stack = steps[-1]
+    accepts = machine.acceptable(stack)
+    written = _written(machine, accepts)
+    before = steps[-2][0] if len(steps) > 1 else None
+    fix = _fix(token, before, accepts, written)
+    return error("SYNTAX", token.span, found=_shown(token), expected=_expected(written), fix=fix)
+
+
+def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str]) -> str:
+    shown = _shown(token)
+    starts_value = token.kind in (NAME, ANY_NAME, "NUMBER", "STRING", "DURATION", "CASE", "CAST")
+    if before is not None and before.text == "," and token.kind != END and not starts_value:
+        return f"remove the comma before {shown}"
+    if token.text.upper() in _STATEMENTS and END in accepts:
+        return f"is a ';' missing before {shown}?"
+    if token.text in _COMPARISONS and "AND" in written:
+        return "comparisons do not chain: join two of them by AND"
+    if starts_value and "," in written:
+        naming = f", or AS, if {shown} names the column" if "AS" in written and token.kind == NAME else ""
+        return f"is a comma missing before {shown}{naming}?"
+    if token.kind == "STRING" and {NAME, ANY_NAME} & accepts:
+        return "a name stands without quotes, or in back-ticks: `odd name`"
+    if token.kind == NAME and "STRING" in accepts:
+        return f"put it in quotes: '{token.text[:MAX_SHOWN]}'"
+    for word in (token, before):
+        # Of the reserved words only WINDOW starts a term: it fails one token later.
+        if word and is_reserved(word.text) and ({NAME, ANY_NAME} & accepts if word is token else word.kind == "WINDOW"):
+            return f"{word.text.upper()} is a reserved word; as a name it is written in back-ticks: `{word.text}`"
+    if len(written) == 1 and not accepts & _CALLED.keys():
+        only = next(iter(written))
+        return f"add {only if only.isalpha() else repr(only)}" + ("" if token.kind == END else f" before {shown}")
+    return ""
+
+
+def _written(machine: Machine, kinds: Set[str]) -> set[str]:
+    """Terminals by their spelling, if they have one."""
+    return {machine.lexer.spelling.get(kind, kind) for kind in kinds}
+
+
+def _expected(written: set[str]) -> str:
+    """At most six things, the most telling first."""
+    rest, groups = set(written), []
+    for called, telling, members in _GROUPS:
+        if telling <= rest:
+            groups.append(called)
+            rest -= members
+    ending = [_CALLED[END]] if END in rest else []
+    values = sorted({_CALLED[kind] for kind in rest - {END} if _CALLED.get(kind, "").startswith("a")})
+    plain = sorted(rest - {kind for kind in _CALLED if _CALLED[kind].startswith("a")} - {END})
+    words = [_CALLED.get(word, word) for word in plain if word.isalpha()]
+    marks = [f"'{mark}'" for mark in plain if not mark.isalpha()]
+    listed = [*(group for group in groups if group != "an operator"), *values, *words, *marks]
+    listed += [group for group in groups if group == "an operator"]
+    listed = listed[: MAX_EXPECTED - len(ending)] + ending
+    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+
+
+def _shown(token: Token) -> str:
+    if token.kind == END:
+        return "the end of the statement"
+    text = token.text if len(token.text) <= MAX_SHOWN else token.text[: MAX_SHOWN - 1] + "…"
+    if token.kind == "STRING":
+        return f"the string {text}"
+    return f"'{text}'"

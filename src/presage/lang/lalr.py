@@ -1,0 +1,142 @@
+"""Tables of a grammar and a text in, whatever the builders make of its rules out: the LALR(1) machine.
+
+Lark turns the grammar files into tables (`tables.py`); this machine runs them, so that reading a query loads neither
+Lark nor its start-up time. It keeps its stack in lists: no nesting of the text can exhaust Python's own stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from presage.errors import PresageError
+from presage.lang.lexer import END, Lexer, Token
+from presage.model.text import Span
+
+# Called with the place of the rule in the text and the values of its parts; keywords and marks are left out.
+Builder = Callable[..., Any]
+
+
+class Rule(NamedTuple):
+    """One production. `shape` says which parts go to the builder: their index, -1 for an absent optional part.
+
+    Parts in `spliced` are repetitions: lists, whose items become parts. Without a builder the value is the list of the
+    parts, or, if the rule `passes`, its only part.
+    """
+
+    origin: str
+    size: int
+    builder: Builder | None
+    passes: bool
+    shape: tuple[int, ...]
+    spliced: frozenset[int]
+
+
+class StuckError(Exception):
+    """No action for a token. `stack` are the states in which the machine stood."""
+
+    def __init__(self, token: Token, stack: list[int]) -> None:
+        super().__init__(token)
+        self.token = token
+        self.stack = stack
+
+
+class Machine:
+    """The tables of one grammar with the builders of its nodes. Holds nothing of a run: threads may share it."""
+
+    def __init__(self, tables: dict[str, Any], builders: dict[str, Builder]) -> None:
+        self.states: list[dict[str, int]] = tables["states"]
+        self.goals: dict[str, tuple[int, int]] = {goal: (at, end) for goal, (at, end) in tables["goals"].items()}
+        self.rules = [
+            Rule(origin, size, builders[name] if name else None, passes, tuple(shape), frozenset(spliced))
+            for origin, size, name, passes, shape, spliced in tables["rules"]
+        ]
+        self.lexer = Lexer(tables["lexer"])
+        self.terminals = self.lexer.kinds | {END}
+
+    def run(
+        self, text: str, span: Span, goal: str, trace: list[tuple[Token, tuple[int, ...]]] | None = None
+    ) -> Any:
+        """The value of the goal for the text in `span`. `trace` is filled with each token and the states before it."""
+        table, rules, next_token = self.states, self.rules, self.lexer.next_token
+        start, accepting = self.goals[goal]
+        states, values, starts, ends = [start], [], [], []
+        position = span.start
+        while True:
+            token = next_token(text, position, span.end, table[states[-1]])
+            if trace is not None:
+                trace.append((token, tuple(states)))
+            kind, position = token.kind, token.end
+            while True:
+                action = table[states[-1]].get(kind)
+                if action is None:
+                    raise StuckError(token, states)
+                if action >= 0:
+                    states.append(action)
+                    values.append(token)
+                    starts.append(token.start)
+                    ends.append(token.end)
+                    break
+                rule = rules[-action - 1]
+                size = rule.size
+                if rule.passes and size == 1:
+                    # Most reductions only climb a level of precedence: the value and its place stay.
+                    states[-1] = table[states[-2]][rule.origin]
+                    if kind == END and states[-1] == accepting:
+                        return values[-1]
+                    continue
+                # Parts without text stand where the text before them ends.
+                place = Span(starts[-size], ends[-1]) if size else Span(*[ends[-1] if ends else span.start] * 2)
+                value = _reduce(rule, values, place)
+                if size:
+                    del states[-size:], values[-size:], starts[-size:], ends[-size:]
+                states.append(table[states[-1]][rule.origin])
+                values.append(value)
+                starts.append(place.start)
+                ends.append(place.end)
+                if kind == END and states[-1] == accepting:
+                    return value
+
+    def trace(self, text: str, span: Span, goal: str) -> list[tuple[Token, tuple[int, ...]]]:
+        """The tokens of a text that fails, up to the one that fails, each with the states before it."""
+        steps: list[tuple[Token, tuple[int, ...]]] = []
+        with suppress(StuckError, PresageError):
+            self.run(text, span, goal, steps)
+        return steps
+
+    def acceptable(self, stack: list[int] | tuple[int, ...]) -> set[str]:
+        """The terminals with which a text could go on. The table alone says too much: it merges lookaheads."""
+        return {kind for kind in self.states[stack[-1]] if kind in self.terminals and self._can_take(stack, kind)}
+
+    def _can_take(self, stack: list[int] | tuple[int, ...], kind: str) -> bool:
+        states = list(stack)
+        while True:
+            action = self.states[states[-1]].get(kind)
+            if action is None or action >= 0:
+                return action is not None
+            rule = self.rules[-action - 1]
+            if rule.size:
+                del states[-rule.size :]
+            states.append(self.states[states[-1]][rule.origin])
+            if any(states[-1] == end for _, end in self.goals.values()):
+                return kind == END
+
+
+def _reduce(rule: Rule, values: list[Any], place: Span) -> Any:
+    parts = values[-rule.size :] if rule.size else []
+    if rule.passes:
+        return parts[rule.shape[0]]
+    chosen: list[Any] = []
+    for index in rule.shape:
+        if index < 0:
+            chosen.append(None)
+        elif index in rule.spliced:
+            # The list of a repetition grows in place: a chain of n parts costs n steps.
+            if chosen:
+                chosen += parts[index]
+            else:
+                chosen = parts[index]
+        else:
+            chosen.append(parts[index])
+    return chosen if rule.builder is None else rule.builder(place, *chosen)

@@ -1,0 +1,76 @@
+"""Forms of the language that have no grammar yet: the tokens of a failed text in, the form's name out.
+
+Looked at only when parsing has failed. A capability that adds its grammar removes its rows here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presage.errors import PresageError, error
+from presage.lang.lexer import Token
+from presage.model.text import Span
+
+
+class Form(NamedTuple):
+    """`pattern` is matched where a token starts; `after` are the words and marks that may stand before it, if it matters."""
+
+    what: str
+    pattern: str
+    after: tuple[str, ...] = ()
+    where: str = "in this version yet"
+    fix: str = ""
+
+
+def _form(what: str, pattern: str, *after: str, where: str = "in this version yet", fix: str = "") -> Form:
+    return Form(what, pattern, after, where, fix)
+
+
+FORMS = (
+    _form("PATTERN […]", r"PATTERN\s*\[", "FROM", ",", "JOIN"),
+    _form("SEQUENCE […]", r"SEQUENCE\s*\[", "FROM", ",", "JOIN"),
+    _form("PREDICTED", r"PREDICTED\s+[^\W\d]", "FROM", ",", "JOIN"),
+    _form("MATCH_RECOGNIZE", r"MATCH_RECOGNIZE\b"),
+    _form("RECALL", r"(FINAL\s+)?RECALL\b"),
+    _form("the window of a prediction join", r"WINDOW\s+[0-9]"),
+    _form("VALIDATE EVERY", r"VALIDATE\s+EVERY\b"),
+    _form("PATH {…}", r"PATH\s*\{"),
+    _form("a term with a prefix", r"[^\W\d]\w*:[^\W\d]", "."),
+    _form("a variable with ?", r"\?[^\W\d]"),
+    _form("CREATE KNOWLEDGE", r"KNOWLEDGE\b", "CREATE"),
+    _form("CREATE MODEL", r"MODEL\b", "CREATE"),
+    _form("CONTEXT", r"CONTEXT\s*['\"]"),
+    _form("PROBABILISTIC", r"PROBABILISTIC\b\s*(\(|MARKOV\b)"),
+    _form("PREDICTED (…)", r"PREDICTED\s*\("),
+    _form("FROM INFERENCE", r"FROM\s+INFERENCE\b"),
+    _form("REFRESH KNOWLEDGE", r"REFRESH\s+KNOWLEDGE\b"),
+    _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
+    _form("IN [low:high]", r"\[", "IN", fix="write BETWEEN low AND high"),
+    # Forms of SQL that the language does without.
+    _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),
+    _form("LIMIT", r"LIMIT\s+[0-9]", where="in queries", fix="take the first rows of the result instead"),
+    _form("UNION", r"UNION\b", where="in queries", fix="INSERT INTO one stream from several statements"),
+    _form("a subquery", r"SELECT\b", "(", where="in queries", fix="INSERT INTO a stream and read that"),
+    _form("an outer join", r"(LEFT|RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
+    _form("CROSS JOIN", r"CROSS\s+JOIN\b", where="in queries", fix="write FROM a, b"),
+    _form("IF NOT EXISTS", r"IF\s+NOT\s+EXISTS\b", where="in declarations", fix="leave it out"),
+)
+
+
+def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
+    """The error for the first form of a later version among the tokens up to the place where parsing failed."""
+    # Compiled here, not at import: most texts have no errors.
+    forms = [(form, re.compile(form.pattern, re.IGNORECASE)) for form in FORMS]
+    before = ""
+    for token in tokens:
+        for form, pattern in forms:
+            if (not form.after or before in form.after) and (match := pattern.match(text, token.start)):
+                # The form's own words, without the bracket or the letter that was looked at behind them.
+                words = re.match(r"\?|[\w\s]+", match[0])
+                width = len(words[0].rstrip()) if words else 1
+                span = Span(token.start, token.start + width)
+                return error("UNSUPPORTED", span, what=form.what, where=form.where, fix=form.fix)
+        before = token.text.upper()
+    return None

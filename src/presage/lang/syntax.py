@@ -1,0 +1,369 @@
+"""The syntax tree: what the user said, and where. Immutable; spans do not count in equality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from presage.model.text import NOWHERE, Source, Span
+from presage.model.types import DataType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """Base of all nodes. `span` is the node's place in the text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+# -- terms and conditions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expr(Node):
+    """A term or a condition. `depth` counts the levels of the tree below it, which the parser keeps within a limit."""
+
+    depth: int = field(default=1, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A string, an integer, a float, a truth value or NULL (value None)."""
+
+    value: str | int | float | bool | None
+
+    def __eq__(self, other: object) -> bool:
+        # 1, 1.0 and True are three literals, though Python finds them equal.
+        return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True)
+class DurationLiteral(Expr):
+    """`5 min`, in microseconds."""
+
+    micros: int
+
+
+@dataclass(frozen=True)
+class Name(Expr):
+    """An identifier: an attribute, an alias, or (before a dot) either."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Member(Expr):
+    """`base.name`."""
+
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True)
+class Index(Expr):
+    """`base[index]`."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(frozen=True)
+class Method(Expr):
+    """`base.firstOf()`, `base.lastOf()`."""
+
+    base: Expr
+    name: str
+    args: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Star(Expr):
+    """`*`, or `a.*` with the alias in `of`."""
+
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """`f(x, …)`, `count(*)` (args: one Star), `count(DISTINCT x)`; a relation's name may stand for a function's."""
+
+    name: str
+    args: tuple[Expr, ...] = ()
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Unary(Expr):
+    """`-x`, `+x`."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class Binary(Expr):
+    """Arithmetic `+ - * / %`, `||`, and the comparisons `= <> < <= > >=` (`!=` is read as `<>`, `==` as `=`)."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Not(Expr):
+    """`NOT x`."""
+
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class AllOf(Expr):
+    """`a AND b AND …`, flat: two operands or more, none of them an AllOf unless it stood in parentheses."""
+
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class AnyOf(Expr):
+    """`a OR b OR …`, flat likewise."""
+
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Between(Expr):
+    """`x [NOT] BETWEEN low AND high`."""
+
+    operand: Expr
+    low: Expr
+    high: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class InList(Expr):
+    """`x [NOT] IN (a, …)`."""
+
+    operand: Expr
+    items: tuple[Expr, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Like(Expr):
+    """`x [NOT] LIKE pattern`."""
+
+    operand: Expr
+    pattern: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class IsNull(Expr):
+    """`x IS [NOT] NULL`."""
+
+    operand: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """`CASE [operand] WHEN a THEN b … [ELSE c] END`."""
+
+    operand: Expr | None
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """`CAST(x AS type)`."""
+
+    operand: Expr
+    type: DataType
+
+
+# -- queries ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SelectItem(Node):
+    """One column of SELECT; `expr` may be a Star."""
+
+    expr: Expr
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class WindowClause(Node):
+    """`#name(args)`; `#win:name(args)` is read as the same."""
+
+    name: str
+    args: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class FromItem(Node):
+    """`R`, `R(cond)`, with windows and alias; `on` is set for `JOIN item ON on`, `analysis` for ANALYSIS EVENT | PRESENT."""
+
+    name: str
+    condition: Expr | None = None
+    windows: tuple[WindowClause, ...] = ()
+    alias: str | None = None
+    on: Expr | None = None
+    analysis: str | None = None
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Bound(Node):
+    """One end of WITHIN: microseconds, or None for `now`, to which `offset` microseconds are added (`now - 5 min`)."""
+
+    micros: int | None
+    inclusive: bool
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class WithinClause(Node):
+    """`WITHIN [low, high)`; an end that is left out is None."""
+
+    low: Bound | None
+    high: Bound | None
+
+
+@dataclass(frozen=True)
+class OutputClause(Node):
+    """`OUTPUT (ALL | LAST | FIRST) EVERY d`; mode in lower case, ALL if it is left out."""
+
+    mode: str
+    every: int
+
+
+@dataclass(frozen=True)
+class ProbabilityClause(Node):
+    """`WITH PROBABILITY >= p`."""
+
+    strict: bool
+    threshold: float
+
+
+@dataclass(frozen=True)
+class ApproximateClause(Node):
+    """`APPROXIMATE (ERROR e, CONFIDENCE c)`."""
+
+    error: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Prefix(Node):
+    """`PREFIX p: <iri>`."""
+
+    name: str
+    iri: str
+
+
+# -- statements -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Statement(Node):
+    """One statement of a text."""
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """The general form of LANGUAGE §2."""
+
+    select: tuple[SelectItem, ...]
+    items: tuple[FromItem, ...]
+    prefixes: tuple[Prefix, ...] = ()
+    insert_into: str | None = None
+    tentative: bool = False
+    distinct: bool = False
+    within: WithinClause | None = None
+    where: Expr | None = None
+    group_by: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    output: OutputClause | None = None
+    probability: ProbabilityClause | None = None
+    approximate: ApproximateClause | None = None
+
+
+@dataclass(frozen=True)
+class Column(Node):
+    """`name TYPE` in a declaration."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True)
+class Option(Node):
+    """`name = value` in WITH (…); the value as text."""
+
+    name: str
+    value: str | int | float | bool
+
+
+@dataclass(frozen=True)
+class CreateType(Statement):
+    """CREATE SCHEMA and CREATE STREAM (`kind`: schema or stream)."""
+
+    kind: str
+    name: str
+    columns: tuple[Column, ...] = ()
+    inherits: tuple[str, ...] = ()
+    event_time: str | None = None
+    key: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateRelation(Statement):
+    """`CREATE RELATION R (cols) FROM 'file'`, or `VALUES (…), (…)`."""
+
+    name: str
+    columns: tuple[Column, ...]
+    path: str | None = None
+    rows: tuple[tuple[Expr, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """`EXPLAIN query`."""
+
+    statement: Query
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS, in lower case."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """`DESCRIBE name`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Drop(Statement):
+    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Script(Node):
+    """All statements of a text, in order."""
+
+    statements: tuple[Statement, ...]
+    source: Source = field(default=Source(""), compare=False, repr=False)

@@ -1,0 +1,1 @@
+"""Builders: the parts of one grammar rule in, its node of the syntax tree out; one module per grammar file."""

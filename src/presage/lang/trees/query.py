@@ -1,0 +1,158 @@
+"""Queries: SELECT and its clauses in, a Query out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from presage.errors import error
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.syntax import (
+    ApproximateClause,
+    Expr,
+    FromItem,
+    OutputClause,
+    Prefix,
+    ProbabilityClause,
+    Query,
+    SelectItem,
+    WindowClause,
+)
+from presage.lang.trees.clause import Clause, collect_clauses
+from presage.lang.trees.terms import all_of, read_duration, read_number
+from presage.lang.words import read_name
+from presage.model.text import Span
+
+CLAUSE_ORDER = ("WITHIN", "WHERE", "GROUP BY", "HAVING", "OUTPUT", "WITH PROBABILITY", "APPROXIMATE")
+# Words of SQL's other joins, which would pass for an alias: FROM A LEFT JOIN B.
+OTHER_JOINS = ("LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI")
+
+
+class StreamSource(NamedTuple):
+    """`R` or `R(cond)` on its way into a FromItem."""
+
+    name: Token
+    condition: Expr | None
+
+
+class Alias(NamedTuple):
+    name: Token
+    bare: bool
+
+
+class Joined(NamedTuple):
+    """An item after the first, with what JOIN says of it."""
+
+    item: FromItem
+    bare_alias: Token | None
+    joined: bool = False
+
+
+def query(span: Span, *parts: Prefix | Token | Clause | tuple[SelectItem, ...] | tuple[FromItem, ...] | None) -> Query:
+    prefixes = tuple(part for part in parts if isinstance(part, Prefix))
+    insert, tentative, distinct, select, items, *clauses = parts[len(prefixes) :]
+    assert isinstance(select, tuple) and isinstance(items, tuple)
+    fields = collect_clauses(tuple(clause for clause in clauses if isinstance(clause, Clause)), CLAUSE_ORDER)
+    return Query(
+        select=select,  # type: ignore[arg-type]
+        items=items,  # type: ignore[arg-type]
+        prefixes=prefixes,
+        insert_into=read_name(insert.text) if isinstance(insert, Token) else None,
+        tentative=tentative is not None,
+        distinct=distinct is not None,
+        **fields,
+        span=span,
+    )
+
+
+def prefix(span: Span, name: Token, iri: Token) -> Prefix:
+    return Prefix(name.text[:-1], iri.text[1:-1], span=span)
+
+
+def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
+    return SelectItem(expr, read_name(alias.text) if alias else None, span=span)
+
+
+def from_item(span: Span, source: StreamSource, *rest: WindowClause | Alias | None) -> Joined:
+    windows = tuple(part for part in rest if isinstance(part, WindowClause))
+    alias = next((part for part in rest if isinstance(part, Alias)), None)
+    item = FromItem(
+        read_name(source.name.text),
+        source.condition,
+        windows,
+        read_name(alias.name.text) if alias else None,
+        name_span=source.name.span,
+        span=span,
+    )
+    return Joined(item, alias.name if alias and alias.bare else None)
+
+
+def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Joined:
+    item = right.item
+    joined = FromItem(
+        item.name, item.condition, item.windows, item.alias, on, analysis, name_span=item.name_span, span=item.span
+    )
+    return Joined(joined, right.bare_alias, joined=True)
+
+
+def from_list(span: Span, *items: Joined) -> tuple[FromItem, ...]:
+    for item, following in zip(items, items[1:], strict=False):
+        word = item.bare_alias
+        if following.joined and word is not None and word.text.upper() in OTHER_JOINS:
+            fix = "write JOIN … ON …, which keeps the pairs that match"
+            raise error("UNSUPPORTED", word.span, what=f"{word.text.upper()} JOIN", where="in queries", fix=fix)
+    return tuple(item.item for item in items)
+
+
+def stream_source(span: Span, name: Token, condition: Expr | None) -> StreamSource:
+    return StreamSource(name, condition)
+
+
+def filters(span: Span, *conditions: Expr) -> Expr:
+    """Filters joined by commas must all hold."""
+    return conditions[0] if len(conditions) == 1 else all_of(span, *conditions)
+
+
+def output(span: Span, mode: Token | None, every: Token) -> Clause:
+    clause = OutputClause(mode.text.lower() if mode else "all", read_duration(every), span=span)
+    return Clause("OUTPUT", "output", clause, span)
+
+
+def probability(span: Span, mark: Token, threshold: Token) -> Clause:
+    clause = ProbabilityClause(mark.text == ">", float(read_number(threshold)), span=span)
+    return Clause("WITH PROBABILITY", "probability", clause, span)
+
+
+def approximate(span: Span, *parts: Clause) -> Clause:
+    # The defaults are those of LANGUAGE §7.
+    given = {"error": 0.05, "confidence": 0.95} | collect_clauses(parts)
+    return Clause("APPROXIMATE", "approximate", ApproximateClause(**given, span=span), span)
+
+
+def approximation(span: Span, word: Token, value: Token) -> Clause:
+    return Clause(word.text.upper(), word.text.lower(), float(read_number(value)), span)
+
+
+BUILDERS: dict[str, Builder] = {
+    "query": query,
+    "prefix": prefix,
+    "insert_into": lambda span, name: name,
+    "select_list": lambda span, *items: items,
+    "select_item": select_item,
+    "from_list": from_list,
+    "comma_item": lambda span, item: item,
+    "join_item": join_item,
+    "analysis": lambda span, word: word.text.lower(),
+    "from_item": from_item,
+    "alias": lambda span, name: Alias(name, bare=False),
+    "bare_alias": lambda span, name: Alias(name, bare=True),
+    "stream_source": stream_source,
+    "filters": filters,
+    "where": lambda span, condition: Clause("WHERE", "where", condition, span),
+    "group_by": lambda span, *keys: Clause("GROUP BY", "group_by", keys, span),
+    "having": lambda span, condition: Clause("HAVING", "having", condition, span),
+    "output": output,
+    "probability": probability,
+    "approximate": approximate,
+    "approximation": approximation,
+}

@@ -1,0 +1,28 @@
+"""Windows of a stream: `#win:time(5 min)` in, a WindowClause out."""
+
+from __future__ import annotations
+
+from presage.errors import error
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.syntax import Expr, WindowClause
+from presage.lang.words import read_name
+from presage.model.text import Span
+
+# EPL's namespaces of views. They say nothing that the name does not say.
+NAMESPACES = ("win", "std")
+
+
+def window(span: Span, name: Token, qualified: Token | None, args: tuple[Expr, ...] | None) -> WindowClause:
+    if qualified is not None:
+        namespace, name = name, qualified
+        if namespace.text.lower() not in NAMESPACES:
+            whole = f"{namespace.text}:{name.text}"
+            raise error("UNKNOWN_WINDOW", namespace.span.to(name.span), name=whole, fix=f"write #{name.text}")
+    return WindowClause(read_name(name.text), args or (), span=span)
+
+
+BUILDERS: dict[str, Builder] = {
+    "window": window,
+    "window_arguments": lambda span, *args: tuple(arg for arg in args if arg is not None),
+}

@@ -1,0 +1,197 @@
+"""Bounds on position and event time in, the data files that hold those events out; and what is known of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from presage.errors import did_you_mean, error
+from presage.log.columns import EVENTS, LATE, REJECTED, SEQ, TIME, TIMESTAMP
+from presage.log.committer import Committer
+from presage.log.delta import LiveFile
+from presage.log.home import Home
+from presage.log.state import StreamState
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """after < `_seq` <= up_to and low <= `_t` < high; None is unbounded. Times are microseconds."""
+
+    after: int | None = None
+    up_to: int | None = None
+    low: int | None = None
+    high: int | None = None
+
+    def excludes(self, file: LiveFile) -> bool:
+        """Whether the file's statistics say that none of its rows lies inside."""
+        return (
+            (self.after is not None and file.last_seq is not None and file.last_seq <= self.after)
+            or (self.up_to is not None and file.first_seq is not None and file.first_seq > self.up_to)
+            or (self.low is not None and file.last_time is not None and file.last_time < self.low)
+            or (self.high is not None and file.first_time is not None and file.first_time >= self.high)
+        )
+
+    def still_needed(self, files: Sequence[LiveFile]) -> Bounds:
+        """The bounds that some row of some file may break: the predicates left to apply to rows."""
+        after, up_to, low, high = self.after, self.up_to, self.low, self.high
+        # A file without a statistic may break any bound.
+        if after is not None and all(f.first_seq is not None and f.first_seq > after for f in files):
+            after = None
+        if up_to is not None and all(f.last_seq is not None and f.last_seq <= up_to for f in files):
+            up_to = None
+        if low is not None and all(f.first_time is not None and f.first_time >= low for f in files):
+            low = None
+        if high is not None and all(f.last_time is not None and f.last_time < high for f in files):
+            high = None
+        return Bounds(after, up_to, low, high)
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """Files that hold all events within some bounds, and perhaps others, which `predicates` keep out.
+
+    `exact`: no predicate is left, so rows and times are those of the events asked for, not merely bounds on them.
+    """
+
+    stream: str
+    paths: tuple[str, ...]
+    rows: int
+    bytes: int
+    min_time: int | None
+    max_time: int | None
+    predicates: Bounds
+    schema: pa.Schema
+
+    @property
+    def exact(self) -> bool:
+        return self.predicates == Bounds()
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """A stream in figures, for DESCRIBE and SHOW."""
+
+    name: str
+    rows: int
+    late: int
+    rejected: int
+    ignored: dict[str, int]
+    files: int
+    bytes: int
+    first_time: int | None
+    last_time: int | None
+    last_seq: int
+    watermark: int | None
+
+
+class Archive:
+    """Reads what the committer has published."""
+
+    def __init__(self, home: Home, committer: Committer) -> None:
+        self._home = home
+        self._committer = committer
+
+    def snapshot(
+        self,
+        stream: str,
+        up_to_seq: int | None = None,
+        low: int | None = None,
+        high: int | None = None,
+        after_seq: int | None = None,
+    ) -> FileSet:
+        """The files of a stream's events with after_seq < `_seq` <= up_to_seq and low <= event time < high."""
+        self._state(stream)
+        bounds = Bounds(after_seq, up_to_seq, low, high)
+        files = [file for file in self._committer.files(stream, EVENTS) if not bounds.excludes(file)]
+        folder = self._home.table_folder(stream, EVENTS)
+        return FileSet(
+            stream,
+            tuple(str(folder / file.name) for file in files),
+            sum(file.rows for file in files),
+            sum(file.size for file in files),
+            min((file.first_time for file in files if file.first_time is not None), default=None),
+            max((file.last_time for file in files if file.last_time is not None), default=None),
+            bounds.still_needed(files),
+            self._committer.schema(stream, EVENTS),
+        )
+
+    def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:
+        """The events of a file set in the order of their arrival, as one Arrow table. For small sets."""
+        wanted = list(columns) if columns is not None else files.schema.names
+        needed = [*wanted, *(name for name in (SEQ, TIME) if name not in wanted)]
+        schema = pa.schema([files.schema.field(name) for name in needed])
+        table = _read(files.paths, schema)
+        keep = _condition(table, files.predicates)
+        if keep is not None:
+            table = table.filter(keep)
+        return table.select(wanted)
+
+    def read_late(self, stream: str) -> pa.Table:
+        """The late events of a stream, by arrival, with `_late_by` in microseconds."""
+        return self._read_all(stream, LATE)
+
+    def read_rejected(self, stream: str) -> pa.Table:
+        """The rejected rows of a stream: reason, raw, at, origin, load."""
+        return self._read_all(stream, REJECTED)
+
+    def describe(self, stream: str) -> StreamInfo:
+        state = self._state(stream)
+        files = self._committer.files(stream, EVENTS)
+        return StreamInfo(
+            stream,
+            state.accepted,
+            state.late,
+            state.rejected,
+            dict(state.ignored),
+            len(files),
+            sum(file.size for file in files),
+            state.first_time,
+            state.last_time,
+            state.last_seq,
+            state.watermark,
+        )
+
+    def streams(self) -> list[str]:
+        return list(self._committer.state.streams)
+
+    def _read_all(self, stream: str, table: str) -> pa.Table:
+        self._state(stream)
+        folder = self._home.table_folder(stream, table)
+        paths = [str(folder / file.name) for file in self._committer.files(stream, table)]
+        return _read(paths, self._committer.schema(stream, table))
+
+    def _state(self, stream: str) -> StreamState:
+        return state_of(self._committer, stream)
+
+
+def state_of(committer: Committer, stream: str) -> StreamState:
+    state = committer.state.streams.get(stream)
+    if state is None:
+        raise error("UNKNOWN_STREAM", name=stream, fix=did_you_mean(stream, committer.state.streams))
+    return state
+
+
+def _read(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
+    parts = [pq.ParquetFile(path).read(columns=schema.names).select(schema.names).cast(schema) for path in paths]
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _condition(table: pa.Table, bounds: Bounds) -> pa.ChunkedArray | None:
+    """Which rows lie inside the bounds; None if all do."""
+    tests = []
+    if bounds.after is not None:
+        tests.append(pc.greater(table[SEQ], bounds.after))
+    if bounds.up_to is not None:
+        tests.append(pc.less_equal(table[SEQ], bounds.up_to))
+    if bounds.low is not None:
+        tests.append(pc.greater_equal(table[TIME], pa.scalar(bounds.low, TIMESTAMP)))
+    if bounds.high is not None:
+        tests.append(pc.less(table[TIME], pa.scalar(bounds.high, TIMESTAMP)))
+    keep = None
+    for test in tests:
+        keep = test if keep is None else pc.and_(keep, test)
+    return keep

@@ -1,0 +1,188 @@
+"""Drafts of records in, published records out: the only writer of a home.
+
+The protocol, and where it can be cut (`crash`): data files are staged; one journal record is written, which is the
+commit; then every table is brought up to date, the record is marked, and now and then the records give way to a head.
+Opening a home finishes the records that are not marked and removes staged files that no record names.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+
+from presage.errors import error
+from presage.log import crash
+from presage.log.catalog_log import CatalogLog
+from presage.log.columns import TABLES
+from presage.log.crash import CrashPoints
+from presage.log.delta import LiveFile, Tables
+from presage.log.home import Home
+from presage.log.journal import FileAdd, Journal, Record, Turn
+from presage.log.staging import discard, stage, sweep
+from presage.log.state import HomeState
+
+# The head holds all `once` keys: the more there are, the more records it waits for, so that its cost stays small.
+RECORDS_PER_HEAD = 64
+KEYS_PER_RECORD = 16
+MOST_RECORDS_PER_HEAD = 4096
+
+
+class Committer:
+    def __init__(self, home: Home, tables: Tables, points: CrashPoints | None = None) -> None:
+        self._home = home
+        self._tables = tables
+        self._points = points or CrashPoints()
+        self._journal = Journal(home.journal, home.disk, self._points)
+        self.catalog = CatalogLog(home.catalog, home.disk)
+        self.state = HomeState()
+        # Appends queue at the first lock while files are written; the second is held only while tables change.
+        self._order = threading.RLock()
+        self._tables_lock = threading.RLock()
+        self._kept: list[Record] = []  # records since the head
+        self._pending: list[Record] = []  # those of them that are not carried out
+        self._broken = False
+        self._closed = False
+        self.position = 0  # the last sequence number that readers may see
+        self._recover()
+
+    def _recover(self) -> None:
+        found = self._journal.read()
+        if found.head:
+            self.state = HomeState.from_json(found.head["state"])
+        base = self.state.n
+        for record in found.records:
+            self.state.advance(record)
+        self._kept = found.records
+        self._pending = [record for record in found.records if record.n in found.pending]
+        self._finish()
+        self._clear(base)
+        self._compact_if_due()
+
+    def _clear(self, base: int) -> None:
+        for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
+            shutil.rmtree(leftover)
+        named = {file.path for record in self._kept for files in record.adds.values() for file in files}
+        for stream in self.state.streams:
+            for table in TABLES:
+                sweep(self._home.table_folder(stream, table), base, named)
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """Wait for the right to publish. Records that failed half-way are finished first."""
+        with self._order:
+            self.check_open()
+            if self._broken:
+                fix = "close the engine and open the home again"
+                raise error("HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix)
+            self._finish()
+            yield Turn(self.state.n + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
+
+    def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
+        """Write rows as data files that nobody sees yet."""
+        staged: dict[str, list[FileAdd]] = {}
+        try:
+            for table, rows in tables.items():
+                folder = self._home.table_folder(stream, table)
+                for file in stage(folder, turn.n, turn.token, rows, self._home.disk.durable):
+                    staged.setdefault(table, []).append(file)
+                    self._points.reach(crash.STAGED_ONE)
+        except Exception:
+            self.discard(turn, stream)
+            raise
+        return staged
+
+    def discard(self, turn: Turn, stream: str, keep: frozenset[str] = frozenset()) -> None:
+        for table in TABLES:
+            discard(self._home.table_folder(stream, table), turn.token, keep)
+
+    def publish(self, turn: Turn, draft: Record) -> Record:
+        """Make the draft the next record of the home and carry it out."""
+        record = replace(draft, n=turn.n, at=turn.at)
+        if record.seqs:
+            record = replace(record, first_seq=self.state.position + 1)
+        if record.catalog is not None:
+            entry = {**record.catalog, "version": self.state.catalog_version + 1, "seq": self.state.position}
+            record = replace(record, catalog=entry)
+        for table in record.adds:
+            self._home.disk.sync_folder(self._home.table_folder(record.stream or "", table))
+        self._points.reach(crash.STAGED)
+        try:
+            self._journal.write(record)
+        except Exception:
+            if self._journal.holds(record.n):
+                self._broken = True  # written and perhaps not durable: only opening again can tell
+            elif record.stream is not None:
+                self.discard(turn, record.stream)
+            raise
+        self.state.advance(record)
+        self._kept.append(record)
+        self._pending.append(record)
+        self._finish()
+        self._compact_if_due()
+        return record
+
+    def _finish(self) -> None:
+        """Carry out all records that are not, in order. Each step may have been done before."""
+        with self._tables_lock:
+            while self._pending:
+                record = self._pending[0]
+                self._carry_out(record)
+                self._points.reach(crash.APPLIED)
+                self._journal.mark(record.n)
+                self._pending.pop(0)
+            self.position = self.state.position
+
+    def _carry_out(self, record: Record) -> None:
+        for stream in record.drops:
+            self._tables.drop(stream, record.n)
+            self._points.reach(crash.TABLE_COMMITTED)
+        for stream, schemas in record.creates.items():
+            self._tables.create(stream, record.n, schemas)
+            self._points.reach(crash.TABLE_COMMITTED)
+        # A record that is carried out again may speak of a stream that a later record dropped.
+        if record.stream in self.state.streams and self.state.streams[record.stream].generation <= record.n:
+            for table, files in record.adds.items():
+                self._tables.add(record.stream, table, files, record.n)
+                self._points.reach(crash.TABLE_COMMITTED)
+        if record.catalog is not None:
+            self.catalog.write(record.catalog)
+            self._points.reach(crash.TABLE_COMMITTED)
+
+    def _compact_if_due(self) -> None:
+        due = min(max(RECORDS_PER_HEAD, self.state.keys() // KEYS_PER_RECORD), MOST_RECORDS_PER_HEAD)
+        if len(self._kept) >= due:
+            self._compact()
+
+    def _compact(self) -> None:
+        self._journal.compact(self.state.n, self.state.to_json(), self._kept)
+        self._kept = []
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        with self._tables_lock:
+            self.check_open()
+            return self._tables.files(stream, table)
+
+    def schema(self, stream: str, table: str) -> pa.Schema:
+        with self._tables_lock:
+            self.check_open()
+            return self._tables.schema(stream, table)
+
+    def check_open(self) -> None:
+        if self._closed:
+            raise error("ENGINE_CLOSED")
+
+    def close(self) -> None:
+        """Leave a short journal behind, so that the next opening is quick. Closing twice is fine."""
+        with self._order, self._tables_lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._kept and not self._pending and not self._broken:
+                self._compact()

@@ -1,0 +1,21 @@
+"""The named moments of a commit: a name comes in, and nothing happens, unless a test makes the program die there."""
+
+from __future__ import annotations
+
+STAGED_ONE = "staged-one"  # a data file lies in its table's folder; no record names it
+STAGED = "staged"  # all data files do
+RECORD_WRITTEN = "record-written"  # the record is on disk under its temporary name
+COMMITTED = "committed"  # the record has its name: from here on the append has happened
+TABLE_COMMITTED = "table-committed"  # one more table, stream or catalog entry is up to date
+APPLIED = "applied"  # all of them are; the record is not marked
+MARKED = "marked"  # the record is marked
+HEAD_WRITTEN = "head-written"  # the new head replaces the records, which are still there
+
+POINTS = (STAGED_ONE, STAGED, RECORD_WRITTEN, COMMITTED, TABLE_COMMITTED, APPLIED, MARKED, HEAD_WRITTEN)
+
+
+class CrashPoints:
+    """Where the committer says how far it is. In production nobody listens."""
+
+    def reach(self, point: str) -> None:
+        """Called at each point, as often as it is passed."""

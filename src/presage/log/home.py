@@ -1,0 +1,121 @@
+"""A path in, a locked home folder out: its format file, its lock, and the places of things in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import tempfile
+import uuid
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from presage.errors import error
+from presage.log.disk import Disk
+
+FORMAT = 1
+FORMAT_FILE = "presage.json"
+LOCK_FILE = "lock"
+FOLDERS = ("catalog", "streams", "journal")
+
+
+class Home:
+    """A home folder that this object alone may write, until `close`."""
+
+    def __init__(self, path: Path, lock: IO[str], identity: str, disk: Disk, temporary: bool) -> None:
+        self.path = path
+        self.id = identity
+        self.disk = disk
+        self.catalog, self.streams, self.journal = (path / name for name in FOLDERS)
+        self._lock = lock
+        self._temporary = temporary
+        # An engine that nobody closed leaves no folder behind when the program ends.
+        self._remover = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True) if temporary else None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str] | None, durable: bool = True) -> Home:
+        """Open or make a home; None makes a temporary one, which goes when it is closed."""
+        temporary = path is None
+        folder = Path(tempfile.mkdtemp(prefix="presage-")) if path is None else Path(path).resolve()
+        disk = Disk(durable and not temporary)
+        _check_ours(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _lock(folder)
+        try:
+            identity = _read_or_write_format(folder, disk)
+            for name in FOLDERS:
+                (folder / name).mkdir(exist_ok=True)
+            disk.sync_folder(folder)
+        except BaseException:
+            lock.close()
+            raise
+        return cls(folder, lock, identity, disk, temporary)
+
+    def stream_folder(self, name: str) -> Path:
+        # A name is one step of the path whatever its characters, so that it cannot lead elsewhere.
+        return self.streams / quote(name, safe="").replace(".", "%2E")
+
+    def table_folder(self, stream: str, table: str) -> Path:
+        return self.stream_folder(stream) / table
+
+    def unlock(self) -> None:
+        """Give up the lock and nothing else, as the end of the process would."""
+        self._lock.close()
+
+    def close(self) -> None:
+        self.unlock()
+        if self._remover:
+            self._remover()
+
+
+def _check_ours(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise error("NOT_A_HOME", path=folder, why="it is a file")
+    # A home whose maker died at once holds a lock and perhaps a half-written format file, and nothing else.
+    ours = {LOCK_FILE, FORMAT_FILE, f".{FORMAT_FILE}.tmp"}
+    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours)
+    if foreign and not (folder / FORMAT_FILE).exists():
+        raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}")
+
+
+def _lock(folder: Path) -> IO[str]:
+    lock = open(folder / LOCK_FILE, "a+", encoding="utf-8")  # noqa: SIM115 (it stays open as long as the home)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as busy:
+        lock.seek(0)
+        owner = lock.read().strip() or "another engine"
+        lock.close()
+        raise error("HOME_LOCKED", path=folder, owner=owner) from busy
+    lock.truncate(0)
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    lock.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
+    lock.flush()
+    return lock
+
+
+def _read_or_write_format(folder: Path, disk: Disk) -> str:
+    """The home's identity. A new home gets its format file here, under the lock."""
+    path = folder / FORMAT_FILE
+    if not path.exists():
+        identity = str(uuid.uuid4())
+        content = {"format": FORMAT, "id": identity, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        disk.write_atomically(path, json.dumps(content).encode())
+        return identity
+    try:
+        content = json.loads(path.read_bytes())
+        found, identity = content["format"], content["id"]
+    except (ValueError, KeyError, TypeError) as broken:
+        fix = "restore the file from a copy of the home"
+        raise error("HOME_CORRUPT", what=FORMAT_FILE, path=folder, why=str(broken), fix=fix) from broken
+    if found != FORMAT:
+        fix = "use the version of Presage that made it, or a new home"
+        raise error("HOME_VERSION", path=folder, found=found, expected=FORMAT, fix=fix)
+    return str(identity)

@@ -1,0 +1,157 @@
+"""Records in, numbered durable files out, and back: the one place where it is decided whether an append has happened.
+
+`journal/` holds `head.json` (the state after record n) and the records after n, one file each: `<number>.json`, or
+`<number>.done` once all that the record says has been carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from presage.errors import PresageError, error
+from presage.log import crash
+from presage.log.crash import CrashPoints
+from presage.log.disk import Disk
+
+HEAD = "head.json"
+PENDING, DONE = ".json", ".done"
+
+
+@dataclass(frozen=True)
+class FileAdd:
+    """A data file that becomes part of a table: its name in the table's folder and Delta's statistics as JSON."""
+
+    path: str
+    size: int
+    rows: int
+    stats: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One step of the home's history. A record may do several things; they happen together or not at all."""
+
+    n: int
+    kind: str  # append, watermark, catalog: for the reader; the parts below say what happens
+    at: int  # wall time, microseconds
+    stream: str | None = None
+    once: str | None = None
+    first_seq: int = 0
+    seqs: int = 0  # how many sequence numbers, from first_seq on, belong to this record
+    adds: dict[str, list[FileAdd]] = field(default_factory=dict)  # by table of the stream
+    accepted: int = 0
+    late: int = 0
+    rejected: int = 0
+    ignored: dict[str, int] = field(default_factory=dict)
+    first_time: int | None = None  # least and greatest event time among the accepted rows
+    last_time: int | None = None
+    watermark: int | None = None  # of the stream, after this record
+    drops: list[str] = field(default_factory=list)
+    creates: dict[str, dict[str, str]] = field(default_factory=dict)  # stream -> table -> Delta schema
+    catalog: dict[str, Any] | None = None
+
+    def to_bytes(self) -> bytes:
+        # Parts that say nothing are left out: records are many, and people read them.
+        empty = asdict(Record(self.n, self.kind, self.at))
+        kept = {k: v for k, v in asdict(self).items() if k in ("n", "kind", "at") or v != empty[k]}
+        return json.dumps(kept).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Record:
+        content = json.loads(data)
+        content["adds"] = {t: [FileAdd(**add) for add in adds] for t, adds in content.get("adds", {}).items()}
+        return cls(**content)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The right to publish the next record: its number, and a token for the names of its data files."""
+
+    n: int
+    token: str
+    at: int
+
+
+@dataclass
+class Found:
+    """What a journal holds when a home is opened."""
+
+    head: dict[str, Any] | None
+    records: list[Record]
+    pending: set[int]  # numbers of the records that are not marked
+
+
+class Journal:
+    def __init__(self, folder: Path, disk: Disk, points: CrashPoints) -> None:
+        self._folder = folder
+        self._disk = disk
+        self._points = points
+
+    def read(self) -> Found:
+        """Head and records, in order; leftovers of a crash are cleared away, a gap is an error."""
+        head = self._read_head()
+        base = int(head["n"]) if head else 0
+        records, pending = [], set()
+        for name in sorted(os.listdir(self._folder)):
+            path = self._folder / name
+            if name.startswith("."):
+                path.unlink()  # a file that never got its name
+            elif name != HEAD and int(path.stem) <= base:
+                path.unlink()  # the head has taken it in
+            elif name != HEAD:
+                records.append(self._read_record(path))
+                if path.suffix == PENDING:
+                    pending.add(records[-1].n)
+        for expected, record in enumerate(records, base + 1):
+            if record.n != expected:
+                raise self._corrupt(f"record {expected}", "it is missing")
+        return Found(head, records, pending)
+
+    def write(self, record: Record) -> None:
+        """The commit: when this returns, the record has happened."""
+        data = record.to_bytes()
+        path = self._path(record.n, PENDING)
+        self._disk.write_atomically(path, data, lambda: self._points.reach(crash.RECORD_WRITTEN))
+        self._points.reach(crash.COMMITTED)
+
+    def holds(self, n: int) -> bool:
+        return self._path(n, PENDING).exists()
+
+    def mark(self, n: int) -> None:
+        """Note that a record is carried out. Not flushed: carrying it out again changes nothing."""
+        os.replace(self._path(n, PENDING), self._path(n, DONE))
+        self._points.reach(crash.MARKED)
+
+    def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
+        """Put the state after record n, all of whose predecessors are carried out, in the place of the records."""
+        self._disk.write_atomically(self._folder / HEAD, json.dumps({"n": n, "state": state}).encode())
+        self._points.reach(crash.HEAD_WRITTEN)
+        for record in records:
+            self._path(record.n, DONE).unlink()
+
+    def _read_head(self) -> dict[str, Any] | None:
+        path = self._folder / HEAD
+        if not path.exists():
+            return None
+        try:
+            head = json.loads(path.read_bytes())
+            return {"n": head["n"], "state": head["state"]}
+        except (ValueError, KeyError, TypeError) as broken:
+            raise self._corrupt("the journal's head", str(broken)) from broken
+
+    def _read_record(self, path: Path) -> Record:
+        try:
+            return Record.from_bytes(path.read_bytes())
+        except (ValueError, KeyError, TypeError, AttributeError) as broken:
+            raise self._corrupt(f"record {path.stem}", str(broken)) from broken
+
+    def _corrupt(self, what: str, why: str) -> PresageError:
+        fix = "restore the journal folder from a copy of the home"
+        return error("HOME_CORRUPT", what=what, path=self._folder.parent, why=why, fix=fix)
+
+    def _path(self, n: int, suffix: str) -> Path:
+        return self._folder / f"{n:014d}{suffix}"

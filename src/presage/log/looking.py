@@ -1,0 +1,76 @@
+"""SHOW and DESCRIBE: the catalog and the archive's figures as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from presage.log.archive import Archive
+from presage.model.catalog import EVENT, Catalog, EventType
+from presage.model.time import format_duration, format_timestamp
+
+Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+SHOWN_ROWS = 20
+
+
+def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
+    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS."""
+    if what == "streams":
+        names = ("name", "kind", "attributes", "event_time", "max_delay", "source", "rows", "late", "rejected")
+        return names, [_stream_row(t, archive) for t in catalog.types.values() if t.name != EVENT]
+    if what == "relations":
+        rows = [(r.name, ", ".join(f"{a.name} {a.type}" for a in r.attributes), r.path or "VALUES")
+                for r in catalog.relations.values()]  # fmt: skip
+        return ("name", "attributes", "source"), rows
+    # The kinds of objects that have no declaration in this version yet are simply none.
+    return ("name",), []
+
+
+def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:
+    attributes = ", ".join(f"{a.name} {a.type}" for a in event_type.attributes)
+    source = {"schema": "", "derived": "INSERT INTO"}.get(event_type.kind, event_type.options.get("source", "memory"))
+    figures: tuple[Any, ...] = (None, None, None)
+    if event_type.kind == "stream":
+        info = archive.describe(event_type.name)
+        figures = (info.rows, info.late, info.rejected)
+    delay = format_duration(event_type.max_delay) if event_type.kind == "stream" else ""
+    return (event_type.name, event_type.kind, attributes, event_type.event_time or "", delay, source, *figures)
+
+
+def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[str, pa.Table]) -> Rows:
+    """DESCRIBE name: properties and values, attributes first."""
+    columns = ("property", "value")
+    if name in catalog.relations:
+        relation, table = catalog.relations[name], relations[name]
+        rows = [("kind", "relation")]
+        rows += [(f"attribute {a.name}", str(a.type)) for a in relation.attributes]
+        rows += [("source", relation.path or "VALUES"), ("rows", str(table.num_rows))]
+        rows += [(f"row {i + 1}", str(tuple(r.values()))) for i, r in enumerate(table.slice(0, SHOWN_ROWS).to_pylist())]
+        return columns, rows
+    event_type = catalog.types[name]
+    rows = [("kind", event_type.kind)]
+    if event_type.parents:
+        rows.append(("inherits", ", ".join(event_type.parents)))
+    rows += [(f"attribute {a.name}", str(a.type)) for a in event_type.attributes]
+    rows.append(("event time", event_type.event_time or ""))
+    rows += [("key", ", ".join(event_type.key))] if event_type.key else []
+    rows += [(f"option {n}", v) for n, v in event_type.options.items()]
+    rows += [(f"statement {i + 1}", text) for i, text in enumerate(event_type.producers)]
+    if event_type.kind == "stream":
+        rows += _archive_rows(event_type, archive)
+    else:
+        rows.append(("streams", ", ".join(t.name for t in catalog.streams_of(name))))
+    return columns, rows
+
+
+def _archive_rows(event_type: EventType, archive: Archive) -> list[tuple[str, str]]:
+    info = archive.describe(event_type.name)
+    ignored = ", ".join(f"{n} ({c})" for n, c in sorted(info.ignored.items()))
+    rows = [("max delay", format_duration(event_type.max_delay))]
+    rows += [(name, str(count)) for name, count in (("rows", info.rows), ("late", info.late), ("rejected", info.rejected))]
+    rows += [("ignored attributes", ignored)] if ignored else []
+    times = (("first event", info.first_time), ("last event", info.last_time), ("watermark", info.watermark))
+    rows += [(label, format_timestamp(time)) for label, time in times if time is not None]
+    return [*rows, ("position", str(info.last_seq)), ("files", str(info.files)), ("bytes", str(info.bytes))]

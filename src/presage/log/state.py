@@ -1,0 +1,77 @@
+"""Records in, the state of the home out: positions, each stream's clock, counters and `once` keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from presage.log.journal import Record
+
+
+@dataclass
+class StreamState:
+    """What is known of a stream without opening its tables. Times are microseconds."""
+
+    generation: int  # the number of the record that made it
+    accepted: int = 0
+    late: int = 0
+    rejected: int = 0
+    ignored: dict[str, int] = field(default_factory=dict)
+    first_time: int | None = None  # least and greatest time of its events, late ones left out
+    last_time: int | None = None
+    watermark: int | None = None  # an event before it is late
+    last_seq: int = 0
+    once: dict[str, list[int]] = field(default_factory=dict)  # key -> first and number of sequence numbers
+
+
+@dataclass
+class HomeState:
+    n: int = 0  # the last record
+    position: int = 0  # the last sequence number
+    catalog_version: int = 0
+    streams: dict[str, StreamState] = field(default_factory=dict)
+
+    def advance(self, record: Record) -> None:
+        """Take in the next record. The live path and the replay on opening are this one function."""
+        self.n = record.n
+        for name in record.drops:
+            del self.streams[name]
+        for name in record.creates:
+            self.streams[name] = StreamState(record.n)
+        if record.catalog is not None:
+            self.catalog_version = record.catalog["version"]
+        if record.stream is not None:
+            self._advance_stream(self.streams[record.stream], record)
+
+    def _advance_stream(self, stream: StreamState, record: Record) -> None:
+        stream.accepted += record.accepted
+        stream.late += record.late
+        stream.rejected += record.rejected
+        stream.ignored = dict(Counter(stream.ignored) + Counter(record.ignored))
+        stream.first_time = _least(stream.first_time, record.first_time)
+        stream.last_time = greatest(stream.last_time, record.last_time)
+        stream.watermark = greatest(stream.watermark, record.watermark)
+        if record.seqs:
+            self.position = stream.last_seq = record.first_seq + record.seqs - 1
+        if record.once is not None:
+            stream.once[record.once] = [record.first_seq, record.seqs]
+
+    def keys(self) -> int:
+        return sum(len(stream.once) for stream in self.streams.values())
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> HomeState:
+        streams = {name: StreamState(**stream) for name, stream in content["streams"].items()}
+        return cls(content["n"], content["position"], content["catalog_version"], streams)
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return min((x for x in (a, b) if x is not None), default=None)
+
+
+def greatest(a: int | None, b: int | None) -> int | None:
+    return max((x for x in (a, b) if x is not None), default=None)

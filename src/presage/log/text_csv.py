@@ -1,0 +1,168 @@
+"""Bytes of a CSV file in, checked rows out. The first line names the columns; an empty field is null."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.csv
+
+from presage.errors import error
+from presage.log.coerce import parse_text
+from presage.log.columns import attributes_schema
+from presage.log.ingest import (
+    Checked,
+    Columns,
+    Place,
+    Rejected,
+    check_columns,
+    decide_rest,
+    join,
+    refuse_duplicates,
+    shifted,
+)
+from presage.log.vector import parse_array
+from presage.model.catalog import Attribute
+
+ROWS_PER_BATCH = 262_144
+BOM = b"\xef\xbb\xbf"
+# A field may be long, and Python's reader refuses more than 128 KB otherwise.
+_LONGEST_FIELD = 2**31 - 1
+
+
+def read_csv(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
+    data = data.removeprefix(BOM)
+    plain = _read_plain(data, name)
+    if plain is not None:
+        checked = _check(plain, attributes, required, lambda row: ("", ""))
+        if not checked.rejected:
+            return checked
+        # Only the careful reader knows the lines, for what is rejected.
+    return read_csv_carefully(data, name, attributes, required)
+
+
+def _read_plain(data: bytes, name: str) -> pa.Table | None:
+    """The whole file as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
+    if b'"' in data or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or not data.strip():
+        return None
+    try:
+        header = data[: data.find(b"\n") if b"\n" in data else len(data)].decode().strip("\r").split(",")
+        names = [column.strip() for column in header]
+        refuse_duplicates(names, f"the file '{name}'")
+        if len(names) == 1:
+            return None  # a line without a field and a line with an empty one look alike
+        return pa.csv.read_csv(
+            pa.py_buffer(data),
+            pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=16 << 20),
+            pa.csv.ParseOptions(quote_char=False),
+            pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+
+
+def read_csv_carefully(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
+    """The same rows by way of Python's reader, which says where each one stands."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    # Bytes that are no UTF-8 become surrogates, so that only their own row is lost.
+    lines = _Lines(data.decode("utf-8", errors="surrogateescape"))
+    reader = csv.reader(lines)
+    header = next((row for row in reader if row), None)
+    empty = Checked(attributes_schema(attributes).empty_table())
+    if header is None:
+        return empty
+    names = [column.strip() for column in header]
+    if any(is_broken(column) for column in names):
+        fix = "save the file as UTF-8"
+        raise error("FILE_UNREADABLE", path=name, why="its first line is not UTF-8", fix=fix)
+    refuse_duplicates(names, f"the file '{name}'")
+    lines.taken.clear()
+    parts = [empty]
+    rows: list[list[str | None]] = []
+    places: list[tuple[str, str]] = []
+    bad = Rejected()
+    line = reader.line_num + 1
+    for row in reader:
+        raw, origin = "".join(lines.taken).rstrip("\r\n"), f"{name}:{line}"
+        lines.taken.clear()
+        line = reader.line_num + 1
+        if is_broken(raw):
+            bad.add("the line is not UTF-8", readable(raw), origin)
+        elif row and len(row) != len(names):
+            bad.add(f"the line has {len(row)} fields, the header has {len(names)}", raw, origin)
+        elif row:
+            rows.append([field or None for field in row])
+            places.append((raw, origin))
+        if len(rows) == ROWS_PER_BATCH:
+            parts.append(_check(_to_table(names, rows), attributes, required, places.__getitem__))
+            rows, places = [], []
+    parts.append(_check(_to_table(names, rows), attributes, required, places.__getitem__))
+    checked = join([*parts, Checked(empty.table, bad)])
+    checked.rejected = in_file_order(checked.rejected)
+    return checked
+
+
+class _Lines:
+    """Lines of a text for Python's reader, which remembers those since the last row."""
+
+    def __init__(self, text: str) -> None:
+        self._stream: Iterator[str] = io.StringIO(text, newline="")
+        self.taken: list[str] = []
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._stream)
+        self.taken.append(line)
+        return line
+
+
+def _to_table(names: list[str], rows: list[list[str | None]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=names)
+
+
+def _check(table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place) -> Checked:
+    """Text columns as the declared types."""
+    known = {a.name for a in attributes}
+    ignored: Counter[str] = Counter()
+    parts = [Checked(attributes_schema(attributes).empty_table())]
+    for start in range(0, table.num_rows, ROWS_PER_BATCH):
+        part = table.slice(start, ROWS_PER_BATCH)
+        columns: dict[str, pa.Array | list[object]] = {}
+        broken: dict[int, str] = {}
+        for attribute in attributes:
+            if attribute.name in part.column_names:
+                text = pa.concat_arrays(part[attribute.name].chunks)
+                array, rest = parse_array(text, attribute.type)
+                columns[attribute.name], reasons = decide_rest(array, rest, text, attribute, ignored, parse_text)
+                broken = reasons | broken  # the first attribute that does not fit gives the reason
+        batch = Columns(part.num_rows, columns, shifted(place, start), broken=broken)
+        parts.append(check_columns(attributes, required, batch))
+    checked = join(parts)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name not in known and len(column) > column.null_count:
+            ignored[name] += len(column) - column.null_count
+    checked.ignored.update(ignored)
+    return checked
+
+
+def is_broken(text: str) -> bool:
+    """Whether the text holds bytes that were no UTF-8."""
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def readable(text: str) -> str:
+    """The text with a replacement character for every byte that was no UTF-8."""
+    return text.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
+
+
+def in_file_order(rejected: Rejected) -> Rejected:
+    order = sorted(range(len(rejected)), key=lambda i: int(rejected.origins[i].rpartition(":")[2]))
+    return Rejected(*([column[i] for i in order] for column in (rejected.reasons, rejected.raws, rejected.origins)))

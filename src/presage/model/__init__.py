@@ -1,0 +1,1 @@
+"""The nouns of Presage: types, event types with inheritance, time. Imports nothing else of the project."""

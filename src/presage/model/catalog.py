@@ -1,0 +1,123 @@
+"""What is declared: event types with inheritance, streams, relations. Immutable; each declaration makes a new Catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from presage.errors import error
+from presage.model.types import DataType
+from presage.model.text import Span
+
+# The empty schema: every event type inherits it, and it has no attributes of its own.
+EVENT = "Event"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True)
+class EventType:
+    """An event type. `attributes` holds all of them, inherited ones first; `kind` is schema, stream or derived.
+
+    A derived stream is what INSERT INTO fills; `producers` are the texts of the statements that do.
+    """
+
+    name: str
+    kind: str
+    attributes: tuple[Attribute, ...]
+    parents: tuple[str, ...] = ()
+    event_time: str | None = None
+    key: tuple[str, ...] = ()
+    max_delay: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+    producers: tuple[str, ...] = ()
+
+    @property
+    def has_events(self) -> bool:
+        return self.kind in ("stream", "derived")
+
+    def attribute(self, name: str) -> Attribute | None:
+        return next((a for a in self.attributes if a.name == name), None)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A small static table: `rows` from VALUES, or read from `path` (already resolved under the roots)."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    rows: tuple[tuple[object, ...], ...] | None = None
+    path: str | None = None
+
+    def attribute(self, name: str) -> Attribute | None:
+        return next((a for a in self.attributes if a.name == name), None)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All declared names. One name space: a name is a type or a relation, never both."""
+
+    types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        return [*self.types, *self.relations]
+
+    def with_type(self, event_type: EventType) -> Catalog:
+        return replace(self, types={**self.types, event_type.name: event_type})
+
+    def with_relation(self, relation: Relation) -> Catalog:
+        return replace(self, relations={**self.relations, relation.name: relation})
+
+    def without(self, name: str) -> Catalog:
+        return replace(
+            self,
+            types={n: t for n, t in self.types.items() if n != name},
+            relations={n: r for n, r in self.relations.items() if n != name},
+        )
+
+    def ancestors(self, name: str) -> set[str]:
+        """The type itself and all that it inherits, the empty schema included."""
+        found: set[str] = {EVENT}
+        todo = [name]
+        while todo:
+            current = todo.pop()
+            if current not in found or current == EVENT:
+                found.add(current)
+                todo.extend(p for p in self.types[current].parents if p not in found)
+        return found
+
+    def streams_of(self, name: str) -> list[EventType]:
+        """Every stream whose events `FROM name` sees, in the order of declaration."""
+        return [t for t in self.types.values() if t.has_events and name in self.ancestors(t.name)]
+
+    def heirs(self, name: str) -> list[str]:
+        return [t.name for t in self.types.values() if name in t.parents]
+
+
+def merge_attributes(
+    name: str, parents: list[EventType], own: tuple[Attribute, ...], span: Span | None = None
+) -> tuple[Attribute, ...]:
+    """Attributes of a type that inherits `parents`: theirs first, by name; one attribute with two domains is refused."""
+    merged: dict[str, Attribute] = {}
+    owner: dict[str, str] = {}
+    for source, attributes in [*((p.name, p.attributes) for p in parents), (name, own)]:
+        for attribute in attributes:
+            known = merged.setdefault(attribute.name, attribute)
+            first_owner = owner.setdefault(attribute.name, source)
+            if known.type != attribute.type:
+                raise error(
+                    "CONFLICTING_DOMAINS",
+                    span,
+                    name=name,
+                    attribute=attribute.name,
+                    first=known.type,
+                    first_owner=f"'{first_owner}'",
+                    second=attribute.type,
+                    second_owner="its own list" if source == name else f"'{source}'",
+                )
+    return tuple(merged.values())

@@ -1,0 +1,108 @@
+"""Time of events: microseconds since 1970 UTC as int; durations, timestamps and intervals of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+
+MICROS = {
+    "msec": 1_000,
+    "sec": 1_000_000,
+    "min": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 7 * 86_400_000_000,
+    # EPL's month as a fixed span: event time has no calendar, so that a window's width never changes.
+    "month": 30 * 86_400_000_000,
+}
+UNIT_NAMES = {
+    **{unit: unit for unit in MICROS},
+    **{unit + "s": unit for unit in MICROS},
+    "millisecond": "msec",
+    "milliseconds": "msec",
+    "second": "sec",
+    "seconds": "sec",
+    "minute": "min",
+    "minutes": "min",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?"
+    r"\s*(Z|z|[+-]\d\d(?::?\d\d)?)?"
+)
+
+
+def parse_duration(text: str) -> int | None:
+    """Microseconds of '1 hour 30 min', '5min', '500 msec'; None if it is no duration."""
+    total, position = 0.0, 0
+    while position < len(text.rstrip()):
+        part = _PART.match(text, position)
+        if part is None or part[2].lower() not in UNIT_NAMES:
+            return None
+        total += float(part[1]) * MICROS[UNIT_NAMES[part[2].lower()]]
+        position = part.end()
+    return round(total) if position else None
+
+
+def format_duration(micros: int) -> str:
+    """The shortest spelling that `parse_duration` reads back."""
+    parts = []
+    for unit in ("day", "hour", "min", "sec", "msec"):
+        count, micros = divmod(micros, MICROS[unit])
+        if count:
+            parts.append(f"{count} {unit}")
+    if micros:
+        parts.append(f"{micros / 1000:g} msec")
+    return " ".join(parts) or "0 sec"
+
+
+def parse_timestamp(text: str) -> int | None:
+    """Microseconds of an ISO 8601 text, UTC unless it has an offset; None if it is no timestamp."""
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    offset = UTC
+    if zone and zone not in "Zz":
+        sign = -1 if zone[0] == "-" else 1
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        offset = timezone(sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:])))  # type: ignore[assignment]
+    try:
+        when = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=offset
+        )
+    except ValueError:
+        return None
+    return to_micros(when) + int((fraction or "0")[:6].ljust(6, "0"))
+
+
+def to_micros(when: datetime) -> int:
+    """Microseconds since the epoch; a datetime without a zone is UTC."""
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    # Integer arithmetic: float seconds lose microseconds for years far from 1970.
+    delta = when - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def format_timestamp(micros: int) -> str:
+    """ISO 8601 in UTC with as many decimals as needed."""
+    when = _EPOCH + timedelta(microseconds=micros)
+    text = when.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+    if when.microsecond:
+        text += f".{when.microsecond:06d}".rstrip("0")
+    return text + "Z"
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Event time that a query speaks of, in microseconds: `low` included, `high` excluded; None is unbounded."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def __contains__(self, micros: int) -> bool:
+        return (self.low is None or micros >= self.low) and (self.high is None or micros < self.high)

@@ -1,0 +1,32 @@
+"""Rule push_filters: a filter moves towards the events, as far as no row changes.
+
+before   Filter sym = 'A' AND n > 3          after   Window #time(1 min)
+           Window #time(1 min)                         Filter sym = 'A' AND n > 3
+             Scan Tick                                   Scan Tick
+
+Each node says itself what it lets through (`Node.absorb`). A filter stays above a window whose contents depend on
+other events (#length, #unique …): there an event that fails the filter still takes its place in the window.
+"""
+
+from __future__ import annotations
+
+from presage.plan.expr import Expr, conjunction, conjuncts
+from presage.plan.nodes import Filter, Node
+
+
+def push_filters(plan: Node) -> Node:
+    if not isinstance(plan, Filter):
+        return plan.map_inputs(push_filters)
+    node, parts = plan.input, conjuncts(plan.condition)
+    while isinstance(node, Filter):
+        parts, node = conjuncts(node.condition) + parts, node.input
+    stay: list[Expr] = []
+    for part in parts:
+        lower = node.absorb(part)
+        if lower is None:
+            stay.append(part)
+        else:
+            node = lower
+    node = node.map_inputs(push_filters)
+    condition = conjunction(stay)
+    return Filter(node, condition) if condition is not None else node

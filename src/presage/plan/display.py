@@ -1,0 +1,93 @@
+"""Expressions and plans as text, for EXPLAIN and for errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from presage.model import types as t
+from presage.model.time import format_duration, format_timestamp
+from presage.plan import expr as e
+
+if TYPE_CHECKING:
+    from presage.plan.nodes import Node
+
+LIST_LIMIT = 8
+
+
+def show(expr: e.Expr) -> str:
+    """An expression in the language's own notation; conversions that we added are not shown."""
+    match expr:
+        case e.Constant():
+            return _constant(expr)
+        case e.ColumnRef():
+            return expr.name
+        case e.Duration():
+            return format_duration(expr.micros)
+        case e.FieldOf():
+            return f"{show(expr.base)}.{expr.name}"
+        case e.ElementOf():
+            return f"{show(expr.base)}.lastOf()" if expr.from_end else f"{show(expr.base)}[{show(expr.index)}]"
+        case e.MakeStruct():
+            return f"struct({', '.join(map(show, expr.values))})"
+        case e.FunctionCall():
+            return f"{expr.name}({', '.join(map(show, expr.args))})"
+        case e.AggregateCall():
+            inner = "*" if expr.arg is None else show(expr.arg)
+            return f"{expr.function}({'DISTINCT ' if expr.distinct else ''}{inner})"
+        case e.Negate():
+            return f"-{_tight(expr.operand)}"
+        case e.Arithmetic() | e.Comparison():
+            return f"{_tight(expr.left)} {expr.op} {_tight(expr.right)}"
+        case e.And():
+            return " AND ".join(_tight(o) if isinstance(o, e.Or) else show(o) for o in expr.operands)
+        case e.Or():
+            return " OR ".join(map(show, expr.operands))
+        case e.Not():
+            return f"NOT {_tight(expr.operand)}"
+        case e.InList():
+            shown = [show(i) for i in expr.items[:LIST_LIMIT]] + (["…"] if len(expr.items) > LIST_LIMIT else [])
+            return f"{_tight(expr.operand)} IN ({', '.join(shown)})"
+        case e.InRelation():
+            return f"{expr.relation}({', '.join(f'{c} = {show(a)}' for c, a in zip(expr.attributes, expr.args, strict=True))})"
+        case e.Like():
+            return f"{_tight(expr.operand)} LIKE {show(expr.pattern)}"
+        case e.IsNull():
+            return f"{_tight(expr.operand)} IS NULL"
+        case e.CaseWhen():
+            pairs = zip(expr.branches[::2], expr.branches[1::2], strict=True)
+            whens = " ".join(f"WHEN {show(c)} THEN {show(v)}" for c, v in pairs)
+            return f"CASE {whens} ELSE {show(expr.otherwise)} END"
+        case e.CastTo():
+            widening = t.common_type(expr.operand.type, expr.type) == expr.type
+            return show(expr.operand) if widening else f"CAST({show(expr.operand)} AS {expr.type})"
+    raise TypeError(f"no notation for {type(expr).__name__}")
+
+
+def show_named(name: str, expr: e.Expr) -> str:
+    text = show(expr)
+    return text if text == name else f"{text} AS {name}"
+
+
+def _constant(expr: e.Constant) -> str:
+    value = expr.value
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if expr.type == t.TIMESTAMP:
+        return f"'{format_timestamp(int(str(value)))}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+def _tight(expr: e.Expr) -> str:
+    loose = isinstance(expr, e.Arithmetic | e.Comparison | e.And | e.Or | e.Not | e.InList | e.Like | e.IsNull)
+    return f"({show(expr)})" if loose else show(expr)
+
+
+def show_plan(node: Node, indent: int = 0) -> str:
+    """The plan as an indented tree, the last step first."""
+    lines = ["  " * indent + node.label()]
+    lines.extend(show_plan(child, indent + 1) for child in node.inputs)
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""EXPLAIN: the stages of a query as text. Rooms describe their nodes; this page puts the parts together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from presage.plan.display import show_plan
+from presage.plan.nodes import Merge, Node, RelationScan, Scan
+from presage.plan.query import BoundQuery
+
+
+@dataclass(frozen=True)
+class Report:
+    """How one node runs: its physical line, its parallelism and state (empty for stateless nodes), warnings with fixes."""
+
+    line: str
+    parallelism: str = ""
+    state: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+Describe = Callable[[Node], Report]
+
+
+def explain(query: BoundQuery, optimized: Node, applied: tuple[str, ...], describe: Mapping[type[Node], Describe]) -> str:
+    """The whole text of EXPLAIN."""
+    reports = [(node, depth, _report(node, describe)) for node, depth in _with_depth(optimized)]
+    physical = "\n".join("  " * depth + r.line for _, depth, r in reports)
+    parallel = [r.parallelism for _, _, r in reports if r.parallelism]
+    state = [r.state for _, _, r in reports if r.state]
+    warnings = list(dict.fromkeys(w for _, _, r in reports for w in r.warnings))
+    sections = [
+        ("Query", query.text),
+        ("Logical plan", show_plan(query.plan)),
+        ("Optimized plan", show_plan(optimized) + f"\nrules: {', '.join(applied) or 'none applied'}"),
+        ("Physical plan", physical),
+        ("Parallelism", "\n".join(parallel) or "stateless: as many tasks as there are files"),
+        ("State", "\n".join(state) or "none"),
+        ("Warnings", "\n".join(warnings) or "none"),
+    ]
+    return "\n\n".join(f"== {title} ==\n{body}" for title, body in sections)
+
+
+def _with_depth(node: Node, depth: int = 0) -> list[tuple[Node, int]]:
+    found = [(node, depth)]
+    for child in node.inputs:
+        found.extend(_with_depth(child, depth + 1))
+    return found
+
+
+def _report(node: Node, describe: Mapping[type[Node], Describe]) -> Report:
+    if type(node) in describe:
+        return describe[type(node)](node)
+    if isinstance(node, Scan):
+        return Report(f"native  read the archive of {node.stream} [{', '.join(node.attributes)}]")
+    if isinstance(node, RelationScan):
+        return Report(f"native  relation {node.relation}")
+    if isinstance(node, Merge):
+        return Report("native  union, in order of event time and arrival")
+    return Report(f"native  {node.label()}")

@@ -1,0 +1,304 @@
+"""Logical nodes of stateless work. Rooms add their own; all share the base and its contract.
+
+Every node yields rows with its `columns` and, unseen by the user, the order of events: TIME (microseconds), SEQ
+(arrival) and `order`, further columns that tell apart the rows which one event made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+
+from presage.model.time import TimeRange, format_timestamp
+from presage.model.types import TIMESTAMP, DataType
+from presage.plan.display import show, show_named
+from presage.plan.expr import ColumnRef, Expr
+
+TIME = "_t"
+SEQ = "_seq"
+
+
+def order_columns(depth: int) -> tuple[str, ...]:
+    return tuple(f"_o{i}" for i in range(depth))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a node, by its plan name: `alias.attribute` for attributes, a leading `_` for our own."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression under a name."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Node:
+    """Base of logical nodes."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        found: list[Node] = []
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found.extend(v for v in value if isinstance(v, Node))
+        return tuple(found)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """Columns that the node yields; most nodes pass on those of their only input."""
+        return self.inputs[0].columns
+
+    @property
+    def depth(self) -> int:
+        """How many order columns the rows have beyond TIME and SEQ; a node that makes several rows of one adds one."""
+        return self.inputs[0].depth
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return order_columns(self.depth)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions that stand in this node itself."""
+        found: list[Expr] = []
+        for f in fields(self):
+            _collect(getattr(self, f.name), found)
+        return tuple(found)
+
+    def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
+        """The same node with its own expressions changed; itself if nothing changed."""
+        updates: dict[str, object] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            new = _map_expressions(value, change)
+            if new is not value:
+                updates[f.name] = new
+        return replace(self, **updates) if updates else self
+
+    def absorb(self, condition: Expr) -> Node | None:
+        """This node with a filter that stood above it moved below it, or None where that would change rows."""
+        return None
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        """Columns of the inputs that are used when `wanted` columns of this node are."""
+        return wanted.union(*(e.columns() for e in self.expressions()))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        """This node without columns of its own making that nobody wants."""
+        return self
+
+    def label(self) -> str:
+        """One line for EXPLAIN."""
+        return type(self).__name__
+
+    def column_names(self) -> frozenset[str]:
+        return frozenset(c.name for c in self.columns)
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for node in self.inputs:
+            yield from node.walk()
+
+    def map_inputs(self, change: Callable[[Node], Node]) -> Node:
+        """The same node over changed inputs; itself if nothing changed."""
+        updates: dict[str, object] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, Node):
+                new: object = change(value)
+                if new is not value:
+                    updates[f.name] = new
+            elif isinstance(value, tuple) and any(isinstance(v, Node) for v in value):
+                items = tuple(change(v) if isinstance(v, Node) else v for v in value)
+                if any(a is not b for a, b in zip(items, value, strict=True)):
+                    updates[f.name] = items
+        return replace(self, **updates) if updates else self
+
+    def rewrite(self, change: Callable[[Node], Node]) -> Node:
+        """Bottom-up rewriting of the whole plan."""
+        return change(self.map_inputs(lambda node: node.rewrite(change)))
+
+
+def _collect(value: object, found: list[Expr]) -> None:
+    if isinstance(value, Expr):
+        found.append(value)
+    elif isinstance(value, Named):
+        found.append(value.expr)
+    elif isinstance(value, tuple):
+        for item in value:
+            _collect(item, found)
+
+
+def _map_expressions(value: object, change: Callable[[Expr], Expr]) -> object:
+    if isinstance(value, Expr):
+        return change(value)
+    if isinstance(value, Named):
+        new = change(value.expr)
+        return value if new is value.expr else Named(value.name, new)
+    if isinstance(value, tuple):
+        items = tuple(_map_expressions(v, change) for v in value)
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    return value
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """Events of one stream in a range of event time, as columns `alias.attribute`."""
+
+    stream: str
+    alias: str
+    fields: tuple[Field, ...]
+    attributes: tuple[str, ...]  # names in the archive, parallel to `fields`
+    time: TimeRange = TimeRange()
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.fields
+
+    @property
+    def depth(self) -> int:
+        return 0
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        kept = [(f, a) for f, a in zip(self.fields, self.attributes, strict=True) if f.name in wanted]
+        return replace(self, fields=tuple(f for f, _ in kept), attributes=tuple(a for _, a in kept))
+
+    def label(self) -> str:
+        bounds = ""
+        if self.time != TimeRange():
+            low = format_timestamp(self.time.low) if self.time.low is not None else ""
+            high = format_timestamp(self.time.high) if self.time.high is not None else ""
+            bounds = f" within [{low}, {high})"
+        return f"Scan {self.stream} as {self.alias} [{', '.join(self.attributes)}]{bounds}"
+
+
+@dataclass(frozen=True)
+class RelationScan(Node):
+    """Rows of a relation, as columns `alias.attribute`; it has no time and never makes a row by itself."""
+
+    relation: str
+    alias: str
+    fields: tuple[Field, ...]
+    attributes: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.fields
+
+    @property
+    def depth(self) -> int:
+        return 0
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        kept = [(f, a) for f, a in zip(self.fields, self.attributes, strict=True) if f.name in wanted]
+        return replace(self, fields=tuple(f for f, _ in kept), attributes=tuple(a for _, a in kept))
+
+    def label(self) -> str:
+        return f"Relation {self.relation} as {self.alias} [{', '.join(self.attributes)}]"
+
+
+@dataclass(frozen=True)
+class Merge(Node):
+    """Events of several inputs with the same columns as one stream (FROM a type that streams inherit)."""
+
+    sources: tuple[Node, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.fields
+
+    @property
+    def depth(self) -> int:
+        # The widest input decides, the others are padded with zeros; one more column says which input a row is from,
+        # for rows of different statements that one event or timer made.
+        return max((s.depth for s in self.sources), default=0) + 1
+
+    def absorb(self, condition: Expr) -> Node:
+        return replace(self, sources=tuple(Filter(s, condition) for s in self.sources))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        return replace(self, fields=tuple(f for f in self.fields if f.name in wanted))
+
+    def label(self) -> str:
+        return f"Merge [{', '.join(f.name for f in self.fields)}]"
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    input: Node
+    condition: Expr
+
+    def label(self) -> str:
+        return f"Filter {show(self.condition)}"
+
+
+@dataclass(frozen=True)
+class Project(Node):
+    """New columns from old ones; time and order pass through."""
+
+    input: Node
+    outputs: tuple[Named, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return tuple(Field(o.name, o.expr.type) for o in self.outputs)
+
+    def absorb(self, condition: Expr) -> Node:
+        by_name = {o.name: o.expr for o in self.outputs}
+
+        def inline(e: Expr) -> Expr:
+            return by_name.get(e.name, e) if isinstance(e, ColumnRef) else e
+
+        return replace(self, input=Filter(self.input, condition.rewrite(inline)))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return frozenset[str]().union(*(o.expr.columns() for o in self.outputs))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        return replace(self, outputs=tuple(o for o in self.outputs if o.name in wanted))
+
+    def label(self) -> str:
+        return f"Project [{', '.join(show_named(o.name, o.expr) for o in self.outputs)}]"
+
+
+@dataclass(frozen=True)
+class Retime(Node):
+    """Rows become events at the time in `column`; a row that comes too late for its new time is dropped, as a late event is."""
+
+    input: Node
+    column: str
+
+    @property
+    def depth(self) -> int:
+        # The time of emission becomes the first order column: it is the arrival order of the new events.
+        return self.input.depth + 1
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return wanted | {self.column}
+
+    def label(self) -> str:
+        return f"Retime by {self.column}"
+
+
+@dataclass(frozen=True)
+class Stamp(Node):
+    """Adds the column `at`: the event time at which the row was emitted."""
+
+    input: Node
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*self.input.columns, Field("at", TIMESTAMP))
+
+    def label(self) -> str:
+        return "Stamp [at]"

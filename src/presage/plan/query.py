@@ -1,0 +1,21 @@
+"""A bound query: its plan, what the user sees of it, and which events it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presage.plan.nodes import Field, Node, Scan
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """`columns` are what the user sees, in order. `upper` is the upper bound of WITHIN, at which the clock stops."""
+
+    plan: Node
+    columns: tuple[Field, ...]
+    upper: int | None = None
+    insert_into: str | None = None
+    text: str = ""
+
+    def scans(self) -> list[Scan]:
+        return [n for n in self.plan.walk() if isinstance(n, Scan)]

@@ -1,0 +1,1 @@
+"""Plan -> running Spark job: session profile, types, expressions, and the batch driver."""

@@ -1,0 +1,34 @@
+"""Files of the archive -> a DataFrame, and the time of the last event in them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from presage.log import SEQ, TIME, FileSet
+
+
+def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
+    """The events of a file set, by explicit paths: the folder of a Delta table also holds files that are not live."""
+    frame = spark.read.schema(from_arrow_schema(files.schema)).parquet(*files.paths)
+    bounds = files.predicates
+    if bounds.after is not None:
+        frame = frame.where(F.col(SEQ) > bounds.after)
+    if bounds.up_to is not None:
+        frame = frame.where(F.col(SEQ) <= bounds.up_to)
+    if bounds.low is not None:
+        frame = frame.where(F.col(TIME) >= F.timestamp_micros(F.lit(bounds.low)))
+    if bounds.high is not None:
+        frame = frame.where(F.col(TIME) < F.timestamp_micros(F.lit(bounds.high)))
+    return frame
+
+
+def last_event(spark: SparkSession, files: FileSet) -> int | None:
+    """The greatest event time of the events asked for; the statistics know it unless a bound cuts through a file."""
+    if files.exact or files.max_time is None:
+        return files.max_time
+    row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
+    return None if row is None else row["last"]
+
+

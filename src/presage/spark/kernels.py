@@ -1,0 +1,126 @@
+"""Runs a kernel over the partitions of a DataFrame: Arrow in, kernel, Arrow out. Knows no particular kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from presage.model.arrow import to_arrow
+from presage.model.state import State
+from presage.plan.nodes import Field
+from presage.spark.types import to_spark
+
+OUTPUT_ROWS = 100_000
+
+
+class Kernel(Protocol):
+    """The contract of every stateful operator (DESIGN §1)."""
+
+    def initial(self) -> State: ...
+
+    def step(
+        self, state: State, events: pa.Table, clock: int, end: bool = False
+    ) -> tuple[State, pa.Table]: ...
+
+
+def run_kernel(
+    frame: DataFrame,
+    kernel: Kernel,
+    fields: Sequence[Field],
+    sort: tuple[str, ...],
+    keys: tuple[str, ...],
+    partitions: int,
+    clock: int,
+    in_memory: bool,
+) -> DataFrame:
+    """The kernel's rows. `sort` is the processing order, `keys` spread the work (none: one partition).
+
+    A partition that fits in memory is sorted in the worker, which is quicker than Spark's sort; otherwise Spark sorts
+    it and the kernel steps through it, batch by batch, as it does in streaming.
+    """
+    schema = StructType([StructField(f.name, to_spark(f.type), True) for f in fields])
+    arrow = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
+    frame = frame.repartition(partitions, *(F.col(k) for k in keys)) if keys else frame.repartition(1)
+    if not in_memory:
+        frame = frame.sortWithinPartitions(*sort)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        steps = _whole(batches, sort) if in_memory else _pieces(batches, sort)
+        for table in run_steps(kernel, steps, clock):
+            # Spark takes columns by position and does not check their types.
+            shaped = table.select(arrow.names).cast(arrow)
+            yield from shaped.to_batches(max_chunksize=OUTPUT_ROWS)
+
+    return frame.mapInArrow(work, schema)
+
+
+def run_steps(kernel: Kernel, steps: Iterator[pa.Table], clock: int) -> Iterator[pa.Table]:
+    """One kernel over tables in order; the last one ends the input."""
+    state = kernel.initial()
+    pending: pa.Table | None = None
+    for table in steps:
+        if pending is not None:
+            state, rows = kernel.step(state, pending, _last_time(pending))
+            yield rows
+        pending = table
+    if pending is not None:
+        _, rows = kernel.step(state, pending, clock, end=True)
+        yield rows
+
+
+def _last_time(table: pa.Table) -> int:
+    return int(table[0][table.num_rows - 1].as_py())
+
+
+def _whole(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator[pa.Table]:
+    held = list(batches)
+    if held:
+        table = pa.Table.from_batches(held)
+        if table.num_rows:
+            yield sorted_table(table, sort)
+
+
+def sorted_table(table: pa.Table, sort: tuple[str, ...]) -> pa.Table:
+    """The table in processing order; a table that is in order already is not touched."""
+    keys = [table[name].to_numpy() for name in sort]
+    if _is_sorted(keys):
+        return table
+    return table.combine_chunks().take(pa.array(np.lexsort(keys[::-1])))
+
+
+def _is_sorted(keys: list[np.ndarray]) -> bool:
+    """Whether rows rise lexicographically by the key columns."""
+    undecided = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        rising, falling = key[:-1] < key[1:], key[:-1] > key[1:]
+        if np.any(falling & undecided):
+            return False
+        undecided &= ~rising
+        if not undecided.any():
+            return True
+    return True
+
+
+def _pieces(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Sorted batches as tables that never cut one step (rows of equal time and arrival) in two."""
+    held: pa.Table | None = None
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        table = pa.Table.from_batches([batch])
+        held = table if held is None else pa.concat_tables([held, table])
+        last = [held[name][held.num_rows - 1].as_py() for name in sort[:2]]
+        same = np.logical_and.reduce([held[n].to_numpy() == v for n, v in zip(sort[:2], last, strict=True)])
+        # Rows are sorted, so the last step's rows are the final ones.
+        cut = held.num_rows - int(same.sum())
+        if cut:
+            yield held.slice(0, cut)
+            held = held.slice(cut)
+    if held is not None:
+        yield held

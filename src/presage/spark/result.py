@@ -1,0 +1,104 @@
+"""Rows of a query for the user: pandas, Arrow, or a Spark DataFrame, in the order in which they were emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from presage.model.arrow import to_arrow
+from presage.model.types import LONG, STRING
+from presage.plan.nodes import SEQ, TIME, Field, order_columns
+from presage.spark.expressions import quoted
+from presage.spark.kernels import sorted_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Result:
+    """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow."""
+
+    def __init__(
+        self,
+        columns: tuple[Field, ...],
+        frame: Callable[[], DataFrame],
+        depth: int,
+        explain: Callable[[], str],
+        partitions: int,
+    ) -> None:
+        self._columns = columns
+        self._frame = frame
+        self._order = (TIME, SEQ, *order_columns(depth))
+        self._explain = explain
+        self._partitions = partitions
+        self._table: pa.Table | None = None
+        self._made: DataFrame | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        return [c.name for c in self._columns]
+
+    @property
+    def df(self) -> DataFrame:
+        """The rows as a Spark DataFrame, sorted in the order of emission."""
+        rows = self._rows().repartitionByRange(self._partitions, TIME) if self._partitions > 1 else self._rows().coalesce(1)
+        return rows.sortWithinPartitions(*self._order).select(*(quoted(c) for c in self.columns))
+
+    def to_arrow(self) -> pa.Table:
+        if self._table is None:
+            # Collected as it comes and sorted here: cheaper than a second shuffle.
+            table = sorted_table(self._rows().toArrow(), self._order)
+            schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
+            self._table = table.select(self.columns).cast(schema)
+        return self._table
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def explain(self) -> str:
+        return self._explain()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_arrow().to_pylist())
+
+    def __len__(self) -> int:
+        return int(self.to_arrow().num_rows)
+
+    def __repr__(self) -> str:
+        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)})"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(index=False, max_rows=50))
+
+    def _rows(self) -> DataFrame:
+        if self._made is None:
+            self._made = self._frame()
+        return self._made
+
+
+class TableResult(Result):
+    """A result that is known already: SHOW, DESCRIBE, EXPLAIN."""
+
+    def __init__(self, columns: tuple[Field, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]) -> None:
+        super().__init__(columns, self._unused, 0, lambda: "this statement reads the catalog", 1)
+        self._spark = spark
+        arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
+        self._table = pa.table(arrays, names=[c.name for c in columns])
+
+    @classmethod
+    def of_text(cls, names: tuple[str, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]) -> TableResult:
+        """A table whose columns are all STRING, or LONG where a column holds integers."""
+        types = [LONG if any(isinstance(r[i], int) for r in rows) else STRING for i in range(len(names))]
+        return cls(tuple(Field(n, k) for n, k in zip(names, types, strict=True)), rows, spark)
+
+    @property
+    def df(self) -> DataFrame:
+        return self._spark().createDataFrame(self.to_arrow())
+
+    def _unused(self) -> DataFrame:
+        return self.df
+
+

@@ -1,0 +1,47 @@
+"""The session profile: an own local Spark session with settings for small and large event jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from presage.spark.java import find_java
+
+# Why each setting: SPARK-4.3 measurements in docs/performance.md.
+PROFILE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Nothing of ours listens on the network.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    # Plans are small and known; re-planning between stages costs more than it finds.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+    "spark.sql.artifact.isolation.enabled": "false",
+}
+
+
+def running_session() -> SparkSession | None:
+    """The session that this process already has; it is used as it is."""
+    return SparkSession.getActiveSession()
+
+
+def own_session(settings: dict[str, str] | None = None) -> SparkSession:
+    """A local session with the profile; `settings` override it."""
+    os.environ["JAVA_HOME"] = str(find_java())
+    # Spark would start its workers with whatever `python3` comes first on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Without it Spark asks for the machine's host name, which may not resolve.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master("local[*]").appName("presage")
+    for name, value in {**PROFILE, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

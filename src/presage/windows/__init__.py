@@ -1,0 +1,1 @@
+"""The windows room: EPL's windows, aggregates, window joins, DISTINCT and the output rate."""

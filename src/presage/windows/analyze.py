@@ -1,0 +1,301 @@
+"""A SELECT over streams, windows and relations -> a logical plan (LANGUAGE §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from presage.analyze.aggregates import is_aggregate
+from presage.analyze.bounds import bind_within
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.outputs import bind_outputs
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.model.catalog import Catalog
+from presage.model.time import TimeRange
+from presage.model.types import TIMESTAMP, MapOf
+from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
+from presage.plan.nodes import Field, Filter, Named, Node, Project, RelationScan, Stamp
+from presage.plan.query import BoundQuery
+from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, Windowed, WindowDef, WindowJoin
+from presage.windows.sources import bind_stream
+from presage.windows.window_defs import bind_window
+
+
+@dataclass(frozen=True)
+class QueryContext:
+    """What a query is bound against. `parse_producer` reads the stored text of a derived stream's statement."""
+
+    catalog: Catalog
+    now: int
+    parse_producer: Callable[[str], s.Query]
+    # Derived streams on the way to this query, to refuse circles.
+    path: tuple[str, ...] = ()
+
+
+def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
+    """The plan of a query; raises all the errors that it finds."""
+    problems = Problems()
+    _refuse_other_rooms(query, problems)
+    within = problems.attempt(lambda: bind_within(query.within, context.now))
+    time, upper = within or (TimeRange(), None)
+    items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
+    problems.raise_any()
+    bound_items = [i for i in items if i is not None]
+    scope = Scope([i.scope for i in bound_items], context.catalog)
+    _refuse_same_alias(query.items, scope)
+    return _SelectBinder(query, scope, bound_items, problems).bind(upper)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One bound item of FROM."""
+
+    scope: ScopeItem
+    node: Node
+
+    @property
+    def window(self) -> WindowDef:
+        return self.node.window if isinstance(self.node, Windowed) else WindowDef("none")
+
+    @property
+    def is_relation(self) -> bool:
+        return isinstance(self.node, RelationScan)
+
+
+class _SelectBinder:
+    def __init__(self, query: s.Query, scope: Scope, items: list[_Item], problems: Problems) -> None:
+        self.query = query
+        self.scope = scope
+        self.items = items
+        self.problems = problems
+
+    def bind(self, upper: int | None) -> BoundQuery:
+        query, attempt = self.query, self.problems.attempt
+        conditions = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
+        on = [attempt(lambda i=i: conditions.condition(i.on, "ON")) for i in query.items if i.on is not None]  # type: ignore[misc]
+        where = attempt(lambda: conditions.condition(query.where, "WHERE")) if query.where is not None else None
+        terms = ExpressionBinder(self.scope)
+        outputs = bind_outputs(query, self.scope, terms, self.problems)
+        plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
+        groups = [attempt(lambda g=g: self._group(plain, g)) for g in query.group_by]  # type: ignore[misc]
+        having = attempt(lambda: self._having()) if query.having is not None else None
+        self.problems.raise_any()
+
+        self._check_streams()
+        group_by = tuple(Named(f"_g{i}", g) for i, g in enumerate(groups) if g is not None)
+        node = self._source([c for c in on if c is not None])
+        if where is not None:
+            node = Filter(node, where)
+        node, outputs, having = self._aggregate(node, outputs, having, group_by)
+        if having is not None:
+            node = Filter(node, having)
+        node = self._emit(node, outputs, group_by)
+        columns = tuple(Field(o.name, o.expr.type) for o in outputs)
+        if all(c.name != "at" for c in columns):
+            node = Stamp(node)
+            columns = (*columns, Field("at", TIMESTAMP))
+        text = print_statement(query)
+        return BoundQuery(node, columns, upper, query.insert_into, text)
+
+    def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
+        bound = binder.bind(_resolve_alias(node, self.query, self.scope))
+        if isinstance(bound.type, MapOf):
+            raise error("TYPE_MISMATCH", node.span, what="GROUP BY", expected="values that can be compared",
+                        found=bound.type, fix="group by the value at a key: m['key']")  # fmt: skip
+        return bound
+
+    def _having(self) -> Expr:
+        assert self.query.having is not None
+        written = _resolve_alias(self.query.having, self.query, self.scope)
+        return ExpressionBinder(self.scope).condition(written, "HAVING")
+
+    def _check_streams(self) -> None:
+        if all(i.is_relation for i in self.items):
+            name = self.query.items[0].name
+            raise error(
+                "NOT_A_STREAM", self.query.items[0].span, name=name, kind="relation",
+                fix=f"join it with a stream; DESCRIBE {name} shows its rows",
+            )  # fmt: skip
+
+    def _source(self, on: list[Expr]) -> Node:
+        """FROM: one item, a native join with relations, or a window join."""
+        streams = [i for i in self.items if not i.is_relation]
+        condition = conjunction(on)
+        if len(self.items) == 1:
+            return self.items[0].node
+        if len(streams) == 1 and not self._needs_aggregate(joined=False):
+            node = streams[0].node
+            for item in self.items:
+                if isinstance(item.node, RelationScan):
+                    node = RelationJoin(node, item.node, None)
+            return Filter(node, condition) if condition is not None else node
+        return WindowJoin(tuple(i.node for i in self.items), condition)
+
+    def _needs_aggregate(self, joined: bool) -> bool:
+        """Whether rows depend on what else is in the window, and not on the arriving event alone."""
+        special = any(i.window.is_batch or i.window.kind == "firstunique" for i in self.items)
+        spoken = [item.expr for item in self.query.select] + ([self.query.having] if self.query.having else [])
+        aggregates = any(_mentions_aggregate(x, self.scope) for x in spoken)
+        return aggregates or (special and not joined) or (bool(self.query.group_by) and joined)
+
+    def _aggregate(
+        self, node: Node, outputs: list[Named], having: Expr | None, group_by: tuple[Named, ...]
+    ) -> tuple[Node, list[Named], Expr | None]:
+        joined = any(isinstance(n, WindowJoin) for n in node.walk())
+        if not self._needs_aggregate(joined):
+            return node, outputs, having
+        calls: list[AggregateCall] = []
+        spoken = [o.expr for o in outputs] + ([having] if having is not None else [])
+        for expr in spoken:
+            calls.extend(c for c in expr.walk() if isinstance(c, AggregateCall) and c not in calls)
+        by_call: dict[Expr, str] = {call: f"_a{i}" for i, call in enumerate(calls)}
+
+        def refer(expr: Expr) -> Expr:
+            return ColumnRef(expr.type, by_call[expr], span=expr.span) if expr in by_call else expr
+
+        outputs = [Named(o.name, _rewrite_above(o.expr, refer)) for o in outputs]
+        having = _rewrite_above(having, refer) if having is not None else None
+        seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
+        batch = any(i.window.is_batch for i in self.items) and not joined
+        row_per = "group" if group_by else "event"
+        if batch and not group_by and not (seen_above - set(by_call.values())):
+            row_per = "batch"
+        aggregate = Aggregate(
+            node,
+            group_by,
+            tuple(Named(name, call) for call, name in by_call.items()),
+            carry=() if row_per == "batch" else tuple(c.name for c in node.columns),
+            row_per=row_per,
+        )
+        return aggregate, outputs, having
+
+    def _emit(self, node: Node, outputs: list[Named], group_by: tuple[Named, ...]) -> Node:
+        """The selected columns, then DISTINCT, then the output rate."""
+        query = self.query
+        visible = tuple(o.name for o in outputs)
+        hidden: tuple[Named, ...] = ()
+        if query.output is not None and query.output.mode != "all":
+            hidden = group_by
+        node = Project(node, (*outputs, *hidden))
+        if query.distinct:
+            node = Distinct(node, visible)
+        if query.output is not None:
+            by = tuple(h.name for h in hidden)
+            node = Output(node, query.output.mode, query.output.every, by, visible)
+        return node
+
+
+def _bind_item(item: s.FromItem, context: QueryContext, time: TimeRange) -> _Item:
+    catalog = context.catalog
+    alias = item.alias or item.name
+    relation = catalog.relations.get(item.name)
+    if relation is not None:
+        return _bind_relation(item, alias, context)
+    event_type = catalog.types.get(item.name)
+    if event_type is None:
+        raise error("UNKNOWN_STREAM", item.name_span or item.span, name=item.name, fix=did_you_mean(item.name, catalog.names(), otherwise=_declare_hint(catalog)))
+    attributes = tuple((a.name, a.type) for a in event_type.attributes)
+    scope = ScopeItem(alias, f"{event_type.kind} '{item.name}'", attributes)
+    node = bind_stream(event_type, alias, time, context, bind_query, item.span)
+    binder = ExpressionBinder(Scope([scope], catalog), no_aggregates_in="the filter of a stream")
+    if item.condition is not None:
+        node = Filter(node, binder.condition(item.condition, f"the filter of '{item.name}'"))
+    window = bind_window(item.windows, ExpressionBinder(Scope([scope], catalog), no_aggregates_in="a window"))
+    if window is not None:
+        node = Windowed(node, window)
+    return _Item(scope, node)
+
+
+def _declare_hint(catalog: Catalog) -> str:
+    names = [n for n in catalog.names() if n != "Event"]
+    return f"known: {', '.join(names[:12])}" if names else "declare it first with CREATE STREAM"
+
+
+def _bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> _Item:
+    relation = context.catalog.relations[item.name]
+    if item.windows:
+        raise error(
+            "NOT_A_STREAM", item.windows[0].span, name=item.name, kind="relation",
+            fix="a relation is static: leave the window out",
+        )  # fmt: skip
+    attributes = tuple((a.name, a.type) for a in relation.attributes)
+    scope = ScopeItem(alias, f"relation '{item.name}'", attributes)
+    fields = tuple(Field(c.name, c.type) for c in scope.all_columns())
+    node = RelationScan(item.name, alias, fields, tuple(n for n, _ in attributes))
+    if item.condition is not None:
+        raise error(
+            "UNSUPPORTED", item.condition.span, what="a filter in parentheses", where="on a relation",
+            fix="write the condition in ON or WHERE",
+        )  # fmt: skip
+    return _Item(scope, node)
+
+
+def _refuse_same_alias(items: tuple[s.FromItem, ...], scope: Scope) -> None:
+    seen: set[str] = set()
+    for item, bound in zip(items, scope.items, strict=True):
+        # Spark does not tell names apart that differ only in case.
+        if bound.alias.lower() in seen:
+            raise error("DUPLICATE_NAME", item.span, name=bound.alias, where="FROM", fix="give one of them an alias with AS")
+        seen.add(bound.alias.lower())
+
+
+def _refuse_other_rooms(query: s.Query, problems: Problems) -> None:
+    """Clauses of the general form that speak of uncertain, predicted or recalled data."""
+    clauses: list[tuple[str, s.Node | None, str]] = [
+        ("WITH PROBABILITY", query.probability, "its streams are certain"),
+        ("APPROXIMATE", query.approximate, "its answer is exact"),
+        ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
+        *(("ANALYSIS", item, "its rows are never revised") for item in query.items if item.analysis),
+    ]
+    for name, node, why in clauses:
+        if node is not None:
+            problems.errors.append(
+                error("UNSUPPORTED", node.span, what=name, where=f"on this query: {why}", fix=f"leave {name} out")
+            )
+
+
+def _mentions_aggregate(node: s.Expr, scope: Scope) -> bool:
+    todo: list[object] = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, s.Call) and is_aggregate(current.name) and current.name not in scope.catalog.relations:
+            return True
+        if isinstance(current, s.Node):
+            todo.extend(vars(current).values())
+        elif isinstance(current, tuple):
+            todo.extend(current)
+    return False
+
+
+def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
+    """GROUP BY and HAVING may use a name that SELECT gave, where no attribute has it."""
+    given = {i.alias: i.expr for i in query.select if i.alias and not isinstance(i.expr, s.Star)}
+    known = {n for item in scope.items for n, _ in item.attributes} | {i.alias for i in scope.items}
+
+    def change(current: object) -> object:
+        if isinstance(current, s.Name) and current.name in given and current.name not in known:
+            return given[current.name]
+        if isinstance(current, s.Node):
+            updates = {k: change(v) for k, v in vars(current).items() if isinstance(v, s.Node | tuple) and k != "span"}
+            changed = {k: v for k, v in updates.items() if v is not getattr(current, k)}
+            return replace(current, **changed) if changed else current
+        if isinstance(current, tuple) and not isinstance(current, s.Span):
+            items = tuple(change(v) for v in current)
+            return items if any(a is not b for a, b in zip(items, current, strict=True)) else current
+        return current
+
+    changed = change(node)
+    assert isinstance(changed, s.Expr)
+    return changed
+
+
+def _rewrite_above(expr: Expr, refer: Callable[[Expr], Expr]) -> Expr:
+    """Replace aggregates from the top, so that what stands inside one is left alone."""
+    replaced = refer(expr)
+    if replaced is not expr:
+        return replaced
+    return expr.map_children(lambda child: _rewrite_above(child, refer)) if contains_aggregate(expr) else expr

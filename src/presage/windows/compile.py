@@ -1,0 +1,158 @@
+"""Logical nodes -> stages: what Catalyst prepares, how it is spread, and the tables of the kernel. Knows no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presage.plan.expr import AggregateCall, Comparison, Expr, conjunction, conjuncts
+from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
+from presage.windows.infer_keys import equalities
+from presage.windows.kernel import spec
+from presage.windows.nodes import NO_WINDOW, Aggregate, Windowed, WindowDef, WindowJoin, source_of
+
+
+@dataclass(frozen=True)
+class AggregateStage:
+    """An Aggregate over one windowed source: `prepared` columns of `input` go into the kernel."""
+
+    input: Node
+    prepared: tuple[Named, ...]
+    partition: tuple[str, ...]
+    window: spec.Window
+    group_by: tuple[str, ...]
+    aggregates: tuple[spec.Aggregate, ...]
+    carry: tuple[str, ...]
+    grouped: bool
+    outputs: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class JoinSourceStage:
+    """One source of a join: `prepared` columns of `input`; a relation has no window and no time."""
+
+    input: Node
+    prepared: tuple[Named, ...]
+    window: spec.Window
+    partition: tuple[str, ...]
+    static: bool
+
+
+@dataclass(frozen=True)
+class JoinStage:
+    """A WindowJoin: equalities become links of the kernel, `residual` is what Catalyst still has to check."""
+
+    sources: tuple[JoinSourceStage, ...]
+    links: tuple[tuple[int, tuple[str, ...], int, tuple[str, ...]], ...]
+    residual: Expr | None
+    partitioned: bool
+    has_pass: bool
+
+
+def compile_aggregate(node: Aggregate) -> AggregateStage:
+    """The stage of an Aggregate, over a window or over the changes of a join."""
+    join, window = source_of(node)
+    if join is not None:
+        below, passing = node.input, []
+    else:
+        below, passing, _ = peel_window(node.input)
+    prepared: list[Named] = []
+    groups = _prepare(prepared, "_g", tuple(g.expr for g in node.group_by))
+    kernel_window = _prepare_window(prepared, window, "")
+    aggregates = []
+    for i, named in enumerate(node.aggregates):
+        call = named.expr
+        assert isinstance(call, AggregateCall)
+        column = None
+        if call.arg is not None:
+            column = f"_x{i}"
+            prepared.append(Named(column, call.arg))
+        aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct))
+    if passing:
+        condition = conjunction(passing)
+        assert condition is not None
+        prepared.append(Named(spec.PASS, condition))
+    carried = tuple(c for c in node.input.columns if c.name in node.carry)
+    by_expr = {g.expr: name for g, name in zip(node.group_by, groups, strict=True)}
+    return AggregateStage(
+        below,
+        tuple(prepared),
+        tuple(by_expr[p] for p in node.partition),
+        kernel_window,
+        groups,
+        tuple(aggregates),
+        tuple(c.name for c in carried),
+        bool(node.group_by),
+        (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates)),
+    )
+
+
+def compile_join(node: WindowJoin) -> JoinStage:
+    """The stage of a join of two or more sources."""
+    links: dict[tuple[int, int], tuple[list[str], list[str]]] = {}
+    keys: list[list[Named]] = [[] for _ in node.sources]
+    linked: set[int] = set()
+    for number, ((left, left_expr), (right, right_expr)) in enumerate(equalities(node)):
+        names = (f"_k{number}l", f"_k{number}r")
+        keys[left].append(Named(names[0], left_expr))
+        keys[right].append(Named(names[1], right_expr))
+        pair = links.setdefault((left, right), ([], []))
+        pair[0].append(names[0])
+        pair[1].append(names[1])
+        linked.add(id(_conjunct(node, left_expr, right_expr)))
+    rest = conjunction([c for c in conjuncts(node.condition) if id(c) not in linked])
+    partition = node.partition or tuple(() for _ in node.sources)
+    sources = tuple(
+        _source_stage(i, source, keys[i], partition[i]) for i, source in enumerate(node.sources)
+    )
+    return JoinStage(
+        sources,
+        tuple((left, tuple(lc), right, tuple(rc)) for (left, right), (lc, rc) in links.items()),
+        rest,
+        partitioned=any(partition),
+        has_pass=any(p.name == spec.PASS for s in sources for p in s.prepared),
+    )
+
+
+def _conjunct(node: WindowJoin, left: Expr, right: Expr) -> Expr:
+    return next(
+        c for c in conjuncts(node.condition) if isinstance(c, Comparison) and c.left is left and c.right is right
+    )
+
+
+def _source_stage(number: int, source: Node, keys: list[Named], partition: tuple[Expr, ...]) -> JoinSourceStage:
+    prepared = list(keys)
+    if isinstance(source, RelationScan):
+        return JoinSourceStage(source, tuple(prepared), spec.Window("none"), (), static=True)
+    below, passing, window = peel_window(source)
+    kernel_window = _prepare_window(prepared, window, str(number))
+    names = _prepare(prepared, f"_p{number}_", partition)
+    condition = conjunction(passing)
+    if condition is not None:
+        prepared.append(Named(spec.PASS, condition))
+    return JoinSourceStage(below, tuple(prepared), kernel_window, names, static=False)
+
+
+def peel_window(node: Node) -> tuple[Node, list[Expr], WindowDef]:
+    """What stands below a window, the conditions above it, and the window; no window: the node itself."""
+    passing: list[Expr] = []
+    below = node
+    while isinstance(below, Filter):
+        passing = conjuncts(below.condition) + passing
+        below = below.input
+    if isinstance(below, Windowed):
+        return below.input, passing, below.window
+    return node, [], NO_WINDOW
+
+
+def _prepare(prepared: list[Named], prefix: str, exprs: tuple[Expr, ...]) -> tuple[str, ...]:
+    names = tuple(f"{prefix}{i}" for i in range(len(exprs)))
+    prepared.extend(Named(n, x) for n, x in zip(names, exprs, strict=True))
+    return names
+
+
+def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> spec.Window:
+    by = _prepare(prepared, f"_by{suffix}_", window.by)
+    group = _prepare(prepared, f"_in{suffix}_", window.group)
+    return spec.Window(window.kind, window.size, by, group)
+
+

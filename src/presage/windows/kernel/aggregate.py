@@ -1,0 +1,60 @@
+"""Events of one windowed stream come in, rows with aggregates go out: the kernel of `SELECT … FROM R#window GROUP BY …`.
+
+Sliding windows: one row for each arriving event that passes WHERE. Batch windows: rows when a batch closes, with the column
+ORDINAL. However the events are cut into steps, the rows are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from presage.errors import error
+from presage.model.state import State
+from presage.windows.kernel.batches import BatchQuery, step_batches
+from presage.windows.kernel.keep import step_keep
+from presage.windows.kernel.sliding import step_sliding
+from presage.windows.kernel.spec import SEQ, TIME, Aggregate, Window
+
+NAME = "aggregate"
+SIZED = frozenset({"time", "length", "time_batch", "length_batch"})
+KEEPING = frozenset({"none", "keepall", "firstunique"})
+
+
+@dataclass(frozen=True)
+class AggregateKernel:
+    """Aggregates over one window. `carry` are columns of the event (batch windows: of the group's last event)."""
+
+    window: Window
+    group_by: tuple[str, ...]
+    grouped: bool
+    aggregates: tuple[Aggregate, ...]
+    carry: tuple[str, ...]
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.window.kind in SIZED and self.window.size < 1:
+            raise error("BAD_VALUE", what=f"the size of {self.window.kind}", found=self.window.size, expected="positive")
+
+    def initial(self) -> State:
+        return State(NAME)
+
+    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
+        """`end` changes nothing: open batches are not emitted, and no timer fires beyond `clock`."""
+        if self.window.is_batch:
+            query = BatchQuery(self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order)
+            tables, rows = step_batches(query, state.tables, events, clock)
+            return State(NAME, tables), rows
+        if self.window.kind in KEEPING:
+            tables, emitting, columns = step_keep(self.window, self.group_by, self.aggregates, state.tables, events)
+        else:
+            tables, emitting, columns = step_sliding(
+                self.window, self.group_by, self.aggregates, state.tables, events, clock
+            )
+        names = [TIME, SEQ, *self.order, *self.carry]
+        rows = pa.Table.from_arrays(
+            [*(emitting.column(name) for name in names), *columns],
+            names=[*names, *(a.output for a in self.aggregates)],
+        )
+        return State(NAME, tables), rows

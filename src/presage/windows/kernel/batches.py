@@ -1,0 +1,168 @@
+"""Events of a batch window come in, the rows of the batches that close go out: length_batch and time_batch, and groupwin.
+
+State: the events of open batches; for time_batch also when the first event of each key came, from which its batches are
+counted for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from presage.windows.kernel.codes import first_of, last_of, paired, positions
+from presage.windows.kernel.columns import Universe, Values, bools, bools_of, ints, selected, take, unique
+from presage.windows.kernel.equality import equality_codes, first_occurrences
+from presage.windows.kernel.folding import Folding
+from presage.windows.kernel.formulas import evaluate
+from presage.windows.kernel.jit import Bools, Ints
+from presage.windows.kernel.rows import changes, ordinals
+from presage.windows.kernel.script import whole
+from presage.windows.kernel.slotting import Slotting
+from presage.windows.kernel.spec import ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
+
+ORIGIN = "#origin"
+Tables = dict[str, pa.Table]
+
+
+@dataclass(frozen=True)
+class BatchQuery:
+    """What is selected from the batches of a window."""
+
+    window: Window
+    group_by: tuple[str, ...]
+    grouped: bool
+    aggregates: tuple[Aggregate, ...]
+    carry: tuple[str, ...]
+    order: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        return [a.column for a in self.aggregates if a.column is not None]
+
+    @property
+    def kept_columns(self) -> list[str]:
+        return unique([*self.window.group, *self.group_by, *self.arguments, *self.carry])
+
+
+@dataclass(frozen=True)
+class _Closing:
+    """Passing events of the batches that close, batch by batch in the order in which their rows leave.
+
+    `row` is the event's row in the universe, `batch` its batch, `moment` the step at which the batch closes (equal for
+    batches that one timer closes), `place` the columns TIME, SEQ and order of the rows that this event may emit.
+    """
+
+    row: Ints
+    batch: Ints
+    moment: Ints
+    place: list[Ints]
+
+
+def step_batches(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) -> tuple[Tables, pa.Table]:
+    """New tables of the state, and the rows."""
+    if query.window.kind == "time_batch":
+        return _step_time(query, tables, events, clock)
+    return _step_length(query, tables, events)
+
+
+def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) -> tuple[Tables, pa.Table]:
+    key_columns = query.window.group
+    passes = bools_of(events, PASS)
+    universe = Universe(tables.get("open"), selected(events, passes))
+    origins = tables.get("origins")
+    known = 0 if origins is None else origins.num_rows
+
+    # Keys of origins, of open events and of all new events in one numbering; origins come first, so they are 0, 1, 2 …
+    parts = [t.select(key_columns) for t in (origins, tables.get("open"), events) if t is not None]
+    every = Universe(None, pa.concat_tables(parts))
+    total = known + universe.kept_rows + events.num_rows
+    codes, keys = equality_codes([every.new.column(name) for name in key_columns], total)
+    first = first_of(codes, keys)
+    open_times = universe.kept_ints(TIME)
+    new_times = ints(events, TIME)
+    times = np.concatenate([np.empty(0, np.int64) if origins is None else ints(origins, ORIGIN), open_times, new_times])
+    origin = times[first]
+    after = {"origins": every.table(key_columns, first, {ORIGIN: origin})}
+
+    key = np.concatenate([codes[known : known + universe.kept_rows], codes[known + universe.kept_rows :][passes]])
+    time = np.concatenate([open_times, new_times[passes]])
+    size = query.window.size
+    end = origin[key] + ((time - origin[key]) // size + 1) * size
+    due = end <= clock
+    after["open"] = universe.table([TIME, *query.kept_columns], np.flatnonzero(~due), {})
+
+    row = np.flatnonzero(due)
+    batch, batches = paired(*_dense(end[row]), key[row], keys)
+    opened = first_of(batch, batches)
+    order = np.lexsort((opened[batch], end[row]))
+    row, batch = row[order], batch[order]
+    nothing = np.zeros(row.size, np.int64)
+    place = [end[row], np.full(row.size, TIMER, np.int64), *(nothing for _ in query.order)]
+    return after, _rows(query, universe, _Closing(row, batch, end[row], place))
+
+
+def _dense(values: Ints) -> tuple[Ints]:
+    """Codes small enough to be paired with others."""
+    return (equality_codes([pa.chunked_array([pa.array(values)])], values.size)[0],)
+
+
+def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[Tables, pa.Table]:
+    size = query.window.size
+    if PASS not in events.column_names:
+        events = events.append_column(PASS, pa.array(np.ones(events.num_rows, np.bool_)))
+    universe = Universe(tables.get("open"), events)
+    key, keys = universe.codes(query.window.group)
+    number, seen = positions(key, keys)
+    complete = number // size < seen[key] // size
+    # Events that do not pass are kept too while their batch is open: they count towards its size.
+    after = {"open": universe.table([PASS, *query.kept_columns], np.flatnonzero(~complete), {})}
+
+    batch, batches = paired(number // size, key, keys)
+    closer = last_of(batch, batches)[batch]
+    row = np.flatnonzero(complete & bools(universe.column(PASS)))
+    row = row[np.argsort(closer[row], kind="stable")]
+    event = closer[row] - universe.kept_rows  # a batch is closed by a new event
+    place = [ints(events, name)[event] for name in (TIME, SEQ, *query.order)]
+    return after, _rows(query, universe, _Closing(row, batch[row], closer[row], place))
+
+
+def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
+    count = closing.row.size
+    # Batches follow one another, so groups numbered as they appear are in the order in which their rows leave.
+    segment, segments = _renumbered(closing.batch)
+    if query.grouped:
+        group, groups = universe.codes(query.group_by)
+        segment, segments = paired(segment, group[closing.row], groups)
+    values = {name: Values(take(universe.column(name), closing.row)) for name in unique(query.arguments)}
+
+    def is_first(name: str, argument: Values) -> Bools:
+        codes, distinct = equality_codes([pa.chunked_array([argument.array])], count)
+        return first_occurrences(paired(segment, codes, distinct)[0])
+
+    engine = Folding(segment, segments, {}, False, Slotting(lambda: whole(segment, segments), {}), is_first)
+    columns = [
+        evaluate(a, f"#{j}", None if a.column is None else values[a.column], engine)
+        for j, a in enumerate(query.aggregates)
+    ]
+    if query.grouped or not query.carry:
+        emitting = last_of(segment, segments)
+    else:
+        emitting = np.arange(count)
+        columns = [take(c, segment) for c in columns]
+    moment = closing.moment[emitting]
+    return pa.Table.from_arrays(
+        [
+            *(pa.array(p[emitting]) for p in closing.place),
+            pa.array(ordinals(changes([moment], moment.size))),
+            *(take(universe.column(name), closing.row[emitting]) for name in query.carry),
+            *columns,
+        ],
+        names=[TIME, SEQ, *query.order, ORDINAL, *query.carry, *(a.output for a in query.aggregates)],
+    )
+
+
+def _renumbered(codes: Sequence[int] | Ints) -> tuple[Ints, int]:
+    return equality_codes([pa.chunked_array([pa.array(codes)])], len(codes))

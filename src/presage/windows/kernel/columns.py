@@ -1,0 +1,150 @@
+"""Columns of state and events come in, one array over both goes out; arrays as NumPy values with their validity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.windows.kernel.equality import equality_codes
+from presage.windows.kernel.jit import Bools, Floats, Ints
+
+HIGH_BITS = 32
+LOW_MASK = (1 << HIGH_BITS) - 1
+ELEMENT = "element"
+
+
+def column(table: pa.Table, name: str) -> pa.Array:
+    """A column as one array of its plain type."""
+    chunks = plain(table.column(name))
+    if chunks.num_chunks == 1:
+        return chunks.chunk(0)
+    return pa.concat_arrays(chunks.chunks) if chunks.num_chunks else pa.array([], chunks.type)
+
+
+def plain(chunks: pa.ChunkedArray) -> pa.ChunkedArray:
+    return chunks.cast(chunks.type.value_type) if pa.types.is_dictionary(chunks.type) else chunks
+
+
+def ints(table: pa.Table, name: str) -> Ints:
+    values: Ints = column(table, name).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return values
+
+
+def bools(array: pa.Array) -> Bools:
+    """Null counts as false."""
+    filled = array.fill_null(False) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False), np.bool_)
+
+
+class Universe:
+    """The rows that a step works on: those kept in the state first, then the new ones, in order of arrival."""
+
+    def __init__(self, kept: pa.Table | None, new: pa.Table) -> None:
+        self.kept = kept
+        self.new = new
+        self.kept_rows: int = 0 if kept is None else kept.num_rows
+        self.rows: int = self.kept_rows + new.num_rows
+        self._columns: dict[str, pa.Array] = {}
+        self._values: dict[str, Values] = {}
+
+    def column(self, name: str) -> pa.Array:
+        if name not in self._columns:
+            array = column(self.new, name)
+            if self.kept is not None and self.kept_rows:
+                array = pa.concat_arrays([column(self.kept, name), array])
+            self._columns[name] = array
+        return self._columns[name]
+
+    def codes(self, names: Iterable[str]) -> tuple[Ints, int]:
+        """Codes of the values that some columns have together."""
+        return equality_codes([self._chunks(name) for name in names], self.rows)
+
+    def _chunks(self, name: str) -> pa.ChunkedArray:
+        # Coding needs no copy into one array, and texts are what copying costs most for.
+        if self.kept is None or not self.kept_rows:
+            return self.new.column(name)
+        return pa.chunked_array([column(self.kept, name), *plain(self.new.column(name)).chunks])
+
+    def values(self, name: str) -> Values:
+        if name not in self._values:
+            self._values[name] = Values(self.column(name))
+        return self._values[name]
+
+    def kept_ints(self, name: str) -> Ints:
+        """A bookkeeping column that only kept rows have."""
+        if self.kept is None or not self.kept_rows:
+            return np.empty(0, np.int64)
+        return ints(self.kept, name)
+
+    def table(self, names: Iterable[str], rows: Ints, further: Mapping[str, np.ndarray | pa.Array]) -> pa.Table:
+        """The given rows of some columns, with bookkeeping columns after them."""
+        chosen = unique(names)
+        arrays = [take(self.column(name), rows) for name in chosen]
+        added = [values if isinstance(values, pa.Array) else pa.array(values) for values in further.values()]
+        return pa.Table.from_arrays([*arrays, *added], names=[*chosen, *further])
+
+
+class Values:
+    """An argument column of an aggregate, seen as numbers when the aggregate needs numbers."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = array
+
+    @property
+    def is_integral(self) -> bool:
+        return bool(pa.types.is_integer(self.array.type))
+
+    @cached_property
+    def valid(self) -> Bools | None:
+        """Which values are not null; None if all are."""
+        if not self.array.null_count:
+            return None
+        return np.asarray(self.array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+    @cached_property
+    def floats(self) -> Floats:
+        """As doubles, null as 0."""
+        doubles = self.array.cast(pa.float64(), safe=False)
+        values: Floats = (doubles.fill_null(0.0) if doubles.null_count else doubles).to_numpy()
+        return values
+
+    @cached_property
+    def halves(self) -> tuple[Ints, Ints]:
+        """Integers as high * 2**32 + low, null as 0: sums of the halves cannot overflow, so that of the whole is seen."""
+        longs = self.array.cast(pa.int64())
+        values: Ints = (longs.fill_null(0) if longs.null_count else longs).to_numpy()
+        return values >> HIGH_BITS, values & LOW_MASK
+
+
+def take(array: pa.Array, rows: Ints) -> pa.Array:
+    return array.take(pa.array(rows))
+
+
+def with_nulls(values: np.ndarray, valid: Bools) -> pa.Array:
+    return pa.array(values) if valid.all() else pa.array(values, mask=~valid)
+
+
+def lists_of(array: pa.Array, offsets: Ints, rows: Ints) -> pa.Array:
+    """Lists of the values at `rows`, cut at `offsets`."""
+    kind = pa.list_(pa.field(ELEMENT, array.type))
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), take(array, rows), type=kind)
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def selected(table: pa.Table, keep: Bools) -> pa.Table:
+    """The rows where `keep`; the same table if that is all of them."""
+    return table if keep.all() else table.take(pa.array(np.flatnonzero(keep)))
+
+
+def bools_of(table: pa.Table, name: str) -> Bools:
+    """A boolean column; true everywhere if the table does not have it."""
+    if name not in table.column_names:
+        return np.ones(table.num_rows, np.bool_)
+    return bools(pc.cast(column(table, name), pa.bool_()))

@@ -1,0 +1,100 @@
+"""Arrow columns in, one int64 code per row out: rows have the same code exactly when their values are equal.
+
+Equal as SQL groups are: null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
+Codes are dense and numbered by first occurrence, so a code is new exactly when it exceeds all codes before it. Cost:
+one hash of each value (Arrow's), linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.windows.kernel.jit import Bools, Ints
+
+
+def equality_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Ints, int]:
+    """Codes of the tuples that `columns` form, and how many there are. No column: all rows are equal."""
+    if not columns:
+        return np.zeros(rows, np.int64), min(rows, 1)
+    codes, count = _column_codes(columns[0])
+    for column in columns[1:]:
+        more, more_count = _column_codes(column)
+        codes, count = _pair_codes(codes, more, more_count)
+    return codes, count
+
+
+def first_occurrences(codes: Ints) -> Bools:
+    """Which rows have a code that no earlier row has."""
+    first = np.ones(len(codes), np.bool_)
+    if len(codes) > 1:
+        np.greater(codes[1:], np.maximum.accumulate(codes)[:-1], out=first[1:])
+    return first
+
+
+def _pair_codes(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
+    return _hash_codes(pa.chunked_array([pa.array(left * max(right_count, 1) + right)]))
+
+
+def _hash_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    if encoded.num_chunks == 0:
+        return np.zeros(0, np.int64), 0
+    # Arrow gives every chunk the dictionary of the whole column, so indices of different chunks agree.
+    indices = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+    return np.concatenate(indices).astype(np.int64), len(encoded.chunk(encoded.num_chunks - 1).dictionary)
+
+
+def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _column_codes(column.cast(kind.value_type))
+    if pa.types.is_floating(kind):
+        # Adding zero turns -0.0 into 0.0; every NaN becomes the one NaN, because Arrow hashes the bits.
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        return _hash_codes(pc.if_else(pc.is_nan(column), float("nan"), column))
+    if pa.types.is_nested(kind):
+        return _nested_codes(pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind))
+    return _hash_codes(column)
+
+
+def _nested_codes(array: pa.Array) -> tuple[Ints, int]:
+    present = array.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_struct(array.type):
+        codes, count = _hash_codes(pa.chunked_array([pa.array(present)]))
+        for field in array.flatten():
+            more, more_count = _column_codes(pa.chunked_array([field]))
+            codes, count = _pair_codes(codes, more, more_count)
+        return codes, count
+    is_map = pa.types.is_map(array.type)
+    if is_map:
+        array = _as_lists(array)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    # flatten() leaves out what lies under a null and outside a slice.
+    elements, _ = _column_codes(pa.chunked_array([array.flatten()]))
+    if is_map:
+        elements = _entries_in_key_order(array, elements, lengths)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths * elements.itemsize)))
+    # A list is the text of its elements' codes: equal texts are equal lists.
+    texts = pa.Array.from_buffers(
+        pa.large_binary(), len(array), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(elements))]
+    )
+    codes, _ = _hash_codes(pa.chunked_array([texts]))
+    return _pair_codes(codes, present, 2)
+
+
+def _as_lists(maps: pa.Array) -> pa.Array:
+    """Maps as lists of their entries: Arrow's functions for lists do not take maps."""
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])
+    offsets = pa.array(np.array(maps.offsets.to_numpy()))
+    return pa.ListArray.from_arrays(offsets, entries, mask=maps.is_null())
+
+
+def _entries_in_key_order(array: pa.Array, entries: Ints, lengths: Ints) -> Ints:
+    """A map has no order: its entries are compared in the order of their keys' codes."""
+    keys, _ = _column_codes(pa.chunked_array([array.flatten().flatten()[0]]))
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    return entries[np.lexsort((keys, owners))]

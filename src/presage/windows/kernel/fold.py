@@ -1,0 +1,62 @@
+"""Rows with codes come in, what their code has added up so far goes out after each row: windows that nothing leaves.
+
+Every loop is one pass in order of arrival, O(rows), and starts from the accumulators of the step before, so that the
+additions are the same ones however the input is cut. Returns the running values and the accumulators at the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.windows.kernel.jit import Bools, Floats, Ints, compiled
+
+
+@compiled
+def fold_total(codes: Ints, values: Ints, start: Ints) -> tuple[Ints, Ints]:
+    total = start.copy()
+    out = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        total[codes[i]] += values[i]
+        out[i] = total[codes[i]]
+    return out, total
+
+
+@compiled
+def fold_sum(codes: Ints, values: Floats, start: Floats) -> tuple[Floats, Floats]:
+    total = start.copy()
+    out = np.empty(codes.size, np.float64)
+    for i in range(codes.size):
+        total[codes[i]] += values[i]
+        out[i] = total[codes[i]]
+    return out, total
+
+
+@compiled
+def fold_least(codes: Ints, keys: Ints, start: Ints) -> tuple[Ints, Ints]:
+    least = start.copy()
+    out = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        if keys[i] < least[codes[i]]:
+            least[codes[i]] = keys[i]
+        out[i] = least[codes[i]]
+    return out, least
+
+
+@compiled
+def fold_spread(
+    codes: Ints, values: Floats, valid: Bools, start_n: Ints, start_mean: Floats, start_m2: Floats
+) -> tuple[Floats, Ints, Floats, Floats]:
+    """Sum of squared distances from the mean, after Welford: no difference of large sums."""
+    n = start_n.copy()
+    mean = start_mean.copy()
+    m2 = start_m2.copy()
+    out = np.empty(codes.size, np.float64)
+    for i in range(codes.size):
+        g = codes[i]
+        if valid[i]:
+            n[g] += 1
+            delta = values[i] - mean[g]
+            mean[g] += delta / n[g]
+            m2[g] += delta * (values[i] - mean[g])
+        out[i] = m2[g]
+    return out, n, mean, m2

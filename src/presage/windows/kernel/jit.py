@@ -1,0 +1,50 @@
+"""A plain loop over arrays comes in, its compiled form goes out: compiled once, cached, with one signature for all queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Every compiled loop by name: `warm` must reach all of them, and a test counts their signatures.
+LOOPS: dict[str, Any] = {}
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop that only reads its array arguments.
+
+    Arrow hands out read-only views and NumPy writable arrays. Numba would compile each mixture of the two anew, so
+    every array goes in as a read-only, contiguous view and there is one signature.
+    """
+    dispatcher = njit(cache=True, nogil=True)(function)
+    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return cast(R, dispatcher(*[_read_only(a) for a in args], **kwargs))
+
+    return call
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """A part of a loop, called only from compiled code of the same file (the cache does not look into other files)."""
+    return cast("Callable[P, R]", njit(nogil=True)(function))
+
+
+def _read_only(argument: Any) -> Any:
+    if not isinstance(argument, np.ndarray):
+        return argument
+    view = np.ascontiguousarray(argument).view()
+    view.flags.writeable = False
+    return view

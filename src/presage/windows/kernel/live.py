@@ -1,0 +1,75 @@
+"""A script comes in, the live elements of a group in order of arrival go out: the oldest, the newest, all of them.
+
+The live elements of a group are a doubly linked list: O(1) for each change, and no more than what is written for a list.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.windows.kernel.jit import Ints, compiled, inlined
+
+
+@inlined
+def _change(op: int, group: Ints, oldest: Ints, newest: Ints, older: Ints, newer: Ints) -> None:
+    if op >= 0:
+        g = group[op]
+        older[op] = newest[g]
+        newer[op] = -1
+        if newest[g] >= 0:
+            newer[newest[g]] = op
+        else:
+            oldest[g] = op
+        newest[g] = op
+    else:
+        e = ~op
+        g = group[e]
+        if older[e] >= 0:
+            newer[older[e]] = newer[e]
+        else:
+            oldest[g] = newer[e]
+        if newer[e] >= 0:
+            older[newer[e]] = older[e]
+        else:
+            newest[g] = older[e]
+
+
+@compiled
+def script_ends(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: Ints) -> tuple[Ints, Ints]:
+    """Oldest and newest live element of the group of each row (-1: none)."""
+    oldest = np.full(groups, -1, np.int64)
+    newest = np.full(groups, -1, np.int64)
+    older = np.full(group.size, -1, np.int64)
+    newer = np.full(group.size, -1, np.int64)
+    first = np.empty(emit_at.size, np.int64)
+    last = np.empty(emit_at.size, np.int64)
+    o = 0
+    for r in range(emit_at.size):
+        while o < emit_at[r]:
+            _change(ops[o], group, oldest, newest, older, newer)
+            o += 1
+        first[r] = oldest[emit_group[r]]
+        last[r] = newest[emit_group[r]]
+    return first, last
+
+
+@compiled
+def script_lists(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: Ints, offsets: Ints) -> Ints:
+    """The live elements for each row, one list after the other; `offsets` come from the counts of live elements."""
+    oldest = np.full(groups, -1, np.int64)
+    newest = np.full(groups, -1, np.int64)
+    older = np.full(group.size, -1, np.int64)
+    newer = np.full(group.size, -1, np.int64)
+    out = np.empty(offsets[-1], np.int64)
+    o = 0
+    for r in range(emit_at.size):
+        while o < emit_at[r]:
+            _change(ops[o], group, oldest, newest, older, newer)
+            o += 1
+        at = offsets[r]
+        e = oldest[emit_group[r]]
+        while e >= 0:
+            out[at] = e
+            at += 1
+            e = newer[e]
+    return out

@@ -1,0 +1,48 @@
+"""Rows that a state carries and rows that arrive in, one table out; where runs of equal rows start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from presage.windows.kernel.jit import Bools, Ints
+
+# Rows of one `take`: small enough that the text of a column stays below the 2 GB of Arrow's 32-bit offsets.
+TAKEN_AT_ONCE = 1 << 22
+
+
+def append_rows(carried: pa.Table | None, arriving: pa.Table) -> pa.Table:
+    """`carried`, then `arriving`, with the columns and types of `arriving`."""
+    if carried is None or carried.num_rows == 0:
+        return arriving
+    columns = [
+        pa.chunked_array([*carried[name].cast(arriving[name].type).chunks, *arriving[name].chunks], arriving[name].type)
+        for name in arriving.column_names
+    ]
+    return pa.table(columns, names=arriving.column_names)
+
+
+def take_rows(table: pa.Table, positions: Ints) -> pa.Table:
+    """The rows at `positions`, in that order."""
+    table = table.combine_chunks()
+    if len(positions) <= TAKEN_AT_ONCE:
+        return table.take(pa.array(positions))
+    starts = range(0, len(positions), TAKEN_AT_ONCE)
+    return pa.concat_tables([table.take(pa.array(positions[s : s + TAKEN_AT_ONCE])) for s in starts])
+
+
+def changes(columns: Sequence[Ints], rows: int) -> Bools:
+    """Which rows differ from the row before them in one of `columns`; the first row does."""
+    changed = np.zeros(rows, np.bool_)
+    changed[:1] = True
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return changed
+
+
+def ordinals(starts: Bools) -> Ints:
+    """0, 1, 2 … within each run of rows; `starts` marks the first row of each run."""
+    at = np.arange(len(starts), dtype=np.int64)
+    return at - np.maximum.accumulate(np.where(starts, at, 0))

@@ -1,0 +1,137 @@
+"""Events of a window that others leave come in, one row for each goes out: time, length, unique, lastevent, and groupwin.
+
+All of them are one of two: the events of the last `size` microseconds, or the last `size` events of each key. `place` is an
+event's time, or its number among the events of its key; an event leaves when one comes whose place is `size` further on.
+State: the live events that pass WHERE, with their place (counted back from the next event), which of them are on the front
+stack, and their slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from presage.windows.kernel.codes import grouped_order, positions
+from presage.windows.kernel.columns import Universe, bools_of, ints, selected
+from presage.windows.kernel.engine import Engine
+from presage.windows.kernel.fifo import fifo_heads
+from presage.windows.kernel.formulas import evaluate
+from presage.windows.kernel.jit import Bools, Ints
+from presage.windows.kernel.queueing import Queueing
+from presage.windows.kernel.script import arrivals, leave_by_key, leave_by_place
+from presage.windows.kernel.slotting import SLOT, Slotting
+from presage.windows.kernel.spec import PASS, TIME, Aggregate, Window
+
+PLACE = "#place"
+FRONT = "#front"
+EARLIEST = -(1 << 62)  # a clock before all events, from which any size can be subtracted
+Tables = dict[str, pa.Table]
+
+
+def window_key(window: Window) -> tuple[str, ...]:
+    """Columns whose values have a window each. Time windows need none: an event's time to leave is its own."""
+    if window.kind == "time":
+        return ()
+    return (*window.group, *window.by) if window.kind == "unique" else window.group
+
+
+def leaves_in_order(window: Window, group_by: tuple[str, ...]) -> bool:
+    """Whether the events of one aggregation group leave in order of arrival."""
+    return set(window_key(window)) <= set(group_by)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Of each row its place and key; for each key the least place that its next event can have."""
+
+    place: Ints
+    key: Ints
+    following: Ints
+    leave: Callable[[], Ints]  # for each row, the new row before which it leaves
+
+    def staying(self, size: int) -> Ints:
+        return np.flatnonzero(self.place > self.following[self.key] - size)
+
+
+def step_sliding(
+    window: Window,
+    group_by: tuple[str, ...],
+    aggregates: tuple[Aggregate, ...],
+    tables: Tables,
+    events: pa.Table,
+    clock: int,
+) -> tuple[Tables, pa.Table, list[pa.Array]]:
+    """New tables of the state, the events that emit a row, and the columns of the aggregates."""
+    live = tables.get("live")
+    size = window.size if window.kind in ("time", "length") else 1
+    passes = bools_of(events, PASS)
+    universe = Universe(live, selected(events, passes))
+    kept = universe.kept_rows
+    if window.kind == "time":
+        places = _by_time(universe, size, clock)
+    else:
+        places = _by_number(window_key(window), Universe(live, events), passes, size)
+    group, groups = universe.codes(group_by)
+    slotting = Slotting(
+        lambda: arrivals(group, groups, kept, places.leave()),
+        {name: universe.kept_ints(name) for name in (live.column_names if live else ()) if name.startswith(SLOT)},
+    )
+    engine: Engine = slotting
+    front = np.zeros(universe.rows, np.bool_)
+    if leaves_in_order(window, group_by):
+        order, start = grouped_order(group, groups)
+        on_front = universe.kept_ints(FRONT).astype(np.bool_)
+        split = start[:-1] + np.bincount(group[:kept][on_front], minlength=groups)
+        head, ends = fifo_heads(places.place, size, order, start, kept, split)
+        engine = Queueing(order, head, start, kept, split, slotting)
+        front = _on_front(order, start, ends)
+    columns = [
+        evaluate(a, f"#{j}", None if a.column is None else universe.values(a.column), engine)
+        for j, a in enumerate(aggregates)
+    ]
+
+    stay = places.staying(size)
+    names = [*group_by, *window_key(window), *(a.column for a in aggregates if a.column is not None)]
+    # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
+    place = places.place[stay] - (0 if window.kind == "time" else places.following[places.key[stay]])
+    slots = {name: values[stay] for name, values in slotting.slots.items()}
+    after = universe.table(names, stay, {PLACE: place, FRONT: front[stay], **slots})
+    return {"live": after}, universe.new, columns
+
+
+def _by_time(universe: Universe, size: int, clock: int) -> _Places:
+    place = np.concatenate([universe.kept_ints(PLACE), ints(universe.new, TIME)])
+    kept = universe.kept_rows
+    return _Places(
+        place,
+        np.zeros(universe.rows, np.int64),
+        np.array([max(clock, EARLIEST)]),
+        lambda: leave_by_place(place, size, kept),
+    )
+
+
+def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools, size: int) -> _Places:
+    """`everything` has also the events that do not pass WHERE: they take places in the window like others."""
+    codes, keys = everything.codes(key_columns)
+    kept = everything.kept_rows
+    number, following = positions(codes[kept:], keys)
+    place = np.concatenate([everything.kept_ints(PLACE), number[passes]])
+    key = np.concatenate([codes[:kept], codes[kept:][passes]])
+
+    def leave() -> Ints:
+        order, start = grouped_order(codes[kept:], keys)
+        passed_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(passes)])
+        return leave_by_key(place, key, size, order, start, passed_before)
+
+    return _Places(place, key, following, leave)
+
+
+def _on_front(order: Ints, start: Ints, ends: Ints) -> Bools:
+    """Which rows lie before the split of their group."""
+    in_order = np.arange(order.size) < np.repeat(ends, np.diff(start))
+    front = np.empty(order.size, np.bool_)
+    front[order] = in_order
+    return front

@@ -1,0 +1,43 @@
+"""Tables that drive the window kernels: plain values made by `windows.compile`, shipped to the workers.
+
+Every kernel reads an Arrow table whose rows are events in processing order, with columns
+  TIME  int64, microseconds of event time          SEQ  int64, arrival
+  zero or more further int64 order columns (`order`), for rows of derived streams that share one SEQ
+and writes a table with the same columns for the rows it emits. A row that a timer emits has SEQ = TIMER.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TIME = "_t"
+SEQ = "_seq"
+PASS = "_pass"  # bool: the event satisfies WHERE; without the column every event does
+SOURCE = "_src"  # int8: which item of FROM a row of a join's input belongs to
+CHANGE = "_change"  # int8: +1 a tuple enters, -1 it leaves
+ORDINAL = "_ord"  # int64: order among the rows that one step emits
+TIMER = -1  # sorts before every event of the same time: timers due at x fire before events with time x
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window of EPL. `size` is microseconds for time kinds, events for length kinds."""
+
+    kind: str  # none keepall time length unique firstunique lastevent time_batch length_batch
+    size: int = 0
+    by: tuple[str, ...] = ()  # columns of unique(...) and firstunique(...)
+    group: tuple[str, ...] = ()  # columns of groupwin(...): one such window for each value
+
+    @property
+    def is_batch(self) -> bool:
+        return self.kind in ("time_batch", "length_batch")
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate: function, argument column (None: count(*)), output column."""
+
+    function: str  # count sum avg min max stddev median first last window
+    column: str | None
+    output: str
+    distinct: bool = False

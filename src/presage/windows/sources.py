@@ -1,0 +1,90 @@
+"""FROM a type -> the events of its streams: scans, and the plans of derived streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from presage.analyze.coerce import cast_to
+from presage.analyze.scope import plan_name
+from presage.errors import error
+from presage.model import types as t
+from presage.model.catalog import EventType
+from presage.model.text import Span
+from presage.model.time import TimeRange
+from presage.plan.expr import ColumnRef, Comparison, Constant, Expr, conjunction
+from presage.plan.nodes import TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp
+from presage.plan.query import BoundQuery
+
+if TYPE_CHECKING:
+    from presage.lang import syntax as s
+    from presage.windows.analyze import QueryContext
+
+Bind = Callable[["s.Query", "QueryContext"], BoundQuery]
+
+
+def bind_stream(
+    event_type: EventType, alias: str, time: TimeRange, context: QueryContext, bind: Bind, span: Span
+) -> Node:
+    """All events that `FROM event_type` sees, with the attributes of that type as `alias.attribute`."""
+    fields = tuple(Field(plan_name(alias, a.name), a.type) for a in event_type.attributes)
+    names = tuple(a.name for a in event_type.attributes)
+    sources: list[Node] = []
+    for stream in context.catalog.streams_of(event_type.name):
+        if stream.kind == "stream":
+            sources.append(Scan(stream.name, alias, fields, names, time))
+        sources.extend(_derived(stream, fields, names, time, context, bind, span))
+    if len(sources) == 1:
+        return sources[0]
+    return Merge(tuple(sources), fields)
+
+
+def _derived(
+    stream: EventType,
+    fields: tuple[Field, ...],
+    names: tuple[str, ...],
+    time: TimeRange,
+    context: QueryContext,
+    bind: Bind,
+    span: Span,
+) -> list[Node]:
+    """The rows of the statements that fill a derived stream, as events of it."""
+    if stream.name in context.path:
+        circle = " -> ".join([*context.path[context.path.index(stream.name) :], stream.name])
+        raise error("CYCLE", span, what=f"the derived stream '{stream.name}'", path=circle)
+    inner = replace(context, path=(*context.path, stream.name))
+    found: list[Node] = []
+    for text in stream.producers:
+        node = bind(context.parse_producer(text), inner).plan
+        made = node.column_names()
+        # The event time is the column of that name where the selection has one, else the time of emission.
+        own_time = stream.event_time if stream.event_time in made else "at"
+        if own_time != "at" or not isinstance(node, Stamp):
+            node = Retime(node, own_time)
+        source = {name: name if name in made else "at" if name == stream.event_time else None for name in names}
+        outputs = tuple(
+            Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True)
+        )
+        node = Project(node, outputs)
+        bounds = conjunction(_bounds(time))
+        found.append(Filter(node, bounds) if bounds is not None else node)
+    return found
+
+
+def _widened(node: Node, name: str | None, wanted: t.DataType) -> Expr:
+    if name is None:
+        return Constant(wanted, None)
+    column = next(c for c in node.columns if c.name == name)
+    return cast_to(ColumnRef(column.type, column.name), wanted)
+
+
+def _bounds(time: TimeRange) -> list[Expr]:
+    """WITHIN as conditions on the time of derived events."""
+    column = ColumnRef(t.LONG, TIME)
+    parts: list[Expr] = []
+    if time.low is not None:
+        parts.append(Comparison(t.BOOLEAN, ">=", column, Constant(t.LONG, time.low)))
+    if time.high is not None:
+        parts.append(Comparison(t.BOOLEAN, "<", column, Constant(t.LONG, time.high)))
+    return parts

@@ -1,0 +1,187 @@
+"""Declared names, and statements bound against them: text in, bound and optimized plans out. No Spark, no archive.
+
+`presage check` needs nothing more; the engine adds the archive and Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from presage.analyze.declare import declare_relation, declare_type, drop
+from presage.errors import PresageError, did_you_mean, error, raise_all
+from presage.lang import parse, parse_statement
+from presage.lang import syntax as s
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType
+from presage.model.paths import resolve_under_roots
+from presage.model.types import TIMESTAMP, common_type
+from presage.optimize import Optimized, optimize
+from presage.plan.explain import explain
+from presage.plan.nodes import Field
+from presage.plan.query import BoundQuery
+from presage.windows.analyze import QueryContext, bind_query
+from presage.windows.explain import DESCRIBE
+from presage.windows.rules import RULES
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000
+
+
+@dataclass
+class Workspace:
+    """The catalog and the folders that statements may read; `base` is where relative paths begin."""
+
+    roots: Sequence[str | os.PathLike[str]]
+    base: str | os.PathLike[str]
+    catalog: Catalog = Catalog()
+    now: Callable[[], int] = wall_clock
+
+    def parse(self, text: str, name: str = "query") -> s.Script:
+        return parse(text, name)
+
+    def declare(self, statement: s.Statement) -> Catalog:
+        """The catalog as a declaration leaves it; the caller decides when it becomes the workspace's."""
+        if isinstance(statement, s.CreateType):
+            return declare_type(statement, self.catalog)
+        if isinstance(statement, s.CreateRelation):
+            return declare_relation(statement, self.catalog, self._resolve)
+        if isinstance(statement, s.Drop):
+            self._refuse_if_read(statement)
+            return drop(statement, self.catalog)
+        if isinstance(statement, s.Query) and statement.insert_into is not None:
+            return self._declare_derived(statement, self.bind(statement))
+        raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
+
+    def bind(self, query: s.Query) -> BoundQuery:
+        """The plan of a query as the user wrote it."""
+        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer))
+
+    def optimize(self, query: BoundQuery) -> Optimized:
+        return optimize(query.plan, RULES)
+
+    def explain(self, query: BoundQuery) -> str:
+        optimized = self.optimize(query)
+        return explain(query, optimized.plan, optimized.applied, DESCRIBE)
+
+    def check(self, text: str, name: str = "query") -> s.Script:
+        """Bind every statement of a text in turn; raises all errors of the run."""
+        errors: list[PresageError] = []
+        script = _parse_what_can_be(text, name, errors)
+        for statement in script.statements:
+            try:
+                self._check_one(statement)
+            except PresageError as problem:
+                errors.extend(e.in_source(script.source) for e in (problem, *problem.others))
+                problem.others = ()
+        raise_all(sorted(errors, key=lambda e: e.span.start if e.span else 0))
+        return script
+
+    def _check_one(self, statement: s.Statement) -> None:
+        if isinstance(statement, s.Explain):
+            self.bind(statement.statement)
+        elif isinstance(statement, s.Query) and statement.insert_into is None:
+            self.bind(statement)
+        elif isinstance(statement, s.Describe):
+            self.named(statement.name, statement)
+        elif not isinstance(statement, s.Show):
+            self.catalog = self.declare(statement)
+
+    def named(self, name: str, statement: s.Statement) -> EventType | None:
+        """The type of that name, None for a relation; an error for neither."""
+        if name not in self.catalog.types and name not in self.catalog.relations:
+            raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.names()))
+        return self.catalog.types.get(name)
+
+    def _resolve(self, path: str) -> str:
+        return str(resolve_under_roots(path, self.roots, self.base))
+
+    def _refuse_if_read(self, statement: s.Drop) -> None:
+        """A stream or relation that a derived stream reads cannot go."""
+        for stream in self.catalog.types.values():
+            for text in stream.producers:
+                if stream.name != statement.name and _reads(_parse_producer(text), statement.name):
+                    raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
+
+    def _declare_derived(self, statement: s.Query, bound: BoundQuery) -> Catalog:
+        name = statement.insert_into
+        assert name is not None
+        _refuse_circle(statement, name, self.catalog)
+        if name in self.catalog.relations:
+            raise error("NOT_A_STREAM", statement.span, name=name, kind="relation", fix="choose another name")
+        at = next(c for c in bound.columns if c.name == "at")
+        if at.type != TIMESTAMP:
+            raise error(
+                "TYPE_MISMATCH", statement.span, what=f"the column 'at' of INSERT INTO {name}, its event time,",
+                expected="TIMESTAMP", found=at.type, fix="give the column another name with AS",
+            )  # fmt: skip
+        known = self.catalog.types.get(name)
+        if known is None:
+            attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
+            made = EventType(name, "derived", attributes, event_time="at", producers=(bound.text,))
+            return self.catalog.with_type(made)
+        _check_fits(statement, known, bound.columns)
+        if bound.text in known.producers:
+            return self.catalog
+        return self.catalog.with_type(replace(known, producers=(*known.producers, bound.text)))
+
+
+def _parse_what_can_be(text: str, name: str, errors: list[PresageError]) -> s.Script:
+    """The statements that parse; the errors of the others are noted."""
+    from presage.lang.parser import parse_leniently
+
+    script, broken = parse_leniently(text, name)
+    errors.extend(broken)
+    return script
+
+
+def _parse_producer(text: str) -> s.Query:
+    statement = parse_statement(text)
+    assert isinstance(statement, s.Query)
+    return statement
+
+
+def _reads(query: s.Query, name: str) -> bool:
+    return any(item.name == name for item in query.items)
+
+
+def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
+    """A derived stream must not feed itself, directly or through a type that it inherits."""
+    todo = [[name, item.name] for item in statement.items]
+    while todo:
+        path = todo.pop()
+        reached = catalog.types.get(path[-1])
+        if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
+            raise error(
+                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=" <- ".join([*path[:-1], path[-1]])
+            )
+        # The empty schema sees every stream, so a derived stream over it would see itself.
+        if path[-1] == EVENT:
+            raise error("CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}")
+        for text in reached.producers if reached is not None else ():
+            todo.extend([*path, item.name] for item in _parse_producer(text).items)
+
+
+def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
+    """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
+    if known.kind == "schema":
+        raise error(
+            "NOT_A_STREAM", statement.span, name=known.name, kind="schema", fix="INSERT INTO makes a stream: choose another name"
+        )
+    for column in columns:
+        attribute = known.attribute(column.name)
+        if attribute is None:
+            # The implicit time is no attribute of a stream whose event time has another name.
+            if column.name == "at" and known.event_time != "at":
+                continue
+            raise error(
+                "UNKNOWN_ATTRIBUTE", statement.span, owner=f"stream '{known.name}'", name=column.name,
+                fix=did_you_mean(column.name, [a.name for a in known.attributes]),
+            )  # fmt: skip
+        if common_type(column.type, attribute.type) != attribute.type:
+            raise error(
+                "TYPE_MISMATCH", statement.span, what=f"'{column.name}' of stream '{known.name}'",
+                expected=attribute.type, found=column.type,
+            )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Shared by all tests: one lazy Spark session, Hypothesis profiles, and the order quick before slow."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parent
+
+settings.register_profile("dev", max_examples=100, deadline=None)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
+settings.register_profile(
+    "soak", settings.get_profile("dev"), max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, and run it last: without Spark the answer comes in seconds."""
+    for item in items:
+        if TESTS / "spark" in item.path.parents or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the run. It is a user's session: Presage must work with it as it is."""
+    # Imported here, so that a run without Spark never loads it.
+    from pyspark.sql import SparkSession
+
+    from presage.spark.java import find_java
+
+    os.environ["JAVA_HOME"] = str(find_java())
+    # Spark starts its workers with the first python3 on PATH, which need not be the one of this environment.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("presage-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        # Off by default; without it a column of the wrong type dies in the JVM instead of naming itself.
+        .config("spark.sql.execution.arrow.pyspark.validateSchema.enabled", "true")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,221 @@
+"""Slow, obvious twins of the aggregate kernels: events as a list of dicts in processing order in, rows as tuples out.
+
+Written from the definitions: for each event the window is built anew from all events so far, and each aggregate from the
+list of what is in the window.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from presage.windows.kernel.spec import CHANGE, PASS, SEQ, TIME, TIMER, Aggregate, Window
+
+Event = dict[str, Any]
+Row = tuple[Any, ...]
+
+
+def same(value: Any) -> Any:
+    """What two values have in common when they count as one: NaN is NaN, -0.0 is 0.0."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, dict):
+        return tuple((name, same(field)) for name, field in value.items())
+    if isinstance(value, list):
+        return ("list", *map(same, value))
+    return (type(value).__name__, value)
+
+
+def key_of(event: Event, columns: tuple[str, ...]) -> Any:
+    return tuple(same(event[c]) for c in columns)
+
+
+def by_key(events: list[Event], columns: tuple[str, ...]) -> list[list[Event]]:
+    parts: dict[Any, list[Event]] = {}
+    for event in events:
+        parts.setdefault(key_of(event, columns), []).append(event)
+    return list(parts.values())
+
+
+def passes(event: Event) -> bool:
+    return event.get(PASS, True) is True
+
+
+# -- aggregates ---------------------------------------------------------------------------------------
+
+
+def rank(value: Any) -> Any:
+    """Sort key: NaN after everything, text by its bytes."""
+    if isinstance(value, float):
+        return (math.isnan(value), 0.0 if math.isnan(value) else value)
+    return value.encode() if isinstance(value, str) else value
+
+
+def total(values: list[Any]) -> Any:
+    if all(isinstance(v, int) for v in values):
+        return sum(values)
+    if any(not math.isfinite(v) for v in values):
+        return sum(values)
+    return math.fsum(values)
+
+
+def apply(aggregate: Aggregate, events: list[Event]) -> Any:
+    if aggregate.column is None:
+        return len(events)
+    values = [e[aggregate.column] for e in events]
+    if aggregate.function == "window":
+        return values
+    if aggregate.function in ("first", "last"):
+        return values[0 if aggregate.function == "first" else -1]
+    values = [v for v in values if v is not None]
+    if aggregate.distinct:
+        values = list({same(v): v for v in values}.values())
+    if aggregate.function == "count":
+        return len(values)
+    if not values:
+        return None
+    if aggregate.function == "sum":
+        return total(values)
+    if aggregate.function == "avg":
+        return total(values) / len(values)
+    if aggregate.function == "min":
+        return min(values, key=rank)
+    if aggregate.function == "max":
+        return max(values, key=rank)
+    if aggregate.function == "median":
+        ordered = sorted((float(v) for v in values), key=rank)
+        low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+        return low if low == high else (low + high) / 2
+    if aggregate.function == "stddev":
+        if len(values) < 2:
+            return None
+        return statistics.stdev(map(float, values)) if all(map(math.isfinite, values)) else math.nan
+    raise ValueError(aggregate.function)
+
+
+# -- sliding windows -------------------------------------------------------------------------------------
+
+
+def contents(window: Window, seen: list[Event]) -> list[Event]:
+    """What is in the window after the last of `seen` arrived, in order of arrival."""
+    now = seen[-1][TIME]
+    inside: list[Event] = []
+    for part in by_key(seen, window.group):
+        if window.kind in ("none", "keepall"):
+            inside += part
+        elif window.kind == "time":
+            inside += [e for e in part if now - window.size < e[TIME] <= now]
+        elif window.kind == "length":
+            inside += part[-window.size :]
+        elif window.kind == "lastevent":
+            inside.append(part[-1])
+        elif window.kind == "unique":
+            inside += [same_key[-1] for same_key in by_key(part, window.by)]
+        elif window.kind == "firstunique":
+            inside += [same_key[0] for same_key in by_key(part, window.by)]
+        else:
+            raise ValueError(window.kind)
+    return [e for e in seen if any(e is other for other in inside)]
+
+
+def sliding_rows(
+    window: Window,
+    group_by: tuple[str, ...],
+    aggregates: tuple[Aggregate, ...],
+    carry: tuple[str, ...],
+    order: tuple[str, ...],
+    events: list[Event],
+) -> list[Row]:
+    rows = []
+    for i, event in enumerate(events):
+        inside = contents(window, events[: i + 1])
+        if not passes(event) or not any(event is e for e in inside):
+            continue
+        mine = [e for e in inside if passes(e) and key_of(e, group_by) == key_of(event, group_by)]
+        rows.append(
+            (
+                *(event[c] for c in (TIME, SEQ, *order, *carry)),
+                *(apply(a, mine) for a in aggregates),
+            )
+        )
+    return rows
+
+
+# -- batch windows -----------------------------------------------------------------------------------------
+
+
+def batch_rows(
+    window: Window,
+    group_by: tuple[str, ...],
+    grouped: bool,
+    aggregates: tuple[Aggregate, ...],
+    carry: tuple[str, ...],
+    order: tuple[str, ...],
+    events: list[Event],
+    clock: int,
+) -> list[Row]:
+    closed: list[tuple[Any, int, list[Event]]] = []  # place of the rows, number of the first event, events
+    number = {id(e): i for i, e in enumerate(events)}
+    for part in by_key(events, window.group):
+        for place, batch in batches_of(window, part, order, clock):
+            batch = [e for e in batch if passes(e)]
+            if batch:
+                closed.append((place, number[id(batch[0])], batch))
+    closed.sort(key=lambda c: c[:2])
+    rows: list[Row] = []
+    ordinals: dict[Any, int] = {}
+    for place, _, batch in closed:
+        if grouped:
+            made = [(g[-1], g) for g in by_key(batch, group_by)]
+        elif carry:
+            made = [(e, batch) for e in batch]
+        else:
+            made = [(batch[-1], batch)]
+        for event, members in made:
+            ordinal = ordinals[place] = ordinals.get(place, -1) + 1
+            rows.append((*place, ordinal, *(event[c] for c in carry), *(apply(a, members) for a in aggregates)))
+    return rows
+
+
+def batches_of(window: Window, part: list[Event], order: tuple[str, ...], clock: int) -> list[tuple[Any, list[Event]]]:
+    if window.kind == "length_batch":
+        chunks = [part[i : i + window.size] for i in range(0, len(part), window.size)]
+        return [(tuple(c[-1][n] for n in (TIME, SEQ, *order)), c) for c in chunks if len(c) == window.size]
+    batches = []
+    boundary = part[0][TIME] + window.size
+    while boundary <= clock:
+        batch = [e for e in part if boundary - window.size <= e[TIME] < boundary]
+        batches.append(((boundary, TIMER, *(0 for _ in order)), batch))
+        boundary += window.size
+    return batches
+
+
+# -- changelogs ------------------------------------------------------------------------------------------
+
+
+def changelog_rows(
+    group_by: tuple[str, ...],
+    grouped: bool,
+    aggregates: tuple[Aggregate, ...],
+    carry: tuple[str, ...],
+    order: tuple[str, ...],
+    identity: tuple[str, ...],
+    changes: list[Event],
+) -> list[Row]:
+    rows = []
+    live: list[Event] = []
+    place_columns = (TIME, SEQ, *order)
+    for place in dict.fromkeys(tuple(c[n] for n in place_columns) for c in changes):
+        step = [c for c in changes if tuple(c[n] for n in place_columns) == place]
+        entered = [c for c in step if c[CHANGE] > 0]
+        for c in step:
+            if c[CHANGE] < 0:
+                live = [e for e in live if key_of(e, identity) != key_of(c, identity)]
+            else:
+                live.append(c)
+        emitting = [g[-1] for g in by_key(entered, group_by)] if grouped else entered
+        for ordinal, event in enumerate(emitting):
+            mine = [e for e in live if key_of(e, group_by) == key_of(event, group_by)]
+            rows.append((*place, ordinal, *(event[c] for c in carry), *(apply(a, mine) for a in aggregates)))
+    return rows
