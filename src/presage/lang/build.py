@@ -1,9 +1,10 @@
-"""`python -m presage.lang.build` writes the prebuilt parser from the grammar files; `--check` says whether it is fresh."""
+"""Grammar files in, the prebuilt parser out: `python -m presage.lang.build`; `--check` says whether it is fresh."""
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from presage.lang.grammar_files import compose_builders, compose_grammar
 from presage.lang.lalr import Machine
@@ -12,7 +13,8 @@ from presage.lang.tables import PREBUILT, build_tables, dump_tables, read_prebui
 
 def is_fresh() -> bool:
     """Whether the prebuilt file is what the grammar files and this version of Lark would give now."""
-    return read_prebuilt() == json.loads(dump_tables(build_tables(compose_grammar())))
+    expected: dict[str, Any] = json.loads(dump_tables(build_tables(compose_grammar())))
+    return read_prebuilt() == expected
 
 
 def main(arguments: list[str]) -> int:

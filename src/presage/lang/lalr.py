@@ -55,9 +55,7 @@ class Machine:
         self.lexer = Lexer(tables["lexer"])
         self.terminals = self.lexer.kinds | {END}
 
-    def run(
-        self, text: str, span: Span, goal: str, trace: list[tuple[Token, tuple[int, ...]]] | None = None
-    ) -> Any:
+    def run(self, text: str, span: Span, goal: str, trace: list[tuple[Token, tuple[int, ...]]] | None = None) -> Any:
         """The value of the goal for the text in `span`. `trace` is filled with each token and the states before it."""
         table, rules, next_token = self.states, self.rules, self.lexer.next_token
         start, accepting = self.goals[goal]

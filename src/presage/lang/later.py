@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from presage.errors import PresageError, error
@@ -15,7 +16,7 @@ from presage.model.text import Span
 
 
 class Form(NamedTuple):
-    """`pattern` is matched where a token starts; `after` are the words and marks that may stand before it, if it matters."""
+    """`pattern` is matched where a token starts; one of the words or marks in `after`, if any, must stand before it."""
 
     what: str
     pattern: str
@@ -59,13 +60,20 @@ FORMS = (
 )
 
 
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], list[tuple[Form, re.Pattern[str]]]]:
+    """One pattern for all forms, and one for each. Compiled when first needed: most texts have no errors."""
+    every = [(form, re.compile(form.pattern, re.IGNORECASE)) for form in FORMS]
+    return re.compile("|".join(form.pattern for form in FORMS), re.IGNORECASE), every
+
+
 def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
     """The error for the first form of a later version among the tokens up to the place where parsing failed."""
-    # Compiled here, not at import: most texts have no errors.
-    forms = [(form, re.compile(form.pattern, re.IGNORECASE)) for form in FORMS]
+    any_form, every = _patterns()
     before = ""
     for token in tokens:
-        for form, pattern in forms:
+        # Most tokens start no form: one look instead of one per form keeps long texts quick.
+        for form, pattern in every if any_form.match(text, token.start) else ():
             if (not form.after or before in form.after) and (match := pattern.match(text, token.start)):
                 # The form's own words, without the bracket or the letter that was looked at behind them.
                 words = re.match(r"\?|[\w\s]+", match[0])

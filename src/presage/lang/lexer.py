@@ -52,7 +52,12 @@ class Lexer:
                 if name in accepts and (special := pattern.match(text, position, end)):
                     return Token(name, special[0], position, special.end())
             if found is None:
-                raise error("BAD_CHARACTER", Span(position, position + 1), found=repr(text[position]), fix=_instead(text, position))
+                raise error(
+                    "BAD_CHARACTER",
+                    Span(position, position + 1),
+                    found=repr(text[position]),
+                    fix=_instead(text, position),
+                )
             kind, position = str(found.lastgroup), found.end()
             if kind in self.ignored:
                 continue

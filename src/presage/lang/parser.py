@@ -17,16 +17,26 @@ from presage.model.text import Source, Span
 
 def parse(text: str, name: str = "query") -> Script:
     """All statements of a text. `name` is how errors call it: a file's name, for example."""
+    script, errors = parse_leniently(text, name)
+    raise_all(errors)
+    return script
+
+
+def parse_leniently(text: str, name: str = "query") -> tuple[Script, list[PresageError]]:
+    """The statements that can be parsed, and one error for each of the others, in the order of the text."""
     source = Source(text, name)
-    spans, errors = _cut(source)
+    try:
+        spans, errors = _cut(source)
+    except PresageError as limit:
+        return Script((), source), [limit]
     statements: list[Statement] = []
     for span in spans:
         try:
             statements.append(_parse_goal(source, span, "statement"))
         except PresageError as broken:
             errors.append(broken)
-    raise_all(sorted(errors, key=lambda found: found.span.start if found.span else 0))
-    return Script(tuple(statements), source, span=Span(0, len(text)))
+    errors.sort(key=lambda found: found.span.start if found.span else 0)
+    return Script(tuple(statements), source, span=Span(0, len(text))), errors
 
 
 def parse_statement(text: str, name: str = "query") -> Statement:

@@ -123,5 +123,5 @@ class _Scan:
     def report(self, at: int, code: str, **params: str) -> None:
         """One error per statement: those after the first are mostly its consequences."""
         if not self.broken:
-            self.errors.append(error(code, Span(at, at + 1), **params))
+            self.errors.append(error(code, Span(at, at + 1), None, **params))
         self.broken = True

@@ -206,7 +206,7 @@ class WindowClause(Node):
 
 @dataclass(frozen=True)
 class FromItem(Node):
-    """`R`, `R(cond)`, with windows and alias; `on` is set for `JOIN item ON on`, `analysis` for ANALYSIS EVENT | PRESENT."""
+    """`R`, `R(cond)`, with windows and alias; `on` is set for JOIN, `analysis` (event, present) for ANALYSIS."""
 
     name: str
     condition: Expr | None = None

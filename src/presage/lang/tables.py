@@ -14,7 +14,7 @@ PREBUILT = os.path.join(FOLDER, "parser.json")
 
 
 def load_tables() -> dict[str, Any]:
-    """The prebuilt tables if they fit the grammar, else tables built now (which takes Lark, and a fifth of a second)."""
+    """The prebuilt tables if they fit the grammar, else tables built now (with Lark, in a fifth of a second)."""
     grammar = compose_grammar()
     tables = read_prebuilt()
     return tables if tables.get("grammar") == grammar else build_tables(grammar)
@@ -42,7 +42,9 @@ def build_tables(grammar: str) -> dict[str, Any]:
     symbols: dict[int, str] = table["tokens"]
     numbers = {key: number for number, key in enumerate(key for key, entry in memo.items() if "origin" in entry)}
     raw = {
-        state: {symbols[symbol]: ("goto", arg) if kind == 0 else ("rule", arg["@"]) for symbol, (kind, arg) in row.items()}
+        state: {
+            symbols[symbol]: ("goto", arg) if kind == 0 else ("rule", arg["@"]) for symbol, (kind, arg) in row.items()
+        }
         for state, row in table["states"].items()
     }
     order = _number_states(raw, [table["start_states"][goal] for goal in GOALS])
@@ -52,10 +54,15 @@ def build_tables(grammar: str) -> dict[str, Any]:
         "goals": {goal: [order[table["start_states"][goal]], order[table["end_states"][goal]]] for goal in GOALS},
         "rules": [_rule(entry) for entry in memo.values() if "origin" in entry],
         "states": [
-            {symbol: order[arg] if kind == "goto" else -numbers[arg] - 1 for symbol, (kind, arg) in sorted(raw[state].items())}
+            {
+                symbol: order[arg] if kind == "goto" else -numbers[arg] - 1
+                for symbol, (kind, arg) in sorted(raw[state].items())
+            }
             for state in sorted(order, key=order.__getitem__)
         ],
-        "lexer": _lexer([entry for entry in memo.values() if "pattern" in entry], data["parser"]["lexer_conf"]["ignore"]),
+        "lexer": _lexer(
+            [entry for entry in memo.values() if "pattern" in entry], data["parser"]["lexer_conf"]["ignore"]
+        ),
     }
 
 

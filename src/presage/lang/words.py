@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 # A reserved word is a name only after a dot, after AS, in declarations and in back-ticks. All other keywords
-# are names wherever the grammar does not wait for the keyword. One line per reason.
-RESERVED = frozenset(
-    (
-        "WINDOW CONTEXT RECALL FINAL DEFINE WITHIN "
-        "SELECT TENTATIVE DISTINCT FROM AS JOIN INNER ON WHERE GROUP BY HAVING OUTPUT WITH INSERT INTO "
-        "AND OR NOT IN IS BETWEEN LIKE NULL TRUE FALSE CASE WHEN THEN ELSE END CAST"
-    ).split()
-)
+# are names wherever the grammar does not wait for the keyword.
+_RESERVED = """
+    WINDOW CONTEXT RECALL FINAL DEFINE WITHIN
+    SELECT TENTATIVE DISTINCT FROM AS JOIN INNER ON WHERE GROUP BY HAVING OUTPUT WITH INSERT INTO
+    AND OR NOT IN IS BETWEEN LIKE NULL TRUE FALSE CASE WHEN THEN ELSE END CAST
+"""
+RESERVED = frozenset(_RESERVED.split())
 _PLAIN = re.compile(r"[^\W\d]\w*")
 
 
@@ -30,3 +29,9 @@ def spell_name(name: str) -> str:
 def read_name(text: str) -> str:
     """The name that a word or a back-ticked text stands for."""
     return text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+
+def spell_string(value: str) -> str:
+    """The string in single quotes, on one line."""
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + "'"

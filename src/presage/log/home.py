@@ -34,7 +34,8 @@ class Home:
         self.catalog, self.streams, self.journal = (path / name for name in FOLDERS)
         self._lock = lock
         self._temporary = temporary
-        # An engine that nobody closed leaves no folder behind when the program ends.
+        # An engine that nobody closed leaves neither a lock nor a folder behind.
+        weakref.finalize(self, lock.close)
         self._remover = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True) if temporary else None
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
@@ -48,12 +48,12 @@ class Log:
         path: str | os.PathLike[str] | None = None,
         durable: bool = True,
         points: CrashPoints | None = None,
-        tables: type[Tables] | None = None,
+        tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
         """Open the home at the path, alone; finish what a crash left unfinished. None: a temporary home."""
         home = Home.open(path, durable)
         try:
-            return cls(home, Committer(home, (tables or DeltaTables)(home), points))  # type: ignore[call-arg]
+            return cls(home, Committer(home, tables(home), points))
         except BaseException:
             home.unlock()
             raise
@@ -125,9 +125,9 @@ class Log:
         """Append rows (see `ingest.check` for what they may be). They are durable when this returns."""
         if type(data).__module__.startswith("pyspark.sql"):
             return self.append_spark(event_type, data, once)
-        self._committer.check_open()
-        if once is not None and once in state_of(self._committer, event_type.name).once:
-            return self._duplicate(event_type, once)  # known without looking at the rows
+        with self._committer.turn():
+            if once is not None and once in state_of(self._committer, event_type.name).once:
+                return self._duplicate(event_type, once)  # known without looking at the rows
         checked = check(event_type.attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
         with self._committer.turn() as turn:
             state = state_of(self._committer, event_type.name)

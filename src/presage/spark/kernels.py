@@ -44,20 +44,24 @@ def run_kernel(
     A partition that fits in memory is sorted in the worker, which is quicker than Spark's sort; otherwise Spark sorts
     it and the kernel steps through it, batch by batch, as it does in streaming.
     """
-    schema = StructType([StructField(f.name, to_spark(f.type), True) for f in fields])
+    # mapInArrow looks columns up by name and takes a dot for a field, so on the way they only have numbers.
+    schema = StructType([StructField(f"c{i}", to_spark(f.type), True) for i, f in enumerate(fields)])
     arrow = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
+    names = frame.columns
     frame = frame.repartition(partitions, *(F.col(k) for k in keys)) if keys else frame.repartition(1)
     if not in_memory:
         frame = frame.sortWithinPartitions(*sort)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        steps = _whole(batches, sort) if in_memory else _pieces(batches, sort)
+        named = (batch.rename_columns(names) for batch in batches)
+        steps = _whole(named, sort) if in_memory else _pieces(named, sort)
         for table in run_steps(kernel, steps, clock):
             # Spark takes columns by position and does not check their types.
-            shaped = table.select(arrow.names).cast(arrow)
+            shaped = table.select(arrow.names).cast(arrow).rename_columns(schema.names)
             yield from shaped.to_batches(max_chunksize=OUTPUT_ROWS)
 
-    return frame.mapInArrow(work, schema)
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    return numbered.mapInArrow(work, schema).toDF(*arrow.names)
 
 
 def run_steps(kernel: Kernel, steps: Iterator[pa.Table], clock: int) -> Iterator[pa.Table]:

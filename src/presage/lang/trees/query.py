@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from presage.errors import error
@@ -51,7 +52,8 @@ class Joined(NamedTuple):
 def query(span: Span, *parts: Prefix | Token | Clause | tuple[SelectItem, ...] | tuple[FromItem, ...] | None) -> Query:
     prefixes = tuple(part for part in parts if isinstance(part, Prefix))
     insert, tentative, distinct, select, items, *clauses = parts[len(prefixes) :]
-    assert isinstance(select, tuple) and isinstance(items, tuple)
+    assert isinstance(select, tuple)
+    assert isinstance(items, tuple)
     fields = collect_clauses(tuple(clause for clause in clauses if isinstance(clause, Clause)), CLAUSE_ORDER)
     return Query(
         select=select,  # type: ignore[arg-type]
@@ -96,7 +98,7 @@ def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Join
 
 
 def from_list(span: Span, *items: Joined) -> tuple[FromItem, ...]:
-    for item, following in zip(items, items[1:], strict=False):
+    for item, following in pairwise(items):
         word = item.bare_alias
         if following.joined and word is not None and word.text.upper() in OTHER_JOINS:
             fix = "write JOIN … ON …, which keeps the pairs that match"

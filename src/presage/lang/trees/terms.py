@@ -142,7 +142,9 @@ def method(span: Span, base: Expr, name: Token, arguments: tuple[Token | None, t
     distinct, args = arguments or (None, ())
     if distinct is not None:
         expected = "the arguments of a method"
-        raise error("SYNTAX", distinct.span, found="DISTINCT", expected=expected, fix="only an aggregate takes DISTINCT")
+        raise error(
+            "SYNTAX", distinct.span, found="DISTINCT", expected=expected, fix="only an aggregate takes DISTINCT"
+        )
     return Method(base, read_name(name.text), args, span=span, depth=depth_over(span, base, *args))
 
 

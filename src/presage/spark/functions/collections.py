@@ -81,7 +81,8 @@ def _named_struct(call: Call) -> Column:
 
 
 COLLECTIONS: dict[str, Builder] = {
-    "array": lambda c: F.array(*c.args),
+    # Cast, because the elements of an empty array are "never null", which is no type of ours.
+    "array": lambda c: F.array(*c.args).cast(to_spark(c.result)),
     "array_insert": _array_insert,
     "array_repeat": lambda c: F.array_repeat(c.args[0], bounded(c.args[1])),
     "element_at": _element_at,

@@ -20,8 +20,12 @@ def _abs(call: Call) -> Column:
 
 
 def _whole(call: Call) -> Column:
-    """ceil and floor: an integer is its own."""
-    return call.args[0] if call.types[0] == t.LONG else F.call_function(call.name, *call.args)
+    """ceil and floor: an integer is its own. Past the range of LONG Spark fails with ANSI rules, and gives its end without."""
+    (x,) = call.args
+    if call.types[0] == t.LONG:
+        return x
+    # NaN is greater than every number, so it is outside too.
+    return F.call_function(call.name, F.when((x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63)), x))
 
 
 def _round(call: Call) -> Column:

@@ -1,0 +1,164 @@
+"""Terms, conditions and types in, their canonical text out, with as few parentheses as the tree allows."""
+
+from __future__ import annotations
+
+from presage.errors import error
+from presage.lang.syntax import (
+    AllOf,
+    AnyOf,
+    Between,
+    Binary,
+    Call,
+    Case,
+    Cast,
+    DurationLiteral,
+    Expr,
+    Index,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Member,
+    Method,
+    Name,
+    Not,
+    Star,
+    Unary,
+)
+from presage.lang.words import spell_name, spell_string
+from presage.model.time import format_duration
+from presage.model.types import ArrayOf, DataType, MapOf, StructOf
+
+# Levels of binding, from loose to tight, as terms.lark has them.
+OR, AND, NOT, COMPARISON, CONCAT, SUM, PRODUCT, SIGN, POSTFIX = range(1, 10)
+_BINARY = {"||": CONCAT, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
+
+
+def print_expression(expr: Expr) -> str:
+    """The text of a term or condition, on one line."""
+    return _text(expr, OR)
+
+
+def print_type(data_type: DataType) -> str:
+    """The text of a type; unlike `str()` it puts odd names of fields in back-ticks."""
+    if isinstance(data_type, ArrayOf):
+        return f"ARRAY<{print_type(data_type.element)}>"
+    if isinstance(data_type, MapOf):
+        return f"MAP<{print_type(data_type.key)}, {print_type(data_type.value)}>"
+    if isinstance(data_type, StructOf):
+        return f"STRUCT<{', '.join(f'{spell_name(name)} {print_type(field)}' for name, field in data_type.fields)}>"
+    return str(data_type)
+
+
+def _text(expr: Expr, level: int) -> str:
+    """The text of a term where the grammar wants one that binds at least as tightly as `level`."""
+    own = _level(expr)
+    return _bare(expr) if own >= level else f"({_bare(expr)})"
+
+
+def _level(expr: Expr) -> int:
+    match expr:
+        case AnyOf():
+            return OR
+        case AllOf():
+            return AND
+        case Not():
+            return NOT
+        case Between() | InList() | Like() | IsNull():
+            return COMPARISON
+        case Binary():
+            return _BINARY.get(expr.op, COMPARISON)
+        case Unary():
+            return SIGN
+        case DurationLiteral() | Literal(value=int() | float()) if not _is_truth(expr):
+            # `5.x` could be read, but not by people.
+            return SIGN
+    return POSTFIX
+
+
+def _is_truth(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and isinstance(expr.value, bool)
+
+
+def _bare(expr: Expr) -> str:
+    match expr:
+        case Literal():
+            return _literal(expr)
+        case DurationLiteral(micros=micros):
+            return format_duration(micros)
+        case Name(name=name):
+            return spell_name(name)
+        case Star(of=of):
+            return "*" if of is None else f"{spell_name(of)}.*"
+        case Member(base=base, name=name):
+            return f"{_text(base, POSTFIX)}.{spell_name(name)}"
+        case Index(base=base, index=index):
+            return f"{_text(base, POSTFIX)}[{_text(index, OR)}]"
+        case Method(base=base, name=name, args=args):
+            return f"{_text(base, POSTFIX)}.{spell_name(name)}({_listed(args)})"
+        case Call(name=name, args=args, distinct=distinct):
+            return f"{_function(name)}({'DISTINCT ' if distinct else ''}{_listed(args)})"
+        case Cast(operand=operand, type=target):
+            return f"CAST({_text(operand, OR)} AS {print_type(target)})"
+        case Case():
+            return _case(expr)
+    return _operation(expr)
+
+
+def _operation(expr: Expr) -> str:
+    match expr:
+        case Unary(op=op, operand=operand):
+            inner = _text(operand, SIGN)
+            # Two minus signs in a row would start a comment.
+            return f"{op} {inner}" if inner.startswith(op) else f"{op}{inner}"
+        case Binary(op=op, left=left, right=right):
+            level = _level(expr)
+            # Comparisons do not chain; the others associate to the left.
+            left_level = CONCAT if level == COMPARISON else level
+            return f"{_text(left, left_level)} {op} {_text(right, level + 1)}"
+        case Not(operand=operand):
+            return f"NOT {_text(operand, NOT)}"
+        case AllOf(operands=operands):
+            return " AND ".join(_text(operand, NOT) for operand in operands)
+        case AnyOf(operands=operands):
+            return " OR ".join(_text(operand, AND) for operand in operands)
+        case Between(operand=operand, low=low, high=high, negated=negated):
+            bounds = f"{_text(low, CONCAT)} AND {_text(high, CONCAT)}"
+            return f"{_text(operand, CONCAT)} {_negated(negated)}BETWEEN {bounds}"
+        case InList(operand=operand, items=items, negated=negated):
+            return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({_listed(items)})"
+        case Like(operand=operand, pattern=pattern, negated=negated):
+            return f"{_text(operand, CONCAT)} {_negated(negated)}LIKE {_text(pattern, CONCAT)}"
+        case IsNull(operand=operand, negated=negated):
+            return f"{_text(operand, CONCAT)} IS {_negated(negated)}NULL"
+    raise error("INTERNAL", what=f"a {type(expr).__name__} has no text")
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return spell_string(value) if isinstance(value, str) else repr(value)
+
+
+def _function(name: str) -> str:
+    # The aggregate window(x): the one reserved word that is a function's name.
+    return name if name.isascii() and name.upper() == "WINDOW" else spell_name(name)
+
+
+def _case(expr: Case) -> str:
+    parts = ["CASE"] if expr.operand is None else [f"CASE {_text(expr.operand, OR)}"]
+    parts += [f"WHEN {_text(condition, OR)} THEN {_text(result, OR)}" for condition, result in expr.branches]
+    if expr.otherwise is not None:
+        parts.append(f"ELSE {_text(expr.otherwise, OR)}")
+    return " ".join([*parts, "END"])
+
+
+def _listed(parts: tuple[Expr, ...]) -> str:
+    return ", ".join(_text(part, OR) for part in parts)
+
+
+def _negated(negated: bool) -> str:
+    return "NOT " if negated else ""

@@ -1,0 +1,154 @@
+"""A syntax tree in, its canonical text out: parsing the text gives the tree back.
+
+Queries have one clause on a line. Parentheses stand only where the tree needs them; names are in back-ticks if they
+are reserved or odd; strings are in single quotes.
+"""
+
+from __future__ import annotations
+
+from presage.errors import error
+from presage.lang.print_terms import print_expression, print_type
+from presage.lang.syntax import (
+    Bound,
+    CreateRelation,
+    CreateType,
+    Describe,
+    Drop,
+    Explain,
+    FromItem,
+    Query,
+    Script,
+    SelectItem,
+    Show,
+    Statement,
+    WithinClause,
+)
+from presage.lang.words import spell_name, spell_string
+from presage.model.time import format_duration, format_timestamp
+
+__all__ = ["print_expression", "print_script", "print_statement", "print_type"]
+
+
+def print_script(script: Script) -> str:
+    """All statements, each ended by `;`."""
+    return "\n\n".join(f"{print_statement(statement)};" for statement in script.statements) + "\n"
+
+
+def print_statement(statement: Statement) -> str:
+    """One statement, without the `;` at its end."""
+    if isinstance(statement, Query):
+        return _query(statement)
+    if isinstance(statement, CreateType):
+        return _create_type(statement)
+    if isinstance(statement, CreateRelation):
+        return _create_relation(statement)
+    if isinstance(statement, Explain):
+        return f"EXPLAIN\n{_query(statement.statement)}"
+    if isinstance(statement, Show):
+        return f"SHOW {statement.what.upper()}"
+    if isinstance(statement, Describe):
+        return f"DESCRIBE {spell_name(statement.name)}"
+    if isinstance(statement, Drop):
+        return f"DROP {statement.kind.upper()} {spell_name(statement.name)}"
+    raise error("INTERNAL", what=f"a {type(statement).__name__} has no text")
+
+
+def _query(query: Query) -> str:
+    lines = [f"PREFIX {prefix.name}: <{prefix.iri}>" for prefix in query.prefixes]
+    if query.insert_into is not None:
+        lines.append(f"INSERT INTO {spell_name(query.insert_into)}")
+    modifiers = ("TENTATIVE " if query.tentative else "") + ("DISTINCT " if query.distinct else "")
+    lines.append(f"SELECT {modifiers}{', '.join(_select_item(item) for item in query.select)}")
+    first, *others = query.items
+    lines.append(f"FROM {_from_item(first)}" + "".join(_further_item(item) for item in others))
+    if query.within is not None:
+        lines.append(_within(query.within))
+    if query.where is not None:
+        lines.append(f"WHERE {print_expression(query.where)}")
+    if query.group_by:
+        lines.append(f"GROUP BY {', '.join(print_expression(key) for key in query.group_by)}")
+    if query.having is not None:
+        lines.append(f"HAVING {print_expression(query.having)}")
+    if query.output is not None:
+        lines.append(f"OUTPUT {query.output.mode.upper()} EVERY {format_duration(query.output.every)}")
+    if query.probability is not None:
+        mark = ">" if query.probability.strict else ">="
+        lines.append(f"WITH PROBABILITY {mark} {query.probability.threshold!r}")
+    if query.approximate is not None:
+        lines.append(f"APPROXIMATE (ERROR {query.approximate.error!r}, CONFIDENCE {query.approximate.confidence!r})")
+    return "\n".join(lines)
+
+
+def _select_item(item: SelectItem) -> str:
+    return print_expression(item.expr) + (f" AS {spell_name(item.alias)}" if item.alias is not None else "")
+
+
+def _further_item(item: FromItem) -> str:
+    if item.on is None:
+        return f", {_from_item(item)}"
+    analysis = f" ANALYSIS {item.analysis.upper()}" if item.analysis is not None else ""
+    return f" JOIN {_from_item(item)} ON {print_expression(item.on)}{analysis}"
+
+
+def _from_item(item: FromItem) -> str:
+    condition = f"({print_expression(item.condition)})" if item.condition is not None else ""
+    windows = "".join(
+        f"#{spell_name(window.name)}"
+        + (f"({', '.join(print_expression(arg) for arg in window.args)})" if window.args else "")
+        for window in item.windows
+    )
+    alias = f" AS {spell_name(item.alias)}" if item.alias is not None else ""
+    return f"{spell_name(item.name)}{condition}{windows}{alias}"
+
+
+def _within(within: WithinClause) -> str:
+    opening = "[" if within.low is not None and within.low.inclusive else "("
+    closing = "]" if within.high is not None and within.high.inclusive else ")"
+    return f"WITHIN {opening}{_bound(within.low)}, {_bound(within.high)}{closing}"
+
+
+def _bound(bound: Bound | None) -> str:
+    if bound is None:
+        return ""
+    if bound.micros is not None:
+        return format_timestamp(bound.micros)
+    if bound.offset:
+        return f"now {'-' if bound.offset < 0 else '+'} {format_duration(abs(bound.offset))}"
+    return "now"
+
+
+def _create_type(statement: CreateType) -> str:
+    parts = [f"CREATE {statement.kind.upper()} {spell_name(statement.name)}"]
+    if statement.columns:
+        parts.append(f"({', '.join(f'{spell_name(c.name)} {print_type(c.type)}' for c in statement.columns)})")
+    if statement.inherits:
+        parts.append(f"INHERITS {', '.join(spell_name(base) for base in statement.inherits)}")
+    if statement.event_time is not None:
+        parts.append(f"EVENT TIME {spell_name(statement.event_time)}")
+    if statement.key:
+        parts.append(f"KEY ({', '.join(spell_name(name) for name in statement.key)})")
+    if statement.options:
+        options = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in statement.options]
+        parts.append(f"WITH ({', '.join(options)})")
+    return " ".join(parts)
+
+
+def _option_name(name: str) -> str:
+    """A dotted name part by part; one in which a part is odd as a whole."""
+    parts = name.split(".")
+    return ".".join(spell_name(part) for part in parts) if all(parts) else spell_name(name)
+
+
+def _option_value(value: str | int | float | bool) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return spell_string(value) if isinstance(value, str) else repr(value)
+
+
+def _create_relation(statement: CreateRelation) -> str:
+    columns = ", ".join(f"{spell_name(column.name)} {print_type(column.type)}" for column in statement.columns)
+    head = f"CREATE RELATION {spell_name(statement.name)} ({columns})"
+    if statement.rows is None:
+        return f"{head} FROM {spell_string(statement.path or '')}"
+    rows = [f"({', '.join(print_expression(value) for value in row)})" for row in statement.rows]
+    return f"{head} VALUES {', '.join(rows)}"

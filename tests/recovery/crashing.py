@@ -1,0 +1,137 @@
+"""A log that dies where it is told to, a store of tables in memory, and a stream to load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import Schema
+
+from presage.log import Log
+from presage.log.columns import SEQ, TIME
+from presage.log.crash import CrashPoints
+from presage.log.delta import LiveFile, _from_stats
+from presage.log.home import Home
+from presage.log.journal import FileAdd
+from presage.model.catalog import Attribute, EventType
+from presage.model.types import LONG, TIMESTAMP
+
+SECOND = 1_000_000
+
+
+def stream(name: str = "Tick", max_delay: int = 0) -> EventType:
+    attributes = (Attribute("x", LONG), Attribute("at", TIMESTAMP))
+    return EventType(name, "stream", attributes, event_time="at", max_delay=max_delay)
+
+
+def row(x: int, second: int) -> dict[str, Any]:
+    return {"x": x, "at": f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}"}
+
+
+class Crash(BaseException):
+    """The process is gone. No handler of the program may run, so it is no Exception."""
+
+
+class CrashAt(CrashPoints):
+    """Dies when a point is reached for the k-th time."""
+
+    def __init__(self, point: str = "never", k: int = 1) -> None:
+        self.arm(point, k)
+
+    def arm(self, point: str = "never", k: int = 1) -> None:
+        self.point = point
+        self.left = k
+
+    def reach(self, point: str) -> None:
+        if point == self.point:
+            self.left -= 1
+            if self.left == 0:
+                raise Crash(point)
+
+
+def crash(log: Log) -> None:
+    """What the system does with a dead process: its lock is free, nothing else happens."""
+    log.home.unlock()
+
+
+@dataclass
+class MemoryDisk:
+    """Tables that outlive the objects that wrote them, as files do."""
+
+    made_by: dict[str, int] = field(default_factory=dict)
+    schemas: dict[str, dict[str, str]] = field(default_factory=dict)
+    files: dict[tuple[str, str], list[FileAdd]] = field(default_factory=dict)
+    transactions: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def tables(self) -> Callable[[Home], MemoryTables]:
+        return lambda home: MemoryTables(home, self)
+
+
+class MemoryTables:
+    """The committer's store of tables without Delta: quick, and strict about what is done twice."""
+
+    def __init__(self, home: Home, disk: MemoryDisk) -> None:
+        self.home = home
+        self.disk = disk
+
+    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
+        if self.disk.made_by.get(stream, -1) >= n:
+            return
+        self.disk.made_by[stream] = n
+        self.disk.schemas[stream] = schemas
+        for table in schemas:
+            self.disk.files[stream, table] = []
+            self.disk.transactions[stream, table] = 0
+            self.home.table_folder(stream, table).mkdir(parents=True)
+
+    def drop(self, stream: str, n: int) -> None:
+        if 0 <= self.disk.made_by.get(stream, -1) < n:
+            for table in self.disk.schemas.pop(stream):
+                folder = self.home.table_folder(stream, table)
+                for file in folder.iterdir():
+                    file.unlink()
+                folder.rmdir()
+            del self.disk.made_by[stream]
+
+    def add(self, stream: str, table: str, files: Sequence[FileAdd], n: int) -> None:
+        if self.disk.transactions[stream, table] < n:
+            known = {file.path for file in self.disk.files[stream, table]}
+            assert not known & {file.path for file in files}
+            self.disk.files[stream, table].extend(files)
+            self.disk.transactions[stream, table] = n
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        return tuple(map(_from_stats, self.disk.files[stream, table]))
+
+    def schema(self, stream: str, table: str) -> pa.Schema:
+        return pa.schema(Schema.from_json(self.disk.schemas[stream][table]).to_arrow())
+
+
+def contents(log: Log) -> dict[str, Any]:
+    """All that a log holds and counts, to be compared with another's; wall times are left out."""
+    found: dict[str, Any] = {"position": log.position, "catalog": log.catalog_entries()}
+    for name in log.archive.streams():
+        info = log.archive.describe(name)
+        found[name] = {
+            "events": log.archive.read_arrow(log.archive.snapshot(name)).to_pylist(),
+            "late": log.archive.read_late(name).to_pylist(),
+            "rejected": log.archive.read_rejected(name).drop_columns(["at"]).to_pylist(),
+            "counts": (info.rows, info.late, info.rejected, info.ignored, info.first_time, info.last_time),
+            "clock": (info.last_seq, info.watermark),
+        }
+    return found
+
+
+def sequence_numbers(log: Log) -> list[int]:
+    numbers = []
+    for name in log.archive.streams():
+        numbers += log.archive.read_arrow(log.archive.snapshot(name), [SEQ, TIME])[SEQ].to_pylist()
+        numbers += log.archive.read_late(name)[SEQ].to_pylist()
+    return sorted(numbers)
+
+
+def data_files(home: Path) -> list[str]:
+    return sorted(path.name for path in home.glob("streams/*/*/*.parquet"))
