@@ -96,9 +96,8 @@ def main(rows: int) -> None:
     kernel = best["join kernel"]
     print(f"{rows:,} events, {made['join kernel']:,} pairs, minimum of {RUNS}")
     for name, seconds in best.items():
-        print(
-            f"{name:24} {seconds:7.3f} s   {seconds / kernel:6.2f} × the kernel   {rows / seconds / 1e6:6.2f} M events/s"
-        )
+        rate = rows / seconds / 1e6
+        print(f"{name:24} {seconds:7.3f} s   {seconds / kernel:6.2f} × the kernel   {rate:6.2f} M events/s")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,13 +13,13 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from presage.errors import PresageError, did_you_mean, error
+from presage.errors import did_you_mean, error, located
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.log import LoadReport, Log
+from presage.log import FileSet, LoadReport, Log
 from presage.log.files import read_files
 from presage.log.looking import describe, show
-from presage.log.relations import relation_table
+from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.time import TimeRange
@@ -27,10 +28,12 @@ from presage.plan.query import BoundQuery
 from presage.spark.archive import last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.result import Result, TableResult
-from presage.spark.session import own_session, running_session
+from presage.spark.session import running_session, start_session
 from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS
 from presage.workspace import Workspace
+
+Files = Mapping[tuple[str, TimeRange], FileSet]
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
@@ -54,12 +57,12 @@ class Engine:
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
     ) -> None:
-        self._own_spark = spark is None
         self._spark = spark
         self._settings = dict(settings or {})
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
         self._lock = threading.RLock()
+        self._starting: Future[SparkSession] | None = None
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)
         base = Path.cwd()
@@ -75,10 +78,16 @@ class Engine:
         with self._lock:
             self._check_open()
             if self._spark is None:
-                running = running_session()
-                self._own_spark = running is None
-                self._spark = running or own_session(self._settings)
+                running = running_session() if self._starting is None else None
+                self._spark = running or self._starting_session().result()
             return self._spark
+
+    def start(self) -> None:
+        """Start the session in the background: declaring and loading need not wait for it."""
+        with self._lock:
+            # A session that runs already is known to this thread, and perhaps not to the one that would start it.
+            if self._spark is None and running_session() is None:
+                self._starting_session()
 
     @property
     def home(self) -> Path:
@@ -98,7 +107,7 @@ class Engine:
     def run(self, text: str, name: str = "query") -> list[Result | None]:
         """Carry out every statement in turn: a result for each one, None where it has no rows."""
         script = self._workspace.parse(text, name)
-        return [self._carry_out(statement, script) for statement in script.statements]
+        return [self.carry_out(statement, script) for statement in script.statements]
 
     def query(self, text: str, *, mode: str = "batch", name: str = "query") -> Result:
         """The rows of a query over what is loaded; statements before the last one are carried out first."""
@@ -106,11 +115,13 @@ class Engine:
             raise error("UNSUPPORTED", what=f"mode='{mode}'", where="in this version", fix="use mode='batch'")
         script = self._workspace.parse(text, name)
         if not script.statements:
-            raise error("SYNTAX", None, script.source, found="the end of the text", expected="a query", fix="write a SELECT")
-        outcomes = [self._carry_out(statement, script) for statement in script.statements]
+            raise error(
+                "SYNTAX", None, script.source, found="the end of the text", expected="a query", fix="write a SELECT"
+            )
+        outcomes = [self.carry_out(statement, script) for statement in script.statements]
         last = script.statements[-1]
         if isinstance(last, s.Query) and last.insert_into is not None:
-            return self._answer(last, script)
+            return self._answer(last)
         if outcomes[-1] is None:
             raise error(
                 "SYNTAX", last.span, script.source, found="a statement without rows", expected="a query",
@@ -123,11 +134,14 @@ class Engine:
         script = self._workspace.parse(text, name)
         *before, last = script.statements or (s.Show("streams"),)
         for statement in before:
-            self._carry_out(statement, script)
+            self.carry_out(statement, script)
         query = last.statement if isinstance(last, s.Explain) else last
         if not isinstance(query, s.Query):
-            raise error("SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT")
-        return self._located(lambda: self._workspace.explain(self._workspace.bind(query)), script)
+            raise error(
+                "SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT"
+            )
+        with located(script.source):
+            return self._workspace.explain(self._workspace.bind(query))
 
     def load(self, stream: str, rows: Any, once: str | None = None) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
@@ -156,8 +170,9 @@ class Engine:
                 return
             self._closed = True
             self._log.close()
-            if self._own_spark and self._spark is not None:
-                self._spark.stop()
+            # A session that is still starting is waited for: it would outlive the engine.
+            if self._starting is not None and self._starting.exception() is None:
+                self._starting.result().stop()
 
     def __enter__(self) -> Self:
         return self
@@ -169,14 +184,15 @@ class Engine:
 
     # -- statements ----------------------------------------------------------------------------------
 
-    def _carry_out(self, statement: s.Statement, script: s.Script) -> Result | None:
+    def carry_out(self, statement: s.Statement, script: s.Script) -> Result | None:
+        """One statement of a parsed text; None where it has no rows."""
         self._check_open()
-        with self._lock:
-            return self._located(lambda: self._dispatch(statement, script), script)
+        with self._lock, located(script.source):
+            return self._dispatch(statement)
 
-    def _dispatch(self, statement: s.Statement, script: s.Script) -> Result | None:
+    def _dispatch(self, statement: s.Statement) -> Result | None:
         if isinstance(statement, s.Query) and statement.insert_into is None:
-            return self._answer(statement, script)
+            return self._answer(statement)
         if isinstance(statement, s.Explain):
             text = self._workspace.explain(self._workspace.bind(statement.statement))
             return self._table(("plan",), [(line,) for line in text.splitlines()])
@@ -193,56 +209,56 @@ class Engine:
         before, after = self.catalog, self._workspace.declare(statement)
         if after is before:
             return
-        tables = self._new_relations(before, after)
-        text = print_statement(statement)
-        kind = type(statement).__name__
-        name = getattr(statement, "insert_into", None) or getattr(statement, "name", "")
-        action = "drop" if isinstance(statement, s.Drop) else "create"
-        # A relative path of the statement means the same file when the home is opened from elsewhere.
-        extra = {"base": str(self._workspace.base)}
-        creates = _loadable(after, besides=before)
-        drops = [t.name for t in _loadable(before, besides=after)]
-        self._log.append_catalog(action, kind, name, text, extra, creates, drops)
+        tables = {n: relation_table(r) for n, r in after.relations.items() if n not in before.relations}
+        # The rows of a file are copied into the home: it must open again when the file has moved or changed.
+        copies = {n: write_copy(self.home, t) for n, t in tables.items() if after.relations[n].path is not None}
+        name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
+        self._log.append_catalog(
+            "drop" if isinstance(statement, s.Drop) else "create",
+            type(statement).__name__,
+            name,
+            print_statement(statement),
+            {"rows": copies[name]} if name in copies else {},
+            creates=_loadable(after, besides=before),
+            drops=[t.name for t in _loadable(before, besides=after)],
+        )
         self._workspace.catalog = after
         self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
 
-    def _new_relations(self, before: Catalog, after: Catalog) -> dict[str, pa.Table]:
-        new = [r for n, r in after.relations.items() if n not in before.relations]
-        return {r.name: relation_table(r) for r in new}
-
     def _replay(self) -> None:
         """Declare again what the home's catalog holds."""
-        here = self._workspace.base
         for entry in self._log.catalog_entries():
             script = self._workspace.parse(entry.text, f"catalog of {self.home}")
-            self._workspace.base = entry.extra.get("base", self._workspace.base)
-            for statement in script.statements:
-                after = self._located(lambda statement=statement: self._workspace.declare(statement), script)
-                self._relations.update(self._new_relations(self.catalog, after))
-                self._workspace.catalog = after
-        self._workspace.base = here
+            with located(script.source):
+                for statement in script.statements:
+                    self._workspace.catalog = self._workspace.declare(statement, again=True)
+            copy = entry.extra.get("rows")
+            for name, relation in self.catalog.relations.items():
+                if name == entry.name:
+                    self._relations[name] = read_copy(self.home, copy) if copy else relation_table(relation)
 
     # -- answers -------------------------------------------------------------------------------------
 
-    def _answer(self, statement: s.Query, script: s.Script) -> Result:
-        bound = self._located(lambda: self._workspace.bind(statement), script)
+    def _answer(self, statement: s.Query) -> Result:
+        bound = self._workspace.bind(statement)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
-        position = self._log.position
+        # What the query sees is fixed now, though it runs when its rows are asked for.
+        position, archive = self._log.position, self._log.archive
+        files = {
+            (scan.stream, scan.time): archive.snapshot(scan.stream, position, scan.time.low, scan.time.high)
+            for scan in bound.scans()
+        }
         relations = dict(self._relations)
         return Result(
             bound.columns,
-            lambda: run_root(plan, self._context(bound, plan, position, relations)),
+            lambda: run_root(plan, self._context(bound, plan, files, relations)),
             plan.depth,
             lambda: self._workspace.explain(bound),
             self._partitions(),
+            lambda: _span(files.values()),
         )
 
-    def _context(self, bound: BoundQuery, plan: Node, position: int, relations: dict[str, pa.Table]) -> BatchContext:
-        files = {
-            (scan.stream, scan.time): self._log.archive.snapshot(scan.stream, position, scan.time.low, scan.time.high)
-            for scan in bound.scans()
-        }
-
+    def _context(self, bound: BoundQuery, plan: Node, files: Files, relations: dict[str, pa.Table]) -> BatchContext:
         def read(stream: str, time: TimeRange) -> DataFrame | None:
             found = files[stream, time]
             return read_archive(self.spark, found) if found.paths else None
@@ -279,26 +295,32 @@ class Engine:
         if found is None:
             kind = "relation" if name in self.catalog.relations else None
             if kind:
-                raise error("NOT_A_STREAM", name=name, kind=kind, fix="a relation is given its rows where it is declared")
+                raise error(
+                    "NOT_A_STREAM", name=name, kind=kind, fix="a relation is given its rows where it is declared"
+                )
             known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
-            raise error("UNKNOWN_STREAM", name=name, fix=did_you_mean(name, known, "declare it first with CREATE STREAM"))
+            raise error(
+                "UNKNOWN_STREAM", name=name, fix=did_you_mean(name, known, "declare it first with CREATE STREAM")
+            )
         if found.kind != "stream":
             kind = "schema" if found.kind == "schema" else "derived stream"
             raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
         return found
 
-    def _located(self, work: Any, script: s.Script) -> Any:
-        """Do the work; an error in it is told which text its place lies in."""
-        try:
-            return work()
-        except PresageError as problem:
-            for each in (problem, *problem.others):
-                each.in_source(script.source)
-            raise
+    def _starting_session(self) -> Future[SparkSession]:
+        if self._starting is None:
+            self._starting = start_session(self._settings)
+        return self._starting
 
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
+
+
+def _span(files: Iterable[FileSet]) -> tuple[int, int]:
+    """The first and last event time of the files."""
+    times = [t for f in files for t in (f.min_time, f.max_time) if t is not None]
+    return (min(times), max(times)) if times else (0, 0)
 
 
 def _loadable(catalog: Catalog, besides: Catalog) -> list[EventType]:

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from presage.model.text import Source, Span
@@ -177,7 +178,9 @@ CONDITIONS: dict[str, Condition] = {
     "TYPE_MISMATCH": Condition(QueryTypeError, "{what} needs {expected}, found {found}", "{fix}"),
     "WRONG_ARGUMENTS": Condition(QueryTypeError, "{name} takes {expected}, found {found}", "{fix}"),
     "NOT_COMPARABLE": Condition(QueryTypeError, "{left} and {right} cannot be compared", "{fix}"),
-    "WINDOW_WITHOUT_BOUND": Condition(QueryTypeError, "the window '{name}' needs {expected}", "write #{name}({example})"),
+    "WINDOW_WITHOUT_BOUND": Condition(
+        QueryTypeError, "the window '{name}' needs {expected}", "write #{name}({example})"
+    ),
     "AGGREGATE_NOT_ALLOWED": Condition(QueryTypeError, "the aggregate {name} cannot stand in {where}", "{fix}"),
     "NOT_A_STREAM": Condition(QueryTypeError, "'{name}' is a {kind}, not a stream", "{fix}"),
     "BAD_VALUE": Condition(QueryTypeError, "{what} is {found}; it must be {expected}", "{fix}"),
@@ -190,7 +193,9 @@ CONDITIONS: dict[str, Condition] = {
     "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
     "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
     "PATH_OUTSIDE_ROOTS": Condition(
-        ResourceError, "the path '{path}' is outside the allowed folders ({roots})", "move the file, or add its folder to roots="
+        ResourceError,
+        "the path '{path}' is outside the allowed folders ({roots})",
+        "move the file, or add its folder to roots=",
     ),
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
@@ -215,6 +220,17 @@ def error(code: str, span: Span | None = None, source: Source | None = None, **p
     return condition.kind(
         code, condition.message.format(**params), condition.fix.format(**params), span=span, source=source
     )
+
+
+@contextmanager
+def located(source: Source) -> Iterator[None]:
+    """Errors that leave the block are told in which text their places lie."""
+    try:
+        yield
+    except PresageError as problem:
+        for each in (problem, *problem.others):
+            each.in_source(source)
+        raise
 
 
 def raise_all(errors: list[PresageError]) -> None:

@@ -8,22 +8,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_relation, declare_type, drop
 from presage.errors import PresageError, did_you_mean, error, raise_all
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
+from presage.lang.parser import parse_leniently
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.types import TIMESTAMP, common_type
-from presage.optimize import Optimized, optimize
-from presage.plan.explain import explain
 from presage.plan.nodes import Field
 from presage.plan.query import BoundQuery
 from presage.windows.analyze import QueryContext, bind_query
-from presage.windows.explain import DESCRIBE
-from presage.windows.rules import RULES
+
+if TYPE_CHECKING:
+    from presage.optimize import Optimized
 
 
 def wall_clock() -> int:
@@ -36,18 +37,21 @@ class Workspace:
 
     roots: Sequence[str | os.PathLike[str]]
     base: str | os.PathLike[str]
-    catalog: Catalog = Catalog()
+    catalog: Catalog = field(default_factory=Catalog)
     now: Callable[[], int] = wall_clock
 
     def parse(self, text: str, name: str = "query") -> s.Script:
         return parse(text, name)
 
-    def declare(self, statement: s.Statement) -> Catalog:
-        """The catalog as a declaration leaves it; the caller decides when it becomes the workspace's."""
+    def declare(self, statement: s.Statement, again: bool = False) -> Catalog:
+        """The catalog as a declaration leaves it; the caller decides when it becomes the workspace's.
+
+        `again`: it was accepted before, in this home; where its file lies does not matter any more.
+        """
         if isinstance(statement, s.CreateType):
             return declare_type(statement, self.catalog)
         if isinstance(statement, s.CreateRelation):
-            return declare_relation(statement, self.catalog, self._resolve)
+            return declare_relation(statement, self.catalog, str if again else self._resolve)
         if isinstance(statement, s.Drop):
             self._refuse_if_read(statement)
             return drop(statement, self.catalog)
@@ -60,16 +64,24 @@ class Workspace:
         return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer))
 
     def optimize(self, query: BoundQuery) -> Optimized:
+        # Here and below: `presage check` needs neither, and they take a third of its time to load.
+        from presage.optimize import optimize
+        from presage.windows.rules import RULES
+
         return optimize(query.plan, RULES)
 
     def explain(self, query: BoundQuery) -> str:
+        from presage.plan.explain import explain
+        from presage.windows.explain import DESCRIBE
+
         optimized = self.optimize(query)
         return explain(query, optimized.plan, optimized.applied, DESCRIBE)
 
     def check(self, text: str, name: str = "query") -> s.Script:
         """Bind every statement of a text in turn; raises all errors of the run."""
         errors: list[PresageError] = []
-        script = _parse_what_can_be(text, name, errors)
+        script, broken = parse_leniently(text, name)
+        errors.extend(broken)
         for statement in script.statements:
             try:
                 self._check_one(statement)
@@ -128,15 +140,6 @@ class Workspace:
         return self.catalog.with_type(replace(known, producers=(*known.producers, bound.text)))
 
 
-def _parse_what_can_be(text: str, name: str, errors: list[PresageError]) -> s.Script:
-    """The statements that parse; the errors of the others are noted."""
-    from presage.lang.parser import parse_leniently
-
-    script, broken = parse_leniently(text, name)
-    errors.extend(broken)
-    return script
-
-
 def _parse_producer(text: str) -> s.Query:
     statement = parse_statement(text)
     assert isinstance(statement, s.Query)
@@ -159,7 +162,9 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
             )
         # The empty schema sees every stream, so a derived stream over it would see itself.
         if path[-1] == EVENT:
-            raise error("CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}")
+            raise error(
+                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}"
+            )
         for text in reached.producers if reached is not None else ():
             todo.extend([*path, item.name] for item in _parse_producer(text).items)
 
@@ -168,7 +173,11 @@ def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]
     """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
     if known.kind == "schema":
         raise error(
-            "NOT_A_STREAM", statement.span, name=known.name, kind="schema", fix="INSERT INTO makes a stream: choose another name"
+            "NOT_A_STREAM",
+            statement.span,
+            name=known.name,
+            kind="schema",
+            fix="INSERT INTO makes a stream: choose another name",
         )
     for column in columns:
         attribute = known.attribute(column.name)

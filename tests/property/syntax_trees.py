@@ -10,16 +10,16 @@ from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%", "||")
-SOFT_WORDS = (
-    "at first last count key time source all every event values stream min sec day hour month now prefix create show "
-    "array map struct probability error left approximate analysis present streams schema inherits model"
-).split()
+KEYWORDS_ELSEWHERE = """
+    at first last count key time source all every event values stream min sec day hour month now prefix create show
+    array map struct probability error left approximate analysis present streams schema inherits model
+"""
 
 plain_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,6}", fullmatch=True)
 odd_names = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), min_size=1, max_size=6)
 names = st.one_of(
     plain_names,
-    st.sampled_from(SOFT_WORDS),
+    st.sampled_from(KEYWORDS_ELSEWHERE.split()),
     st.sampled_from(sorted(RESERVED)),
     st.sampled_from(["größe", "температура", "温度", "ſelect", "odd name", "a`b", "1st", "--", "a.b", "win", "WINDOW"]),
     odd_names,
@@ -86,9 +86,7 @@ bounds = st.builds(s.Bound, times, st.booleans()) | st.builds(
     s.Bound, st.none(), st.booleans(), st.integers(-(2**53), 2**53)
 )
 within = st.builds(s.WithinClause, st.none() | bounds, st.none() | bounds)
-from_items = st.builds(
-    s.FromItem, names, st.none() | small_expressions, tuples(windows, 0, 2), alias=st.none() | names
-)
+from_items = st.builds(s.FromItem, names, st.none() | small_expressions, tuples(windows, 0, 2), alias=st.none() | names)
 joined_items = st.builds(
     s.FromItem,
     names,
@@ -119,7 +117,9 @@ queries = st.builds(
     approximate=st.none() | st.builds(s.ApproximateClause, probabilities, probabilities),
 )
 columns = st.builds(s.Column, names, types)
-option_values = st.one_of(strings, integers, integers.map(lambda n: -n), floats, floats.map(lambda x: -x), st.booleans())
+option_values = st.one_of(
+    strings, integers, integers.map(lambda n: -n), floats, floats.map(lambda x: -x), st.booleans()
+)
 options = st.builds(s.Option, names | st.sampled_from(["kafka.group.id", "a..b", "."]), option_values)
 declarations = st.builds(
     s.CreateType,

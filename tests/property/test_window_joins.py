@@ -15,7 +15,7 @@ from reference.window_joins import join_windows
 
 KINDS = ["none", "keepall", "time", "length", "unique", "firstunique", "lastevent", "time_batch", "length_batch"]
 KEYS = {
-    "string": (pa.string(), ["a", "b", "", None]),
+    "string": (pa.string(), ["a", "a", "", None]),
     "double": (pa.float64(), [0.0, -0.0, float("nan"), None]),
     "long": (pa.int64(), [7]),
 }
@@ -53,11 +53,12 @@ def worlds(draw: st.DrawFn) -> tuple[JoinKernel, list[dict[str, Any]], pa.Schema
         if max(a, b) < n and draw(st.booleans()):
             names = draw(st.sampled_from(["k", "g", "kg"]))
             links.append(Link(a, tuple(f"{c}{a}" for c in names), b, tuple(f"{c}{b}" for c in names)))
+    picky = draw(st.booleans())
     streams = [i for i in range(n) if sources[i].static is None]
     events: list[dict[str, Any]] = []
     time, seq, x = draw(st.integers(-5, 5)), 0, 0
-    for v in range(draw(st.integers(0, 12 if n == 2 else 9)) if streams else 0):
-        wait = draw(st.sampled_from([0, 0, 1, 1, 2, 5]))
+    for v in range(draw(st.integers(0, 12) | st.just(12)) if streams else 0):
+        wait = draw(st.sampled_from([0, 0, 1, 1, 1, 4]))
         if order and wait == 0 and draw(st.booleans()):
             x += 1
         else:
@@ -65,7 +66,13 @@ def worlds(draw: st.DrawFn) -> tuple[JoinKernel, list[dict[str, Any]], pa.Schema
         k, g = draw(key), draw(small)
         seen_by = draw(st.lists(st.sampled_from(streams), min_size=1, max_size=2, unique=True))
         for i in sorted(seen_by):
-            place = {TIME: time, SEQ: seq, **dict.fromkeys(order, x), SOURCE: i, PASS: draw(st.integers(0, 5)) > 0}
+            place = {
+                TIME: time,
+                SEQ: seq,
+                **dict.fromkeys(order, x),
+                SOURCE: i,
+                PASS: not (picky and draw(st.booleans())),
+            }
             events.append({**place, f"k{i}": k, f"g{i}": g, f"v{i}": v})
     kernel = JoinKernel(tuple(sources), tuple(links), draw(st.booleans()), order)
     return kernel, events, schema, time + draw(st.integers(0, 9))

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recovery.crashing import Crash, CrashAt, contents, crash, data_files, row, sequence_numbers, stream
 
 from presage.log import Log, committer
 from presage.log import crash as point
+from recovery.crashing import Crash, CrashAt, contents, crash, data_files, row, sequence_numbers, stream
 
 TICK = stream()
 # One load that fills one, two or all three of a stream's tables.
@@ -95,7 +95,9 @@ def test_a_declaration_that_dies_anywhere_happens_whole_or_not_at_all(
         assert not list((tmp_path / "home" / "streams").glob(".*"))
 
 
-def test_dying_again_while_recovering_changes_nothing(begun: Path, undisturbed: dict[int, object], tmp_path: Path) -> None:
+def test_dying_again_while_recovering_changes_nothing(
+    begun: Path, undisturbed: dict[int, object], tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
     log = Log.open(home, durable=False, points=CrashAt(point.COMMITTED))

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recovery.crashing import contents, row, sequence_numbers, stream
-
 from presage.log import Log
+from recovery.crashing import contents, row, sequence_numbers, stream
 
 TICK = stream()
 LOADS = 6

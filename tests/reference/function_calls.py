@@ -19,8 +19,8 @@ INTS = [None, 0, 1, 2, -1, 3, 7, 12, -5, 31, 64, 2**31 - 1, -(2**31)]
 LONGS = [None, 0, 1, -1, 5, 97, 86_400, 1_336_381_200, 2**53 + 1, 2**63 - 1, -(2**63)]
 DOUBLES = [None, 0.0, -0.0, 1.0, -1.5, 0.5, 2.5, 1e6, 1e300, float("nan"), float("inf"), float("-inf"), 45.678]
 STRINGS = [
-    None, "", "a", "abc", " Hello World ", "2012-05-07 09:30:00", "2012-05-07 09:30", "a1,b22,c333", "ÄöЖ日本", "1.5", "NaN",
-    "\\", "%", "{\"a\": [1, 2], \"b\": null}", "http://u@example.org:80/p?k=v&x=1#f", "414243", "YWJj", "zz%zz", "HOST", "$.a",
+    None, "", "a", "abc", " Hello World ", "2012-05-07 09:30:00", "2012-05-07 09:30", "a1,b22,c333", "ÄöЖ日本", "1.5",
+    "NaN", "\\", "%", '{"a": [1, 2], "b": null}', "414243", "YWJj", "zz%zz",
 ]  # fmt: skip
 BOOLEANS = [None, True, False]
 # Midnight, the skipped and the repeated hours of New York and Berlin, before 1970, year 1 and 9999.
@@ -49,10 +49,10 @@ VALUES: dict[DataType, list[object]] = {
 }
 ROWS, COPIES = 30, 4
 CONSTANTS: dict[str, list[object]] = {
-    "regex": ["([a-z]+)([0-9]*)", "(,)"],
+    "regex": ["([a-z]+)([0-9]*)"],
     "group": [1, 0],
     "replacement": ["<$1>", "\\$"],
-    "scale": [0, 1, -1, -30],
+    "scale": [1, -1, -30],
     "bits": [0, 224, 512],
     "unit": ["year", "quarter", "MONTH", "week"],
     "weekday": ["Monday", "sun"],
@@ -63,13 +63,21 @@ CONSTANTS: dict[str, list[object]] = {
 }
 UNITS_OF_DATE_TRUNC = ["day", "hour", "minute", "second", "millisecond", "microsecond"]
 SCALAR_OF = {str: t.STRING, int: t.INT, bool: t.BOOLEAN}
+# Texts that have to fit together are not met by chance.
+URL = "http://u@example.org:80/p?k=v&x(=1#f"
+TOGETHER: dict[str, list[list[str]]] = {
+    "get_json_object": [['{"a": [1, 2]}', "$.a[1]"], ["{", "$.a"], ["{}", "$$"]],
+    "json_array_length": [["[1, 2]"]],
+    "parse_url": [[URL, "HOST"], [URL, "QUERY", "k"], [URL, "QUERY", "x("], ["http://[", "HOST"]],
+    "find_in_set": [["b", "a,b"]],
+}
 # What a type variable stands for in the calls: each of these in turn.
 CHOICES: dict[str, list[DataType]] = {
     "N": [t.INT, t.LONG, t.DOUBLE],
     "I": [t.INT, t.LONG],
-    "O": [t.STRING, t.DOUBLE, t.INT],
-    "X": [t.STRING, t.DOUBLE, t.TIMESTAMP],
-    "T": [t.INT, t.STRING],
+    "O": [t.STRING, t.DOUBLE],
+    "X": [t.STRING, t.DOUBLE],
+    "T": [t.INT],
     "U": [t.DOUBLE],
     "K": [t.STRING],
     "V": [t.INT],
@@ -121,7 +129,9 @@ def _argument_lists(entry: Entry) -> list[list[Expr]]:
         return [[Constant(t.STRING, "x y"), text, Constant(t.STRING, "`z`"), number]]
     if name == "map":
         return [[], [text, number, _column(t.STRING, 1), _column(t.INT, 1)], [Constant(t.STRING, "k"), number]]
-    lists: list[list[Expr]] = []
+    lists: list[list[Expr]] = [[Constant(t.STRING, v) for v in values] for values in TOGETHER.get(name, [])]
+    if name == "element_at":
+        lists.append([_column(MapOf(t.STRING, t.INT), 0), Constant(t.STRING, "a")])
     for form in map(parse_signature, entry.forms):
         most = form.most if form.most is not None else max(form.least, 1) + 1
         for count in range(form.least, most + 1):

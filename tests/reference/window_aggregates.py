@@ -1,7 +1,7 @@
 """Slow, obvious twins of the aggregate kernels: events as a list of dicts in processing order in, rows as tuples out.
 
-Written from the definitions: for each event the window is built anew from all events so far, and each aggregate from the
-list of what is in the window.
+Written from the definitions: for each event the window is built anew from all events so far, and each aggregate from
+the list of what is in the window.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Syntax tree -> bound, typed plan: names, types, bounds, declarations. Rooms bind their own clauses with these parts."""
+"""Syntax tree -> bound, typed plan: names, types, bounds, declarations. Rooms bind their clauses with these parts."""

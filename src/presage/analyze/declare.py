@@ -10,6 +10,7 @@ from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
+from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, common_type
 from presage.plan.expr import Constant
@@ -18,6 +19,7 @@ from presage.plan.expr import Constant
 # they are: they are for the connector to judge.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after")
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
+MAX_DURATION = 2**53  # microseconds, 285 years
 RESERVED_COLUMNS = ("_seq", "_t")
 
 
@@ -61,7 +63,9 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
     attributes = _attributes(node.columns, f"relation '{node.name}'")
     _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
     if not attributes:
-        raise error("BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more")
+        raise error(
+            "BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more"
+        )
     if node.path is not None:
         return catalog.with_relation(Relation(node.name, attributes, path=resolve_path(node.path)))
     rows = tuple(_values(row, attributes, node) for row in node.rows or ())
@@ -90,15 +94,17 @@ def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
     return error("UNKNOWN_OBJECT", node.span, kind=node.kind, name=node.name, fix=did_you_mean(node.name, known))
 
 
-def _refuse_known(name: str, catalog: Catalog, span: s.Span) -> None:
+def _refuse_known(name: str, catalog: Catalog, span: Span) -> None:
     known = {n.lower(): n for n in catalog.names()}
     if name.lower() in known:
         taken = known[name.lower()]
         kind = catalog.types[taken].kind if taken in catalog.types else "relation"
-        raise error("ALREADY_DECLARED", span, name=taken, kind=kind, fix=f"choose another name, or DROP {kind.upper()} {taken}")
+        raise error(
+            "ALREADY_DECLARED", span, name=taken, kind=kind, fix=f"choose another name, or DROP {kind.upper()} {taken}"
+        )
 
 
-def _parent(name: str, catalog: Catalog, span: s.Span) -> EventType:
+def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
     parent = catalog.types.get(name)
     if parent is None:
         raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
@@ -114,7 +120,7 @@ def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, .
     return tuple(Attribute(c.name, c.type) for c in columns)
 
 
-def _refuse_duplicates(names: list[str], owner: str, span: s.Span | None) -> None:
+def _refuse_duplicates(names: list[str], owner: str, span: Span | None) -> None:
     """Names that differ only in case are refused too: Spark would not tell their columns apart."""
     seen: set[str] = set()
     for name in names:
@@ -165,7 +171,7 @@ def _check_option(option: s.Option, name: str, value: str) -> None:
             raise error("BAD_VALUE", option.span, what="source", found=f"'{value}'",
                         expected=f"one of {', '.join(SOURCES)}", fix=did_you_mean(value, SOURCES))  # fmt: skip
     elif name in ("max_delay", "idle_after"):
-        if parse_duration(value) is None:
+        if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
             raise error("BAD_DURATION", option.span, found=value)
     elif name == "archive" and value.lower() not in ("true", "false"):
         raise error("BAD_VALUE", option.span, what="archive", found=f"'{value}'", expected="true or false")
@@ -185,6 +191,8 @@ def _values(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], node: s.
                         expected=attribute.type, found=bound.type)  # fmt: skip
         bound = cast_to(bound, attribute.type)
         if not isinstance(bound, Constant):
-            raise error("BAD_VALUE", expr.span, what="a value of a relation", found="an expression", expected="a literal")
+            raise error(
+                "BAD_VALUE", expr.span, what="a value of a relation", found="an expression", expected="a literal"
+            )
         values.append(bound.value)
     return tuple(values)

@@ -11,6 +11,7 @@ from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model import types as t
+from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 from presage.plan import expr as e
 
@@ -19,7 +20,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 class ExpressionBinder:
-    """Binds the expressions of one query. `aggregates` says in which clause an aggregate may stand ('' where it may)."""
+    """Binds the expressions of one query. `no_aggregates_in` names a clause where none may stand."""
 
     def __init__(self, scope: Scope, no_aggregates_in: str = "") -> None:
         self.scope = scope
@@ -120,9 +121,7 @@ class ExpressionBinder:
         base, index = self.bind(node.base), self.bind(node.index)
         if isinstance(base.type, ArrayOf):
             if not t.is_integral(index.type):
-                raise error(
-                    "TYPE_MISMATCH", node.index.span, what="an array's index", expected="INT", found=index.type
-                )
+                raise error("TYPE_MISMATCH", node.index.span, what="an array's index", expected="INT", found=index.type)
             return e.ElementOf(base.type.element, base, index, span=node.span)
         if isinstance(base.type, MapOf):
             key = coerce_literal(index, base.type.key)
@@ -149,7 +148,11 @@ class ExpressionBinder:
 
     def _star(self, node: s.Star) -> e.Expr:
         raise error(
-            "SYNTAX", node.span, found="'*'", expected="an expression", fix="write * as an item of SELECT or in count(*)"
+            "SYNTAX",
+            node.span,
+            found="'*'",
+            expected="an expression",
+            fix="write * as an item of SELECT or in count(*)",
         )
 
     # -- calls --------------------------------------------------------------------------------------
@@ -278,7 +281,7 @@ class ExpressionBinder:
             found=f"{_described(left)} {op} {_described(right)}",
         )  # fmt: skip
 
-    def _comparable(self, left: e.Expr, right: e.Expr, span: s.Span, ordered: bool = True) -> tuple[e.Expr, e.Expr]:
+    def _comparable(self, left: e.Expr, right: e.Expr, span: Span, ordered: bool = True) -> tuple[e.Expr, e.Expr]:
         # A duration beside a number of seconds (b.at - a.at < 5 sec) is a number of seconds.
         if isinstance(left, e.Duration):
             left = e.Constant(t.DOUBLE, left.micros / 1e6, span=left.span)

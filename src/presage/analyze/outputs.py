@@ -10,12 +10,13 @@ from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_expression
+from presage.model.text import Span
 from presage.plan.nodes import Named
 
 
 def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problems: Problems) -> list[Named]:
     """The columns of SELECT under the names that the user will see."""
-    bound: list[tuple[Named, str, bool, s.Span]] = []  # column, its longer name, named by the user, place
+    bound: list[tuple[Named, str, bool, Span]] = []  # column, its longer name, named by the user, place
     for item in query.select:
         made = problems.attempt(lambda item=item: _bind_item(item, scope, binder))  # type: ignore[misc]
         bound.extend((*column, item.span) for column in made or [])
@@ -27,7 +28,7 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
         name = named.name if explicit or short[named.name.lower()] == 1 else qualified
         if name.lower() in seen:
             problems.errors.append(
-                error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")  # type: ignore[arg-type]
+                error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")
             )
             continue
         seen.add(name.lower())

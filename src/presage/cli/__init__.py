@@ -1,1 +1,33 @@
+"""The command `presage`: arguments in, exit code out. One file per command."""
 
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 130 interrupted."""
+    from presage.cli.failures import INTERRUPTED, end_output
+
+    try:
+        code = _run(sys.argv[1:])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return end_output(code)
+
+
+def _run(arguments: list[str]) -> int:
+    if len(arguments) == 2 and arguments[0] == "check" and (arguments[1] == "-" or arguments[1][:1] != "-"):
+        # Editors run this at every save, and Typer takes longer to load than the check itself.
+        from presage.cli.checking import check_file
+
+        check_file(arguments[1])
+    else:
+        from presage.cli.app import app
+
+        app(prog_name="presage")
+    return 0

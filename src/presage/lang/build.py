@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Any
 
 from presage.lang.grammar_files import compose_builders, compose_grammar
 from presage.lang.lalr import Machine
-from presage.lang.tables import PREBUILT, build_tables, dump_tables, read_prebuilt
+from presage.lang.tables import build_tables, read_prebuilt, write_prebuilt
 
 
 def is_fresh() -> bool:
     """Whether the prebuilt file is what the grammar files and this version of Lark would give now."""
-    expected: dict[str, Any] = json.loads(dump_tables(build_tables(compose_grammar())))
-    return read_prebuilt() == expected
+    return read_prebuilt() == build_tables(compose_grammar())
 
 
 def main(arguments: list[str]) -> int:
@@ -28,8 +25,7 @@ def main(arguments: list[str]) -> int:
         return 2
     tables = build_tables(compose_grammar())
     Machine(tables, compose_builders())  # A rule without a builder is found here and not by a user.
-    with open(PREBUILT, "w", encoding="utf-8") as file:
-        file.write(dump_tables(tables))
+    write_prebuilt(tables)
     return 0
 
 

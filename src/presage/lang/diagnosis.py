@@ -51,6 +51,8 @@ _GROUPS = (
         | {"AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN"},
     ),
 )
+# Reserved words that nobody means as the start of a clause here, but as a name.
+_NAMELIKE = {"WINDOW", "CONTEXT", "FINAL", "DEFINE"}
 _COMPARISONS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
 
 
@@ -60,8 +62,8 @@ def explain_failure(
     """The error to show for a failed run. It runs the text again with a trace, which good texts do without."""
     if isinstance(failure, PresageError) and failure.code != "BAD_CHARACTER":
         return failure
-    steps = machine.trace(text, span, goal)
-    tokens = [token for token, _ in steps]
+    trace = machine.trace(text, span, goal)
+    tokens = list(trace.tokens)
     if isinstance(failure, PresageError):
         assert failure.span is not None
         tokens.append(Token("", text[failure.span.start : failure.span.end], *failure.span))
@@ -70,12 +72,13 @@ def explain_failure(
         return later
     if isinstance(failure, PresageError):
         return failure
+    steps = list(zip(trace.tokens[-2:], trace.stacks, strict=True))
     return _misspelt(machine, steps) or _unexpected(machine, steps)
 
 
 def _misspelt(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) -> PresageError | None:
     """A keyword written wrongly: the word found, or the one before it, which then passed for an alias."""
-    for token, stack in reversed(steps[-2:]):
+    for token, stack in reversed(steps):
         if token.kind not in (NAME, ANY_NAME) or token.text.startswith("`"):
             continue
         keywords = [word for word in _written(machine, machine.acceptable(stack)) if word.isalpha() and len(word) > 3]
@@ -99,7 +102,8 @@ def _unexpected(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) ->
 def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str]) -> str:
     shown = _shown(token)
     starts_value = token.kind in (NAME, ANY_NAME, "NUMBER", "STRING", "DURATION", "CASE", "CAST")
-    if before is not None and before.text == "," and token.kind != END and not starts_value:
+    namelike = token.text.upper() in _NAMELIKE
+    if before is not None and before.text == "," and not namelike and token.kind != END and not starts_value:
         return f"remove the comma before {shown}"
     if token.text.upper() in _STATEMENTS and END in accepts:
         return f"is a ';' missing before {shown}?"
@@ -108,6 +112,8 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
     if starts_value and "," in written:
         naming = f", or AS, if {shown} names the column" if "AS" in written and token.kind == NAME else ""
         return f"is a comma missing before {shown}{naming}?"
+    if token.kind == "NUMBER" and "DURATION" in accepts:
+        return f"add the unit: {token.text[:MAX_SHOWN]} sec"
     if token.kind == "STRING" and {NAME, ANY_NAME} & accepts:
         return "a name stands without quotes, or in back-ticks: `odd name`"
     if token.kind == NAME and "STRING" in accepts:

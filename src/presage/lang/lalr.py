@@ -6,14 +6,18 @@ Lark nor its start-up time. It keeps its stack in lists: no nesting of the text 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from presage.errors import PresageError
+from presage.errors import PresageError, error
 from presage.lang.lexer import END, Lexer, Token
+from presage.lang.scanner import MAX_DEPTH
 from presage.model.text import Span
 
+# No text within the limit of depth comes near it: a level of nesting takes a dozen states at most.
+MAX_STACK = 20 * MAX_DEPTH
 # Called with the place of the rule in the text and the values of its parts; keywords and marks are left out.
 Builder = Callable[..., Any]
 
@@ -33,13 +37,15 @@ class Rule(NamedTuple):
     spliced: frozenset[int]
 
 
-class StuckError(Exception):
-    """No action for a token. `stack` are the states in which the machine stood."""
+class Trace(NamedTuple):
+    """The tokens that a run has met, and the states before each of the last two."""
 
-    def __init__(self, token: Token, stack: list[int]) -> None:
-        super().__init__(token)
-        self.token = token
-        self.stack = stack
+    tokens: list[Token]
+    stacks: deque[tuple[int, ...]]
+
+
+class StuckError(Exception):
+    """No action for a token. What could have stood in its place is found by a trace."""
 
 
 class Machine:
@@ -55,8 +61,8 @@ class Machine:
         self.lexer = Lexer(tables["lexer"])
         self.terminals = self.lexer.kinds | {END}
 
-    def run(self, text: str, span: Span, goal: str, trace: list[tuple[Token, tuple[int, ...]]] | None = None) -> Any:
-        """The value of the goal for the text in `span`. `trace` is filled with each token and the states before it."""
+    def run(self, text: str, span: Span, goal: str, trace: Trace | None = None) -> Any:
+        """The value of the goal for the text in `span`."""
         table, rules, next_token = self.states, self.rules, self.lexer.next_token
         start, accepting = self.goals[goal]
         states, values, starts, ends = [start], [], [], []
@@ -64,12 +70,15 @@ class Machine:
         while True:
             token = next_token(text, position, span.end, table[states[-1]])
             if trace is not None:
-                trace.append((token, tuple(states)))
+                trace.tokens.append(token)
+                trace.stacks.append(tuple(states))
+            if len(states) > MAX_STACK:
+                raise error("QUERY_TOO_DEEP", token.span, limit=MAX_DEPTH)
             kind, position = token.kind, token.end
             while True:
                 action = table[states[-1]].get(kind)
                 if action is None:
-                    raise StuckError(token, states)
+                    raise StuckError(token)
                 if action >= 0:
                     states.append(action)
                     values.append(token)
@@ -96,18 +105,18 @@ class Machine:
                 if kind == END and states[-1] == accepting:
                     return value
 
-    def trace(self, text: str, span: Span, goal: str) -> list[tuple[Token, tuple[int, ...]]]:
-        """The tokens of a text that fails, up to the one that fails, each with the states before it."""
-        steps: list[tuple[Token, tuple[int, ...]]] = []
+    def trace(self, text: str, span: Span, goal: str) -> Trace:
+        """The way of a text that fails, up to the token that fails."""
+        trace = Trace([], deque(maxlen=2))
         with suppress(StuckError, PresageError):
-            self.run(text, span, goal, steps)
-        return steps
+            self.run(text, span, goal, trace)
+        return trace
 
-    def acceptable(self, stack: list[int] | tuple[int, ...]) -> set[str]:
+    def acceptable(self, stack: tuple[int, ...]) -> set[str]:
         """The terminals with which a text could go on. The table alone says too much: it merges lookaheads."""
         return {kind for kind in self.states[stack[-1]] if kind in self.terminals and self._can_take(stack, kind)}
 
-    def _can_take(self, stack: list[int] | tuple[int, ...], kind: str) -> bool:
+    def _can_take(self, stack: tuple[int, ...], kind: str) -> bool:
         states = list(stack)
         while True:
             action = self.states[states[-1]].get(kind)

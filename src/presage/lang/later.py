@@ -35,6 +35,7 @@ FORMS = (
     _form("PREDICTED", r"PREDICTED\s+[^\W\d]", "FROM", ",", "JOIN"),
     _form("MATCH_RECOGNIZE", r"MATCH_RECOGNIZE\b"),
     _form("RECALL", r"(FINAL\s+)?RECALL\b"),
+    _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
     _form("the window of a prediction join", r"WINDOW\s+[0-9]"),
     _form("VALIDATE EVERY", r"VALIDATE\s+EVERY\b"),
     _form("PATH {…}", r"PATH\s*\{"),

@@ -30,6 +30,19 @@ def read_prebuilt() -> dict[str, Any]:
     return tables if isinstance(tables, dict) else {}
 
 
+def write_prebuilt(tables: dict[str, Any]) -> None:
+    """Write one state or rule on a line, so that changes can be read."""
+    parts = []
+    for key, value in tables.items():
+        if key in ("rules", "states"):
+            lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in value)
+            parts.append(f'"{key}":[\n{lines}\n]')
+        else:
+            parts.append(f'"{key}":{json.dumps(value)}')
+    with open(PREBUILT, "w", encoding="utf-8") as file:
+        file.write("{" + ",\n".join(parts) + "}\n")
+
+
 def build_tables(grammar: str) -> dict[str, Any]:
     """Tables from the grammar's text; raises Lark's own errors, which only an author of grammars can meet."""
     from lark import Lark  # Only here: with prebuilt tables Lark is never loaded.
@@ -64,18 +77,6 @@ def build_tables(grammar: str) -> dict[str, Any]:
             [entry for entry in memo.values() if "pattern" in entry], data["parser"]["lexer_conf"]["ignore"]
         ),
     }
-
-
-def dump_tables(tables: dict[str, Any]) -> str:
-    """The text of the prebuilt file: one state or rule on a line, so that changes can be read."""
-    parts = []
-    for key, value in tables.items():
-        if key in ("rules", "states"):
-            lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in value)
-            parts.append(f'"{key}":[\n{lines}\n]')
-        else:
-            parts.append(f'"{key}":{json.dumps(value)}')
-    return "{" + ",\n".join(parts) + "}\n"
 
 
 def _number_states(raw: dict[int, dict[str, tuple[str, int]]], starts: list[int]) -> dict[int, int]:

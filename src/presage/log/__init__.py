@@ -3,7 +3,7 @@
 from presage.log.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import LATE_BY, SEQ, TIME
-from presage.log.files import read_files, resolve_under_roots
+from presage.log.files import read_files
 from presage.log.ingest import Checked
 from presage.log.log import LoadReport, Log
 
@@ -20,5 +20,4 @@ __all__ = [
     "Log",
     "StreamInfo",
     "read_files",
-    "resolve_under_roots",
 ]

@@ -5,8 +5,6 @@ A field or row that does not fit is rejected with its file and line; the rest go
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,17 +18,6 @@ from presage.log.text_json import read_json
 from presage.model.catalog import Attribute
 
 FORMATS = (".csv", ".json", ".jsonl", ".ndjson", ".parquet")
-
-
-def resolve_under_roots(path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str]) -> Path:
-    """The file that a path of a statement means, links followed, if it lies in one of the allowed folders."""
-    resolved = Path(os.path.realpath(Path(base) / path))
-    allowed = [Path(os.path.realpath(root)) for root in roots]
-    if not any(resolved == root or root in resolved.parents for root in allowed):
-        raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
-    if not resolved.exists():
-        raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {resolved}")
-    return resolved
 
 
 def read_files(path: Path, attributes: tuple[Attribute, ...], required: str | None = None) -> Checked:

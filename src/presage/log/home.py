@@ -21,6 +21,7 @@ from presage.log.disk import Disk
 FORMAT = 1
 FORMAT_FILE = "presage.json"
 LOCK_FILE = "lock"
+LOCK_WIDTH = 400  # a host's name has at most 253 characters
 FOLDERS = ("catalog", "streams", "journal")
 
 
@@ -87,17 +88,17 @@ def _check_ours(folder: Path) -> None:
 
 
 def _lock(folder: Path) -> IO[str]:
-    lock = open(folder / LOCK_FILE, "a+", encoding="utf-8")  # noqa: SIM115 (it stays open as long as the home)
+    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    lock = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115 (it stays open as long as the home)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as busy:
-        lock.seek(0)
         owner = lock.read().strip() or "another engine"
         lock.close()
         raise error("HOME_LOCKED", path=folder, owner=owner) from busy
-    lock.truncate(0)
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    lock.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
+    # Written over the last owner's line, and blanks over the rest of it.
+    lock.write(f"process {os.getpid()} on {socket.gethostname()} since {since}".ljust(LOCK_WIDTH) + "\n")
     lock.flush()
     return lock
 

@@ -154,6 +154,8 @@ class Log:
             # A task that ran twice left files that it did not report.
             reported = frozenset(file.path for files in draft.adds.values() for file in files)
             self._committer.discard(turn, event_type.name, keep=reported)
+            if once is None and not draft.adds and not draft.ignored:
+                return LoadReport()
             return self._publish(turn, replace(draft, once=once))
 
     def append_watermark(self, stream: str, time: int) -> None:

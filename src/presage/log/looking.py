@@ -69,7 +69,9 @@ def _archive_rows(event_type: EventType, archive: Archive) -> list[tuple[str, st
     info = archive.describe(event_type.name)
     ignored = ", ".join(f"{n} ({c})" for n, c in sorted(info.ignored.items()))
     rows = [("max delay", format_duration(event_type.max_delay))]
-    rows += [(name, str(count)) for name, count in (("rows", info.rows), ("late", info.late), ("rejected", info.rejected))]
+    rows += [
+        (name, str(count)) for name, count in (("rows", info.rows), ("late", info.late), ("rejected", info.rejected))
+    ]
     rows += [("ignored attributes", ignored)] if ignored else []
     times = (("first event", info.first_time), ("last event", info.last_time), ("watermark", info.watermark))
     rows += [(label, format_timestamp(time)) for label, time in times if time is not None]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from presage.errors import error
 from presage.log.columns import attributes_schema
@@ -35,3 +38,26 @@ def relation_table(relation: Relation) -> pa.Table:
             limit_name="rows of a relation", limit=MAX_ROWS, fix="declare it as a stream",
         )  # fmt: skip
     return checked.table
+
+
+def write_copy(home: Path, table: pa.Table) -> str:
+    """Keep a relation's rows in the home; the copy's path below it. A copy that no declaration names is harmless."""
+    # Not by the relation's name: a name may hold any character, a path must not.
+    relative = f"relations/{uuid.uuid4().hex}.parquet"
+    path = home / relative
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as sink:
+        pq.write_table(table, sink)
+        sink.flush()
+        os.fsync(sink.fileno())
+    return relative
+
+
+def read_copy(home: Path, relative: str) -> pa.Table:
+    try:
+        return pq.ParquetFile(home / relative).read()
+    except (OSError, pa.ArrowException) as failure:
+        raise error(
+            "HOME_CORRUPT", what=f"the copy '{relative}' of a relation", path=home, why=str(failure),
+            fix="restore the file from a backup of the home",
+        ) from failure  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is declared: event types with inheritance, streams, relations. Immutable; each declaration makes a new Catalog."""
+"""What is declared: event types with inheritance, streams, relations. Immutable: a declaration makes a new one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from presage.errors import error
-from presage.model.types import DataType
 from presage.model.text import Span
+from presage.model.types import DataType
 
 # The empty schema: every event type inherits it, and it has no attributes of its own.
 EVENT = "Event"
@@ -102,7 +102,7 @@ class Catalog:
 def merge_attributes(
     name: str, parents: list[EventType], own: tuple[Attribute, ...], span: Span | None = None
 ) -> tuple[Attribute, ...]:
-    """Attributes of a type that inherits `parents`: theirs first, by name; one attribute with two domains is refused."""
+    """Attributes of a type that inherits `parents`: theirs first, by name; two domains of one are refused."""
     merged: dict[str, Attribute] = {}
     owner: dict[str, str] = {}
     for source, attributes in [*((p.name, p.attributes) for p in parents), (name, own)]:

@@ -33,14 +33,20 @@ class State:
                 writer.write_table(table.combine_chunks())
             bodies.append(sink.getvalue().to_pybytes())
         head = json.dumps(
-            {"kernel": self.kernel, "numbers": self.numbers, "tables": dict(zip(self.tables, map(len, bodies), strict=True))}
+            {
+                "kernel": self.kernel,
+                "numbers": self.numbers,
+                "tables": dict(zip(self.tables, map(len, bodies), strict=True)),
+            }
         ).encode()
         return MAGIC + struct.pack("<HI", VERSION, len(head)) + head + b"".join(bodies)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> State:
         if data[: len(MAGIC)] != MAGIC:
-            raise error("HOME_CORRUPT", what="a state file", path="?", why="it does not start with the mark of a state", fix="")
+            raise error(
+                "HOME_CORRUPT", what="a state file", path="?", why="it does not start with the mark of a state", fix=""
+            )
         version, size = struct.unpack_from("<HI", data, len(MAGIC))
         if version != VERSION:
             raise error("HOME_VERSION", path="?", found=f"state {version}", expected=f"state {VERSION}", fix="")

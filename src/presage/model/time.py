@@ -26,6 +26,8 @@ UNIT_NAMES = {
     "minute": "min",
     "minutes": "min",
 }
+# Longer than any limit on durations; it keeps absurd numbers finite.
+BEYOND = 2.0**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _ISO = re.compile(
@@ -44,7 +46,7 @@ def parse_duration(text: str) -> int | None:
             return None
         total += float(part[1]) * MICROS[UNIT_NAMES[part[2].lower()]]
         position = part.end()
-    return round(total) if position else None
+    return round(min(total, BEYOND)) if position else None
 
 
 def format_duration(micros: int) -> str:
@@ -65,18 +67,22 @@ def parse_timestamp(text: str) -> int | None:
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = match.groups()
-    offset = UTC
-    if zone and zone not in "Zz":
-        sign = -1 if zone[0] == "-" else 1
-        digits = zone[1:].replace(":", "").ljust(4, "0")
-        offset = timezone(sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:])))  # type: ignore[assignment]
     try:
+        offset = _offset(zone)
         when = datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=offset
         )
     except ValueError:
         return None
     return to_micros(when) + int((fraction or "0")[:6].ljust(6, "0"))
+
+
+def _offset(zone: str | None) -> timezone:
+    if not zone or zone in "Zz":
+        return UTC
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    shift = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return timezone(-shift if zone[0] == "-" else shift)
 
 
 def to_micros(when: datetime) -> int:
@@ -106,3 +112,6 @@ class TimeRange:
 
     def __contains__(self, micros: int) -> bool:
         return (self.low is None or micros >= self.low) and (self.high is None or micros < self.high)
+
+
+ALL_TIME = TimeRange()

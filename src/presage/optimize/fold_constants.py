@@ -81,7 +81,7 @@ def _fold_arithmetic(expr: e.Arithmetic, left: e.Constant, right: e.Constant) ->
         return e.Constant(expr.type, None, span=expr.span)
     if expr.type in LIMITS and expr.op in INTEGERS and isinstance(left.value, int) and isinstance(right.value, int):
         value = INTEGERS[expr.op](left.value, right.value)
-        fits = -LIMITS[expr.type] <= value < LIMITS[expr.type]  # type: ignore[index]
+        fits = -LIMITS[expr.type] <= value < LIMITS[expr.type]
         return e.Constant(expr.type, value if fits else None, span=expr.span)
     if expr.type == t.DOUBLE and isinstance(left.value, float) and isinstance(right.value, float):
         return _fold_double(expr, left.value, right.value)

@@ -48,7 +48,8 @@ def show(expr: e.Expr) -> str:
             shown = [show(i) for i in expr.items[:LIST_LIMIT]] + (["…"] if len(expr.items) > LIST_LIMIT else [])
             return f"{_tight(expr.operand)} IN ({', '.join(shown)})"
         case e.InRelation():
-            return f"{expr.relation}({', '.join(f'{c} = {show(a)}' for c, a in zip(expr.attributes, expr.args, strict=True))})"
+            terms = [f"{name} = {show(arg)}" for name, arg in zip(expr.attributes, expr.args, strict=True)]
+            return f"{expr.relation}({', '.join(terms)})"
         case e.Like():
             return f"{_tight(expr.operand)} LIKE {show(expr.pattern)}"
         case e.IsNull():

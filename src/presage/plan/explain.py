@@ -12,7 +12,7 @@ from presage.plan.query import BoundQuery
 
 @dataclass(frozen=True)
 class Report:
-    """How one node runs: its physical line, its parallelism and state (empty for stateless nodes), warnings with fixes."""
+    """How one node runs: its physical line, parallelism and state (none for stateless nodes), warnings with fixes."""
 
     line: str
     parallelism: str = ""
@@ -20,10 +20,12 @@ class Report:
     warnings: tuple[str, ...] = ()
 
 
-Describe = Callable[[Node], Report]
+Describe = Callable[..., Report]
 
 
-def explain(query: BoundQuery, optimized: Node, applied: tuple[str, ...], describe: Mapping[type[Node], Describe]) -> str:
+def explain(
+    query: BoundQuery, optimized: Node, applied: tuple[str, ...], describe: Mapping[type[Node], Describe]
+) -> str:
     """The whole text of EXPLAIN."""
     reports = [(node, depth, _report(node, describe)) for node, depth in _with_depth(optimized)]
     physical = "\n".join("  " * depth + r.line for _, depth, r in reports)

@@ -105,7 +105,7 @@ class FunctionCall(Expr):
 @dataclass(frozen=True)
 class Arithmetic(Expr):
     """`+ - * / %` on numbers of one common type (`/` gives DOUBLE), `||` on strings; TIMESTAMP ± duration,
-    TIMESTAMP − TIMESTAMP (seconds as DOUBLE). What has no value (division by zero, overflow) is NULL, never a failure."""
+    TIMESTAMP − TIMESTAMP (seconds as DOUBLE). What has no value (division by zero, overflow) is NULL."""
 
     op: str
     left: Expr
@@ -126,7 +126,7 @@ class Negate(Expr):
 
 @dataclass(frozen=True)
 class Comparison(Expr):
-    """`= <> < <= > >=` on two operands of one common type; SQL's null logic; NaN equals NaN and is greatest, as in Spark."""
+    """`= <> < <= > >=` on two operands of one common type; SQL's null logic; NaN equals NaN and is greatest."""
 
     op: str
     left: Expr
@@ -156,7 +156,7 @@ class InList(Expr):
 
 @dataclass(frozen=True)
 class InRelation(Expr):
-    """`R(x, _, …)`: the relation has a row equal to the given terms; None stands for `_`. Never NULL: null matches nothing."""
+    """`R(x, _, …)`: the relation has a row equal to the given terms. Never NULL: null matches nothing."""
 
     relation: str
     attributes: tuple[str, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
-from presage.model.time import TimeRange, format_timestamp
+from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import ColumnRef, Expr
@@ -158,7 +158,7 @@ class Scan(Node):
     alias: str
     fields: tuple[Field, ...]
     attributes: tuple[str, ...]  # names in the archive, parallel to `fields`
-    time: TimeRange = TimeRange()
+    time: TimeRange = ALL_TIME
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -174,7 +174,7 @@ class Scan(Node):
 
     def label(self) -> str:
         bounds = ""
-        if self.time != TimeRange():
+        if self.time != ALL_TIME:
             low = format_timestamp(self.time.low) if self.time.low is not None else ""
             high = format_timestamp(self.time.high) if self.time.high is not None else ""
             bounds = f" within [{low}, {high})"
@@ -273,7 +273,7 @@ class Project(Node):
 
 @dataclass(frozen=True)
 class Retime(Node):
-    """Rows become events at the time in `column`; a row that comes too late for its new time is dropped, as a late event is."""
+    """Rows become events at the time in `column`; one that comes too late for its new time is dropped, as any is."""
 
     input: Node
     column: str

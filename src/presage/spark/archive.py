@@ -30,5 +30,3 @@ def last_event(spark: SparkSession, files: FileSet) -> int | None:
         return files.max_time
     row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
     return None if row is None else row["last"]
-
-

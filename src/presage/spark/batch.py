@@ -45,7 +45,7 @@ class BatchContext:
     spark: SparkSession
     read: Callable[[str, TimeRange], DataFrame | None]
     relations: Mapping[str, pa.Table]
-    operators: Mapping[type[Node], Callable[[Node, BatchContext], DataFrame]]
+    operators: Mapping[type[Node], Callable[..., DataFrame]]
     clock: int
     inner_clock: int
     partitions: int

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 SECOND, DAY = 1_000_000, 86_400_000_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from presage.errors import error

@@ -24,9 +24,7 @@ class Kernel(Protocol):
 
     def initial(self) -> State: ...
 
-    def step(
-        self, state: State, events: pa.Table, clock: int, end: bool = False
-    ) -> tuple[State, pa.Table]: ...
+    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]: ...
 
 
 def run_kernel(

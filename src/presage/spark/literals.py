@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from presage.model import types as t
 from presage.model.time import to_micros

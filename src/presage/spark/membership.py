@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from presage.errors import error
 from presage.model import types as t

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
@@ -28,12 +29,14 @@ class Result:
         depth: int,
         explain: Callable[[], str],
         partitions: int,
+        span: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         self._columns = columns
         self._frame = frame
         self._order = (TIME, SEQ, *order_columns(depth))
         self._explain = explain
         self._partitions = partitions
+        self._span = span
         self._table: pa.Table | None = None
         self._made: DataFrame | None = None
 
@@ -44,7 +47,17 @@ class Result:
     @property
     def df(self) -> DataFrame:
         """The rows as a Spark DataFrame, sorted in the order of emission."""
-        rows = self._rows().repartitionByRange(self._partitions, TIME) if self._partitions > 1 else self._rows().coalesce(1)
+        rows = self._rows()
+        low, high = self._span()
+        if self._partitions > 1 and high > low:
+            # Slices of time, numbered in order: unlike a sort of Spark's own, this does not run the query twice to
+            # find its ranges. Timers may fire past the last event, so the outer slices are open.
+            width = -(-(high - low + 1) // self._partitions)
+            slice_of = F.floor((F.col(TIME) - F.lit(low)) / F.lit(width))
+            last = F.lit(self._partitions - 1)
+            rows = rows.repartitionById(self._partitions, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
+        else:
+            rows = rows.coalesce(1)
         return rows.sortWithinPartitions(*self._order).select(*(quoted(c) for c in self.columns))
 
     def to_arrow(self) -> pa.Table:
@@ -82,14 +95,18 @@ class Result:
 class TableResult(Result):
     """A result that is known already: SHOW, DESCRIBE, EXPLAIN."""
 
-    def __init__(self, columns: tuple[Field, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]) -> None:
+    def __init__(
+        self, columns: tuple[Field, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]
+    ) -> None:
         super().__init__(columns, self._unused, 0, lambda: "this statement reads the catalog", 1)
         self._spark = spark
         arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
         self._table = pa.table(arrays, names=[c.name for c in columns])
 
     @classmethod
-    def of_text(cls, names: tuple[str, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]) -> TableResult:
+    def of_text(
+        cls, names: tuple[str, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]
+    ) -> TableResult:
         """A table whose columns are all STRING, or LONG where a column holds integers."""
         types = [LONG if any(isinstance(r[i], int) for r in rows) else STRING for i in range(len(names))]
         return cls(tuple(Field(n, k) for n, k in zip(names, types, strict=True)), rows, spark)
@@ -100,5 +117,3 @@ class TableResult(Result):
 
     def _unused(self) -> DataFrame:
         return self.df
-
-

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
@@ -32,6 +34,21 @@ PROFILE = {
 def running_session() -> SparkSession | None:
     """The session that this process already has; it is used as it is."""
     return SparkSession.getActiveSession()
+
+
+def start_session(settings: dict[str, str]) -> Future[SparkSession]:
+    """A session of our own that starts in the background; an error meets whoever asks for the result."""
+    started: Future[SparkSession] = Future()
+
+    def start() -> None:
+        try:
+            started.set_result(own_session(settings))
+        except BaseException as failure:
+            started.set_exception(failure)
+
+    # A daemon: an interrupted program does not wait for a session that nobody needs any more.
+    threading.Thread(target=start, name="presage-session", daemon=True).start()
+    return started
 
 
 def own_session(settings: dict[str, str] | None = None) -> SparkSession:

@@ -15,12 +15,13 @@ from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.model.catalog import Catalog
+from presage.model.text import Span
 from presage.model.time import TimeRange
 from presage.model.types import TIMESTAMP, MapOf
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import Field, Filter, Named, Node, Project, RelationScan, Stamp
 from presage.plan.query import BoundQuery
-from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, Windowed, WindowDef, WindowJoin
+from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.sources import bind_stream
 from presage.windows.window_defs import bind_window
 
@@ -76,8 +77,10 @@ class _SelectBinder:
     def bind(self, upper: int | None) -> BoundQuery:
         query, attempt = self.query, self.problems.attempt
         conditions = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
-        on = [attempt(lambda i=i: conditions.condition(i.on, "ON")) for i in query.items if i.on is not None]  # type: ignore[misc]
-        where = attempt(lambda: conditions.condition(query.where, "WHERE")) if query.where is not None else None
+        joined = [item.on for item in query.items if item.on is not None]
+        on = [attempt(lambda c=c: conditions.condition(c, "ON")) for c in joined]  # type: ignore[misc]
+        said = query.where
+        where = attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
         terms = ExpressionBinder(self.scope)
         outputs = bind_outputs(query, self.scope, terms, self.problems)
         plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
@@ -197,7 +200,12 @@ def _bind_item(item: s.FromItem, context: QueryContext, time: TimeRange) -> _Ite
         return _bind_relation(item, alias, context)
     event_type = catalog.types.get(item.name)
     if event_type is None:
-        raise error("UNKNOWN_STREAM", item.name_span or item.span, name=item.name, fix=did_you_mean(item.name, catalog.names(), otherwise=_declare_hint(catalog)))
+        raise error(
+            "UNKNOWN_STREAM",
+            item.name_span,
+            name=item.name,
+            fix=did_you_mean(item.name, catalog.names(), otherwise=_declare_hint(catalog)),
+        )
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
     scope = ScopeItem(alias, f"{event_type.kind} '{item.name}'", attributes)
     node = bind_stream(event_type, alias, time, context, bind_query, item.span)
@@ -239,7 +247,9 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], scope: Scope) -> None:
     for item, bound in zip(items, scope.items, strict=True):
         # Spark does not tell names apart that differ only in case.
         if bound.alias.lower() in seen:
-            raise error("DUPLICATE_NAME", item.span, name=bound.alias, where="FROM", fix="give one of them an alias with AS")
+            raise error(
+                "DUPLICATE_NAME", item.span, name=bound.alias, where="FROM", fix="give one of them an alias with AS"
+            )
         seen.add(bound.alias.lower())
 
 
@@ -282,8 +292,8 @@ def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
         if isinstance(current, s.Node):
             updates = {k: change(v) for k, v in vars(current).items() if isinstance(v, s.Node | tuple) and k != "span"}
             changed = {k: v for k, v in updates.items() if v is not getattr(current, k)}
-            return replace(current, **changed) if changed else current
-        if isinstance(current, tuple) and not isinstance(current, s.Span):
+            return replace(current, **changed) if changed else current  # type: ignore[arg-type]
+        if isinstance(current, tuple) and not isinstance(current, Span):
             items = tuple(change(v) for v in current)
             return items if any(a is not b for a, b in zip(items, current, strict=True)) else current
         return current

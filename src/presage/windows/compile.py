@@ -8,7 +8,7 @@ from presage.plan.expr import AggregateCall, Comparison, Expr, conjunction, conj
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
 from presage.windows.infer_keys import equalities
 from presage.windows.kernel import spec
-from presage.windows.nodes import NO_WINDOW, Aggregate, Windowed, WindowDef, WindowJoin, source_of
+from presage.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,7 @@ class JoinStage:
 def compile_aggregate(node: Aggregate) -> AggregateStage:
     """The stage of an Aggregate, over a window or over the changes of a join."""
     join, window = source_of(node)
-    if join is not None:
-        below, passing = node.input, []
-    else:
-        below, passing, _ = peel_window(node.input)
+    below, passing, _ = (node.input, [], NO_WINDOW) if join is not None else peel_window(node.input)
     prepared: list[Named] = []
     groups = _prepare(prepared, "_g", tuple(g.expr for g in node.group_by))
     kernel_window = _prepare_window(prepared, window, "")
@@ -101,9 +98,7 @@ def compile_join(node: WindowJoin) -> JoinStage:
         linked.add(id(_conjunct(node, left_expr, right_expr)))
     rest = conjunction([c for c in conjuncts(node.condition) if id(c) not in linked])
     partition = node.partition or tuple(() for _ in node.sources)
-    sources = tuple(
-        _source_stage(i, source, keys[i], partition[i]) for i, source in enumerate(node.sources)
-    )
+    sources = tuple(_source_stage(i, source, keys[i], partition[i]) for i, source in enumerate(node.sources))
     return JoinStage(
         sources,
         tuple((left, tuple(lc), right, tuple(rc)) for (left, right), (lc, rc) in links.items()),
@@ -154,5 +149,3 @@ def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> sp
     by = _prepare(prepared, f"_by{suffix}_", window.by)
     group = _prepare(prepared, f"_in{suffix}_", window.group)
     return spec.Window(window.kind, window.size, by, group)
-
-

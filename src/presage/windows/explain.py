@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from presage.model.time import format_duration
 from presage.plan.display import show
 from presage.plan.explain import Report
@@ -14,8 +16,8 @@ from presage.windows.nodes import (
     Distinct,
     Output,
     RelationJoin,
-    Windowed,
     WindowDef,
+    Windowed,
     WindowJoin,
     source_of,
 )
@@ -55,7 +57,7 @@ def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, lis
         kept = [c.function for c in node.calls() if c.function in NOT_INCREMENTAL or c.distinct]
         if kept:
             return f"aggregate: every value seen{by}, grows for ever", [
-                f"{', '.join(sorted(set(kept)))} without a window keeps every value; add a window, for example #time(1 hour)"
+                f"{', '.join(sorted(set(kept)))} without a window keeps every value; add one, for example #time(1 hour)"
             ]
         return f"aggregate: one row{' per group' if by else ''}", []
     return f"aggregate: {describe_window(window)}", _window_warnings(window)
@@ -149,7 +151,7 @@ def describe_output(node: Output) -> Report:
     )
 
 
-DESCRIBE = {
+DESCRIBE: dict[type[Node], Callable[..., Report]] = {
     Aggregate: describe_aggregate,
     WindowJoin: describe_join,
     Windowed: describe_windowed,

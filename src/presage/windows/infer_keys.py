@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from presage.plan.expr import Comparison, Expr, conjuncts
 from presage.plan.nodes import Filter, Node, RelationScan
-from presage.windows.nodes import NO_WINDOW, TIME_ONLY, Aggregate, Windowed, WindowDef, WindowJoin, source_of
+from presage.windows.nodes import NO_WINDOW, TIME_ONLY, Aggregate, WindowDef, Windowed, WindowJoin, source_of
 
 
 def infer_keys(plan: Node) -> Node:
@@ -57,9 +57,7 @@ def _join_key(node: WindowJoin) -> tuple[tuple[Expr, ...], ...]:
             chosen.append(tied)
     if not chosen:
         return nothing
-    return tuple(
-        tuple(tied[i] for tied in chosen) if i in streams else () for i in range(len(node.sources))
-    )
+    return tuple(tuple(tied[i] for tied in chosen) if i in streams else () for i in range(len(node.sources)))
 
 
 def _may_spread(source: Node, expr: Expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
@@ -12,7 +13,8 @@ from pyspark.sql import functions as F
 from presage.model import types as t
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, RelationScan, order_columns
-from presage.spark.batch import BatchContext, column, ordering, padded_order, quoted, run
+from presage.spark.batch import BatchContext, column, ordering, padded_order, run
+from presage.spark.expressions import quoted
 from presage.spark.kernels import Kernel, run_kernel
 from presage.windows.compile import AggregateStage, JoinStage, compile_aggregate, compile_join
 from presage.windows.kernel import spec
@@ -54,9 +56,7 @@ def _run_aggregate(node: Aggregate, context: BatchContext) -> DataFrame:
     return _renamed(rows, node, ordinal, stage.outputs)
 
 
-def _run_join_aggregate(
-    node: Aggregate, join: WindowJoin, stage: AggregateStage, context: BatchContext
-) -> DataFrame:
+def _run_join_aggregate(node: Aggregate, join: WindowJoin, stage: AggregateStage, context: BatchContext) -> DataFrame:
     """Aggregates over the tuples that are in a join now: the join hands on who enters and who leaves."""
     joined = _join_frame(join, context, changelog=True)
     conditions: list[Expr] = []
@@ -250,7 +250,7 @@ def _renamed(rows: DataFrame, node: Node, ordinal: tuple[str, ...], outputs: tup
     return rows.select(F.col(TIME), F.col(SEQ), *kept, *last, *(quoted(f.name) for f in outputs))
 
 
-OPERATORS = {
+OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {
     Windowed: _run_windowed,
     Aggregate: _run_aggregate,
     WindowJoin: _run_join,

@@ -14,7 +14,12 @@ LENGTH = ("length", "length_batch")
 BY = ("unique", "firstunique", "groupwin")
 PLAIN = ("keepall", "lastevent")
 # EPL's older spellings.
-SPELLINGS = {"lengthbatch": "length_batch", "timebatch": "time_batch", "last_event": "lastevent", "first_unique": "firstunique"}
+SPELLINGS = {
+    "lengthbatch": "length_batch",
+    "timebatch": "time_batch",
+    "last_event": "lastevent",
+    "first_unique": "firstunique",
+}
 EXAMPLES = {"time": "5 min", "time_batch": "5 min", "length": "10", "length_batch": "10"}
 
 
@@ -61,7 +66,9 @@ def _only_argument(clause: s.WindowClause, name: str, expected: str) -> s.Expr:
     if not clause.args:
         raise error("WINDOW_WITHOUT_BOUND", clause.span, name=name, expected=expected, example=EXAMPLES[name])
     if len(clause.args) > 1:
-        raise error("WRONG_ARGUMENTS", clause.span, name=f"#{name}", expected=expected, found=f"{len(clause.args)} arguments")
+        raise error(
+            "WRONG_ARGUMENTS", clause.span, name=f"#{name}", expected=expected, found=f"{len(clause.args)} arguments"
+        )
     return clause.args[0]
 
 
@@ -92,7 +99,9 @@ def _length(clause: s.WindowClause, name: str, binder: ExpressionBinder) -> int:
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
     bound = binder.bind(written)
     if isinstance(bound.type, MapOf):
-        raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected="values that can be compared", found=bound.type)
+        raise error(
+            "TYPE_MISMATCH", written.span, what=f"#{name}", expected="values that can be compared", found=bound.type
+        )
     return bound
 
 

@@ -31,7 +31,7 @@ TEXT = (
     entry("json_array_length", "STRING -> INT", "number of elements of a JSON array"),
     entry("json_object_keys", "STRING -> ARRAY<STRING>", "keys of a JSON object"),
     entry("left", "STRING, INT -> STRING", "the first n characters"),
-    entry("levenshtein", "STRING, STRING, INT? -> INT", "number of edits between two texts; -1 past the given limit"),
+    entry("levenshtein", "STRING, STRING -> INT", "number of edits between two texts"),
     entry(
         "locate position", "STRING, STRING, INT? -> INT", "place of the first text in the second, from 1; 0 if absent"
     ),

@@ -18,7 +18,12 @@ def window(span: Span, name: Token, qualified: Token | None, args: tuple[Expr, .
         namespace, name = name, qualified
         if namespace.text.lower() not in NAMESPACES:
             whole = f"{namespace.text}:{name.text}"
-            raise error("UNKNOWN_WINDOW", namespace.span.to(name.span), name=whole, fix=f"write #{name.text}")
+            raise error(
+                "UNKNOWN_WINDOW",
+                namespace.span.to(name.span),
+                name=whole,
+                fix="the namespaces are win and std, and both may be left out",
+            )
     return WindowClause(read_name(name.text), args or (), span=span)
 
 

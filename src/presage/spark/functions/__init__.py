@@ -9,7 +9,7 @@ matching overflows the stack.
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from presage.analyze.constant_arguments import check_constants
 from presage.analyze.functions import constants_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
 from presage.model import types as t

@@ -1,7 +1,7 @@
-"""Events of one windowed stream come in, rows with aggregates go out: the kernel of `SELECT … FROM R#window GROUP BY …`.
+"""Events of one windowed stream come in, rows with aggregates go out: `SELECT … FROM R#window GROUP BY …`.
 
-Sliding windows: one row for each arriving event that passes WHERE. Batch windows: rows when a batch closes, with the column
-ORDINAL. However the events are cut into steps, the rows are the same to the last bit.
+Sliding windows: one row for each arriving event that passes WHERE. Batch windows: rows when a batch closes, with the
+column ORDINAL. However the events are cut into steps, the rows are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class AggregateKernel:
 
     def __post_init__(self) -> None:
         if self.window.kind in SIZED and self.window.size < 1:
-            raise error("BAD_VALUE", what=f"the size of {self.window.kind}", found=self.window.size, expected="positive")
+            raise error(
+                "BAD_VALUE", what=f"the size of {self.window.kind}", found=self.window.size, expected="positive"
+            )
 
     def initial(self) -> State:
         return State(NAME)

@@ -1,4 +1,4 @@
-"""Events of a batch window come in, the rows of the batches that close go out: length_batch and time_batch, and groupwin.
+"""Events of a batch window come in, rows of the batches that close go out: length_batch, time_batch, groupwin of them.
 
 State: the events of open batches; for time_batch also when the first event of each key came, from which its batches are
 counted for ever.
@@ -6,7 +6,6 @@ counted for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,18 +94,16 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
     after["open"] = universe.table([TIME, *query.kept_columns], np.flatnonzero(~due), {})
 
     row = np.flatnonzero(due)
-    batch, batches = paired(*_dense(end[row]), key[row], keys)
-    opened = first_of(batch, batches)
-    order = np.lexsort((opened[batch], end[row]))
-    row, batch = row[order], batch[order]
+    if key_columns:
+        period, _ = equality_codes([pa.chunked_array([pa.array(end[row])])], row.size)
+        batch, batches = paired(period, key[row], keys)
+        order = np.lexsort((first_of(batch, batches)[batch], end[row]))
+        row, batch = row[order], batch[order]
+    else:
+        batch = end[row]  # one window for all: its batches follow one another as the events do
     nothing = np.zeros(row.size, np.int64)
     place = [end[row], np.full(row.size, TIMER, np.int64), *(nothing for _ in query.order)]
     return after, _rows(query, universe, _Closing(row, batch, end[row], place))
-
-
-def _dense(values: Ints) -> tuple[Ints]:
-    """Codes small enough to be paired with others."""
-    return (equality_codes([pa.chunked_array([pa.array(values)])], values.size)[0],)
 
 
 def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[Tables, pa.Table]:
@@ -131,9 +128,10 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
 
 def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
     count = closing.row.size
-    # Batches follow one another, so groups numbered as they appear are in the order in which their rows leave.
-    segment, segments = _renumbered(closing.batch)
+    segment = np.cumsum(changes([closing.batch], count)) - 1
+    segments = int(segment[-1]) + 1 if count else 0
     if query.grouped:
+        # Batches follow one another, so groups numbered as they appear are in the order in which their rows leave.
         group, groups = universe.codes(query.group_by)
         segment, segments = paired(segment, group[closing.row], groups)
     values = {name: Values(take(universe.column(name), closing.row)) for name in unique(query.arguments)}
@@ -162,7 +160,3 @@ def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
         ],
         names=[TIME, SEQ, *query.order, ORDINAL, *query.carry, *(a.output for a in query.aggregates)],
     )
-
-
-def _renumbered(codes: Sequence[int] | Ints) -> tuple[Ints, int]:
-    return equality_codes([pa.chunked_array([pa.array(codes)])], len(codes))

@@ -1,7 +1,7 @@
 """Tuples of a join that enter and leave come in, rows with aggregates over the live ones go out.
 
-Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step: one row for
-each tuple that entered in it, or under GROUP BY one for each group that got one, with ORDINAL. Leaving is silent.
+Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step: one row
+for each tuple that entered in it, or under GROUP BY one for each group that got one, with ORDINAL. Leaving is silent.
 State: the live tuples and their slots.
 """
 
@@ -28,7 +28,7 @@ NAME = "changelog_aggregate"
 
 @dataclass(frozen=True)
 class ChangelogAggregateKernel:
-    """Aggregates over the live tuples; `identity` are the columns by which a leaving tuple names the one that entered."""
+    """Aggregates over the live tuples; by its `identity` columns a leaving tuple names the one that entered."""
 
     group_by: tuple[str, ...]
     grouped: bool

@@ -8,10 +8,33 @@ import pyarrow as pa
 from presage.windows.kernel.equality import equality_codes
 from presage.windows.kernel.jit import Ints, compiled
 
+# A table of all possible pairs is faster than hashing the pairs, while it is not much longer than the column.
+DENSE = 4
+
 
 def paired(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
     """Codes of the pairs of two codes. Both are below 2**31 (rows of a table), so the product fits."""
-    return equality_codes([pa.chunked_array([pa.array(left * max(right_count, 1) + right)])], left.size)
+    if not left.size:
+        return left, 0
+    pairs = left * right_count + right
+    possible = (int(left.max()) + 1) * right_count
+    if possible <= DENSE * left.size:
+        return _numbered(pairs, possible)
+    return equality_codes([pa.chunked_array([pa.array(pairs)])], left.size)
+
+
+@compiled
+def _numbered(values: Ints, possible: int) -> tuple[Ints, int]:
+    """Values below `possible` numbered as they appear."""
+    number = np.full(possible, -1, np.int64)
+    codes = np.empty(values.size, np.int64)
+    used = 0
+    for i in range(values.size):
+        if number[values[i]] < 0:
+            number[values[i]] = used
+            used += 1
+        codes[i] = number[values[i]]
+    return codes, used
 
 
 @compiled
@@ -41,6 +64,22 @@ def positions(codes: Ints, count: int) -> tuple[Ints, Ints]:
         position[i] = seen[codes[i]]
         seen[codes[i]] += 1
     return position, seen
+
+
+@compiled
+def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
+    """Place of each row when the rows are sorted by code (stably), and where each code's run starts."""
+    start = np.zeros(count + 1, np.int64)
+    for i in range(codes.size):
+        start[codes[i] + 1] += 1
+    for g in range(count):
+        start[g + 1] += start[g]
+    free = start[:count].copy()
+    rank = np.empty(codes.size, np.int64)
+    for i in range(codes.size):
+        rank[i] = free[codes[i]]
+        free[codes[i]] += 1
+    return rank, start
 
 
 @compiled

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.errors import error
 from presage.windows.kernel.equality import equality_codes
 from presage.windows.kernel.jit import Bools, Floats, Ints
 
 HIGH_BITS = 32
 LOW_MASK = (1 << HIGH_BITS) - 1
 ELEMENT = "element"
+MOST_LISTED = 2**31 - 1  # Arrow's lists have offsets of 32 bits
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
@@ -114,7 +116,7 @@ class Values:
 
     @cached_property
     def halves(self) -> tuple[Ints, Ints]:
-        """Integers as high * 2**32 + low, null as 0: sums of the halves cannot overflow, so that of the whole is seen."""
+        """Integers as high * 2**32 + low, null as 0: sums of halves do not overflow, so we see where the whole does."""
         longs = self.array.cast(pa.int64())
         values: Ints = (longs.fill_null(0) if longs.null_count else longs).to_numpy()
         return values >> HIGH_BITS, values & LOW_MASK
@@ -130,6 +132,14 @@ def with_nulls(values: np.ndarray, valid: Bools) -> pa.Array:
 
 def lists_of(array: pa.Array, offsets: Ints, rows: Ints) -> pa.Array:
     """Lists of the values at `rows`, cut at `offsets`."""
+    if offsets[-1] > MOST_LISTED:
+        raise error(
+            "LIMIT",
+            what="the lists that window(...) makes in one step",
+            limit_name="values in lists",
+            limit=MOST_LISTED,
+            fix="use a smaller window",
+        )
     kind = pa.list_(pa.field(ELEMENT, array.type))
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), take(array, rows), type=kind)
 

@@ -18,7 +18,7 @@ from presage.windows.kernel.keys import GREATEST, keys_of
 
 
 class Engine(Protocol):
-    """What an aggregate asks. Arrays of arguments run over all rows of the step, answers over the rows to be emitted."""
+    """What an aggregate asks. Arguments run over all rows of the step, answers over the rows to be emitted."""
 
     def count(self, name: str, valid: Bools | None) -> Ints: ...
     def total(self, name: str, values: Ints) -> Ints: ...
@@ -37,7 +37,7 @@ def all_valid(values: Values) -> Bools:
 
 
 def extreme_of(values: Values, greatest: bool, count: Ints, least: Callable[[Ints], Ints]) -> pa.Array:
-    """The complement of an integer turns the order around without overflow: the greatest key is the least complement."""
+    """The greatest key is the one with the least complement, and a complement cannot overflow as a minus can."""
     keys = keys_of(values.array, "max" if greatest else "min")
     if not greatest:
         return keys.restore(least(keys.keys), count > 0)

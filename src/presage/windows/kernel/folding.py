@@ -19,8 +19,8 @@ from presage.windows.kernel.slotting import Slotting
 class Folding:
     """Engine that only adds. `before` holds accumulators of the groups known so far, which come first among the codes.
 
-    With `running` it answers for each row, else once for each code. `seen` are the (group, value) pairs of earlier steps
-    by aggregate, for DISTINCT. `slotting` answers for medians and lists.
+    With `running` it answers for each row, else once for each code. `is_first` tells, for DISTINCT, which rows bring a
+    value that their group has not had. `slotting` answers for medians and lists.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Folding:
         self.after: dict[str, pa.Array] = {}
 
     def _start(self, name: str, dtype: type, neutral: int) -> np.ndarray:
-        start = np.full(self.groups, neutral, dtype)
+        start: np.ndarray = np.full(self.groups, neutral, dtype)
         if name in self.before:
             known = self.before[name].to_numpy(zero_copy_only=False)
             start[: known.size] = known

@@ -1,4 +1,4 @@
-"""An aggregate, its argument and an engine come in, the output column goes out. What each function means is said here once.
+"""An aggregate, its argument and an engine come in, the output column goes out: the meaning of each function.
 
 All but first, last, window and count(*) skip nulls; over no value at all they are null (count: 0).
 """

@@ -1,4 +1,4 @@
-"""A plain loop over arrays comes in, its compiled form goes out: compiled once, cached, with one signature for all queries."""
+"""A plain loop over arrays comes in, its compiled form goes out: one signature for all queries, cached on disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        return cast(R, dispatcher(*[_read_only(a) for a in args], **kwargs))
+        result: R = dispatcher(*[_read_only(a) for a in args], **kwargs)
+        return result
 
     return call
 

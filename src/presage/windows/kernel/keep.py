@@ -1,6 +1,6 @@
 """Events of a window that nothing leaves come in, one row for each goes out: no window, keepall, firstunique.
 
-State: a row of accumulators for each group; keys seen by firstunique; values seen by DISTINCT; and all values only where an
+State: a row of accumulators for each group; keys seen by firstunique; values seen by DISTINCT; all values only where an
 aggregate (median, window) cannot do without.
 """
 
@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from presage.windows.kernel.codes import first_of, paired
-from presage.windows.kernel.columns import Universe, Values, bools_of, selected
-from presage.windows.kernel.equality import equality_codes, first_occurrences
+from presage.windows.kernel.columns import Universe, Values, bools_of, column, selected
+from presage.windows.kernel.equality import first_occurrences
 from presage.windows.kernel.folding import Folding
 from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.jit import Bools
@@ -44,11 +44,12 @@ def step_keep(
         never = np.full(history.rows, passing.num_rows)
         return arrivals(*history.codes(group_by), history.kept_rows, never)
 
-    before = {name: known.kept.column(name).combine_chunks() for name in _accumulators(known.kept, group_by)}
+    before = _accumulators(tables.get("groups"), group_by)
     engine = Folding(new_codes, groups, before, True, Slotting(script, {}), is_first)
+    new = Universe(None, passing)
     columns = []
     for j, aggregate in enumerate(aggregates):
-        source = history if aggregate.function in HISTORY else Universe(None, passing)
+        source = history if aggregate.function in HISTORY else new
         values = None if aggregate.column is None else source.values(aggregate.column)
         columns.append(evaluate(aggregate, f"#{j}", values, engine))
 
@@ -59,8 +60,10 @@ def step_keep(
     return after, passing, columns
 
 
-def _accumulators(groups: pa.Table | None, group_by: tuple[str, ...]) -> list[str]:
-    return [] if groups is None else [name for name in groups.column_names if name not in group_by]
+def _accumulators(groups: pa.Table | None, group_by: tuple[str, ...]) -> dict[str, pa.Array]:
+    if groups is None:
+        return {}
+    return {name: column(groups, name) for name in groups.column_names if name not in group_by}
 
 
 def _first_of_each_key(window: Window, seen: pa.Table | None, events: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -78,7 +81,7 @@ def _first_of_each_value(
     """Which new rows bring a value that their group has not had; the table of pairs grows by them."""
     value = name + ".value"
     universe = Universe(tables.get("seen" + name), passing.append_column(value, values.array))
-    group, groups = universe.codes(group_by)
+    group, _ = universe.codes(group_by)
     codes, count = universe.codes([value])
     pairs, pair_count = paired(group, codes, count)
     after["seen" + name] = universe.table([*group_by, value], first_of(pairs, pair_count), {})

@@ -1,6 +1,6 @@
 """A script comes in, the live elements of a group in order of arrival go out: the oldest, the newest, all of them.
 
-The live elements of a group are a doubly linked list: O(1) for each change, and no more than what is written for a list.
+The live elements of a group are a doubly linked list: O(1) for each change, and a list costs no more than its length.
 """
 
 from __future__ import annotations

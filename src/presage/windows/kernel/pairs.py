@@ -2,7 +2,7 @@
 
 An item lives from rank `enter` (included) to rank `leave` (excluded). Items come and go in order of rank; the live
 ones of each key are a doubly linked list, oldest first, so an item that enters meets exactly its partners: time and
-memory are linear in items + pairs + keys. All arrays are int64; keys are 0 … keys-1, -1 meets nothing.
+memory are linear in items + pairs + keys. All arrays are int64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAVING_OLD = 2  # only those that end in this call
 
 @dataclass(frozen=True)
 class Items:
-    """Items in arrival order: ranks between which they live, and their key."""
+    """Items in arrival order: ranks between which they live (enter < leave, enter < last), keys 0 … keys-1."""
 
     enter: Ints
     leave: Ints
@@ -134,13 +134,11 @@ def _pairs(
         r_next = r_enter[r_in[b]] if b < len(r_in) else last
         now = min(l_next, r_next)
         until = min(now, last - 1)
-        # Leavings come before enterings of the same step. An item that leaves no later than it enters was never there.
+        # Leavings come before enterings of the same step.
         while p < len(l_out) and l_leave[l_out[p]] <= until:
             x = l_out[p]
             p += 1
             k = l_key[x]
-            if k < 0 or l_enter[x] >= l_leave[x]:
-                continue
             _unlink(x, k, l_head, l_tail, l_after, l_before)
             if old == LEAVING_OLD and l_enter[x] == BEFORE:
                 y = r_head[k]
@@ -154,8 +152,6 @@ def _pairs(
             y = r_out[q]
             q += 1
             k = r_key[y]
-            if k < 0 or r_enter[y] >= r_leave[y]:
-                continue
             _unlink(y, k, r_head, r_tail, r_after, r_before)
             if old == LEAVING_OLD and r_enter[y] == BEFORE:
                 x = l_head[k]
@@ -174,8 +170,6 @@ def _pairs(
             y = r_in[b]
             b += 1
             k = r_key[y]
-            if k < 0 or r_leave[y] <= now:
-                continue
             if meet:
                 x = l_head[k]
                 while x >= 0:
@@ -189,8 +183,6 @@ def _pairs(
             x = l_in[a]
             a += 1
             k = l_key[x]
-            if k < 0 or l_leave[x] <= now:
-                continue
             if meet:
                 y = r_head[k]
                 while y >= 0:

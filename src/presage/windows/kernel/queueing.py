@@ -26,50 +26,43 @@ class Queueing:
     """Engine over runs of groups (see `fifo`). `slotting` answers what needs a script: median and DISTINCT."""
 
     def __init__(
-        self,
-        order: Ints,
-        head: Ints,
-        start: Ints,
-        kept: int,
-        split: Ints,
-        slotting: Slotting,
+        self, rank: Ints, head: Ints, start: Ints, fresh: Ints, split: Ints, kept: int, slotting: Slotting
     ) -> None:
-        self.order, self.head, self.start, self.kept, self.split = order, head, start, kept, split
+        self.rank, self.head, self.start, self.fresh, self.split, self.kept = rank, head, start, fresh, split, kept
         self.slotting = slotting
 
     @cached_property
     def _live(self) -> Ints:
-        return fifo_count(self.order, self.head, self.kept)
+        return fifo_count(self.rank, self.head, self.kept)
 
     def count(self, name: str, valid: Bools | None) -> Ints:
         return self._live if valid is None else self.total(name, valid.astype(np.int64))
 
     def total(self, name: str, values: Ints) -> Ints:
-        return fifo_total(values, self.order, self.head, self.kept)
+        return fifo_total(values, self.rank, self.head, self.kept)
 
     def sum(self, name: str, values: Floats) -> Floats:
-        return fifo_sum(values, self.order, self.head, self.start, self.kept, self.split)
+        return fifo_sum(values, self.rank, self.head, self.start, self.fresh, self.split, self.kept)
 
     def spread(self, name: str, values: Values) -> tuple[Ints, Floats]:
-        return fifo_spread(
-            values.floats, all_valid(values), self.order, self.head, self.start, self.kept, self.split
-        )
+        valid = all_valid(values)
+        return fifo_spread(values.floats, valid, self.rank, self.head, self.start, self.fresh, self.split, self.kept)
 
     def extreme(self, name: str, values: Values, greatest: bool) -> pa.Array:
         def least(keys: Ints) -> Ints:
-            return fifo_least(keys, self.order, self.head, self.start, self.kept)
+            return fifo_least(keys, self.rank, self.head, self.start, self.fresh, self.kept)
 
         return extreme_of(values, greatest, self.count(name, values.valid), least)
 
     def first(self, name: str, values: Values) -> pa.Array:
-        return take(values.array, fifo_first(self.order, self.head, self.kept))
+        return take(values.array, fifo_first(self.rank, self.head, self.kept))
 
     def last(self, name: str, values: Values) -> pa.Array:
         return values.array.slice(self.kept)
 
     def lists(self, values: Values) -> pa.Array:
         offsets = offsets_of(self._live)
-        return lists_of(values.array, offsets, fifo_lists(self.order, self.head, self.kept, offsets))
+        return lists_of(values.array, offsets, fifo_lists(self.rank, self.head, self.kept, offsets))
 
     def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
         return self.slotting.middle(values)

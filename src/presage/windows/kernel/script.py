@@ -25,7 +25,7 @@ class Script:
 
 
 def arrivals(group: Ints, groups: int, kept: int, leave: Ints) -> Script:
-    """The script of a window: element e leaves before new row `leave[e]` enters; every new row is due when it entered."""
+    """The script of a window: element e leaves before new row `leave[e]` enters; a new row is due when it entered."""
     ops, emit_at = _arrival_ops(leave, kept)
     return Script(ops, kept, group, groups, emit_at, group[kept:])
 
@@ -72,9 +72,7 @@ def leave_by_place(place: Ints, size: int, kept: int) -> Ints:
     return leave
 
 
-def leave_by_key(
-    place: Ints, key: Ints, size: int, order: Ints, start: Ints, passed_before: Ints
-) -> Ints:
+def leave_by_key(place: Ints, key: Ints, size: int, order: Ints, start: Ints, passed_before: Ints) -> Ints:
     """The same with one window of `size` events for each key.
 
     `order` and `start` are the new events by key, passing or not: all of them count. `passed_before[i]` is how many

@@ -1,8 +1,8 @@
-"""Events of a window that others leave come in, one row for each goes out: time, length, unique, lastevent, and groupwin.
+"""Events of a window that they leave again come in, one row for each goes out: time, length, unique, lastevent.
 
-All of them are one of two: the events of the last `size` microseconds, or the last `size` events of each key. `place` is an
-event's time, or its number among the events of its key; an event leaves when one comes whose place is `size` further on.
-State: the live events that pass WHERE, with their place (counted back from the next event), which of them are on the front
+All of them (and groupwin of them) are one of two: the events of the last `size` microseconds, or the last `size` events
+of each key. `place` is an event's time, or its number among the events of its key; an event leaves when one comes whose
+place is `size` further on. State: the live events that pass WHERE, with their place, which of them are on the front
 stack, and their slots.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.codes import grouped_order, positions
+from presage.windows.kernel.codes import grouped_order, grouped_rank, positions
 from presage.windows.kernel.columns import Universe, bools_of, ints, selected
 from presage.windows.kernel.engine import Engine
 from presage.windows.kernel.fifo import fifo_heads
@@ -45,15 +45,15 @@ def leaves_in_order(window: Window, group_by: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _Places:
-    """Of each row its place and key; for each key the least place that its next event can have."""
+    """Of each row its place and key; for each key the place up to which its events have come."""
 
     place: Ints
     key: Ints
-    following: Ints
+    reached: Ints
     leave: Callable[[], Ints]  # for each row, the new row before which it leaves
 
     def staying(self, size: int) -> Ints:
-        return np.flatnonzero(self.place > self.following[self.key] - size)
+        return np.flatnonzero(self.place > self.reached[self.key] - size)
 
 
 def step_sliding(
@@ -80,25 +80,27 @@ def step_sliding(
         {name: universe.kept_ints(name) for name in (live.column_names if live else ()) if name.startswith(SLOT)},
     )
     engine: Engine = slotting
-    front = np.zeros(universe.rows, np.bool_)
+    stay = places.staying(size)
+    front = np.zeros(stay.size, np.bool_)
     if leaves_in_order(window, group_by):
-        order, start = grouped_order(group, groups)
-        on_front = universe.kept_ints(FRONT).astype(np.bool_)
-        split = start[:-1] + np.bincount(group[:kept][on_front], minlength=groups)
-        head, ends = fifo_heads(places.place, size, order, start, kept, split)
-        engine = Queueing(order, head, start, kept, split, slotting)
-        front = _on_front(order, start, ends)
+        rank, start = grouped_rank(group, groups)
+        fresh = start[:-1] + np.bincount(group[:kept], minlength=groups)
+        split = start[:-1] + np.bincount(group[:kept][universe.kept_ints(FRONT) > 0], minlength=groups)
+        head, ends = fifo_heads(places.place, size, rank, start, fresh, split)
+        engine = Queueing(rank, head, start, fresh, split, kept, slotting)
+        front = rank[stay] < ends[group[stay]]
     columns = [
         evaluate(a, f"#{j}", None if a.column is None else universe.values(a.column), engine)
         for j, a in enumerate(aggregates)
     ]
 
-    stay = places.staying(size)
     names = [*group_by, *window_key(window), *(a.column for a in aggregates if a.column is not None)]
-    # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
-    place = places.place[stay] - (0 if window.kind == "time" else places.following[places.key[stay]])
+    place = places.place[stay]
+    if window.kind != "time":
+        # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
+        place = place - places.reached[places.key[stay]] - 1
     slots = {name: values[stay] for name, values in slotting.slots.items()}
-    after = universe.table(names, stay, {PLACE: place, FRONT: front[stay], **slots})
+    after = universe.table(names, stay, {PLACE: place, FRONT: front, **slots})
     return {"live": after}, universe.new, columns
 
 
@@ -117,7 +119,7 @@ def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools
     """`everything` has also the events that do not pass WHERE: they take places in the window like others."""
     codes, keys = everything.codes(key_columns)
     kept = everything.kept_rows
-    number, following = positions(codes[kept:], keys)
+    number, seen = positions(codes[kept:], keys)
     place = np.concatenate([everything.kept_ints(PLACE), number[passes]])
     key = np.concatenate([codes[:kept], codes[kept:][passes]])
 
@@ -126,12 +128,4 @@ def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools
         passed_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(passes)])
         return leave_by_key(place, key, size, order, start, passed_before)
 
-    return _Places(place, key, following, leave)
-
-
-def _on_front(order: Ints, start: Ints, ends: Ints) -> Bools:
-    """Which rows lie before the split of their group."""
-    in_order = np.arange(order.size) < np.repeat(ends, np.diff(start))
-    front = np.empty(order.size, np.bool_)
-    front[order] = in_order
-    return front
+    return _Places(place, key, seen - 1, leave)

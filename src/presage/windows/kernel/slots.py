@@ -3,8 +3,8 @@
 Each live element holds a slot of its group: the lowest one that was free when it entered. A binary tree over the slots
 holds partial sums; entering and leaving rewrite one path. Which additions are made depends on the slots alone, and they
 are part of the state. Empty slots add nothing, so the size of the tree does not matter either.
-Cost: O(log live elements of the group) for each change. The tree of group g lies at `base[g]`: its root at +1, the slots
-from +width on, where width = (base[g + 1] - base[g]) / 2 is a power of two.
+Cost: O(log live elements of the group) for each change. The tree of group g lies at `base[g]`: its root at +1, the
+slots from +width on, where width = (base[g + 1] - base[g]) / 2 is a power of two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A script comes in, aggregates of the live elements at each row go out; slots go in from one state and out to the next."""
+"""A script and slots of the state come in, aggregates of the live elements at each row and new slots go out."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ class Slotting:
 
     def spread(self, name: str, values: Values) -> tuple[Ints, Floats]:
         s, (base, touched) = self.script, self._trees
-        return script_spread(
-            s.ops, touched, s.group, base, s.emit_at, s.emit_group, values.floats, all_valid(values)
-        )
+        return script_spread(s.ops, touched, s.group, base, s.emit_at, s.emit_group, values.floats, all_valid(values))
 
     def extreme(self, name: str, values: Values, greatest: bool) -> pa.Array:
         s, (base, touched) = self.script, self._trees

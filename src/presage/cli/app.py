@@ -1,0 +1,42 @@
+"""All commands under one name, as a Typer application."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from presage import __version__
+from presage.cli.check import check
+from presage.cli.demo import demo
+from presage.cli.explain import explain
+from presage.cli.query import query
+from presage.cli.run import run
+
+app = typer.Typer(
+    name="presage",
+    add_completion=False,
+    no_args_is_help=True,
+    # Mistakes of users become messages, and ours a short one; `--debug` shows the rest.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"presage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def presage(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Complex event processing for Spark: one query over what was, what is and what is likely."""
+
+
+for command in (query, run, explain, check, demo):
+    app.command()(command)

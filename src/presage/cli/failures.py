@@ -1,0 +1,127 @@
+"""Whatever ends a command early in, a message on stderr and an exit code out. A user's mistake never shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from presage.errors import CONDITIONS, PresageError, error
+
+FAILED, INTERRUPTED = 1, 130
+# A kernel's own error, as it comes back in the text of a worker's traceback.
+_FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
+_COLOURS = {"error[": "1;31", "  -->": "36", "  fix:": "32"}
+
+
+@contextmanager
+def reported(as_json: bool = False, debug: bool = False) -> Iterator[None]:
+    """Run a command's work: an error is reported and becomes the exit code."""
+    try:
+        yield
+    except PresageError as problem:
+        report(problem, as_json)
+        raise SystemExit(FAILED) from None
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, as `presage … | head` does.
+        discard_output()
+        raise SystemExit(0) from None
+    except KeyboardInterrupt:
+        discard_output()
+        raise SystemExit(INTERRUPTED) from None
+    except Exception as unexpected:
+        if debug:
+            import traceback  # slow to load, and hardly ever needed
+
+            traceback.print_exc()
+        report(_explained(unexpected), as_json)
+        raise SystemExit(FAILED) from None
+
+
+def report(problem: PresageError, as_json: bool = False) -> None:
+    """All errors of a run on stderr: rendered, or one JSON object per line."""
+    for number, each in enumerate((problem, *problem.others)):
+        if as_json:
+            _write(sys.stderr, json.dumps(each.as_dict(), ensure_ascii=False) + "\n")
+        else:
+            blank = "\n" if number else ""
+            _write(sys.stderr, blank + _coloured(each.render(), sys.stderr) + "\n")
+
+
+def discard_output() -> None:
+    """Let nothing more be written: the reader has gone."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            number = stream.fileno()
+        except (OSError, ValueError, AttributeError):
+            continue
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, number)
+        os.close(null)
+
+
+def end_output(code: int) -> int:
+    """Write what is still held back; the exit code says so if it cannot be written."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except BrokenPipeError:
+        discard_output()
+    except OSError as failure:
+        discard_output()
+        return code or (FAILED if failure.errno else code)
+    return code
+
+
+def _explained(unexpected: Exception) -> PresageError:
+    """An error of ours for an exception of someone else."""
+    text = str(unexpected).strip()
+    if isinstance(unexpected, OSError) and unexpected.filename:
+        why = unexpected.strerror or text
+        return error("FILE_UNREADABLE", path=unexpected.filename, why=why, fix="check the disk and the permissions")
+    # Known by the module's name: the command line does not import Spark.
+    if type(unexpected).__module__.split(".")[0] in ("pyspark", "py4j"):
+        return _of_spark(text or type(unexpected).__name__)
+    return error("INTERNAL", what=f"{type(unexpected).__name__}: {_first_line(text)}")
+
+
+def _of_spark(text: str) -> PresageError:
+    ours = _FROM_WORKER.search(text)
+    if ours is not None and ours[1] in CONDITIONS:
+        return CONDITIONS[ours[1]].kind(ours[1], ours[2], ours[3] or "")
+    if "Traceback (most recent call last)" in text:
+        raised = _RAISED.findall(text[text.index("Traceback") :])
+        if raised:
+            return error("INTERNAL", what=": ".join(raised[-1]))
+    return error("JOB_FAILED", what=_first_line(text))
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].rstrip(":") if lines else "no message"
+
+
+def _coloured(text: str, stream: TextIO) -> str:
+    """The rendering with colours, on a terminal that wants them."""
+    if not (stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")):
+        return text
+    lines = []
+    for line in text.split("\n"):
+        colour = next((c for start, c in _COLOURS.items() if line.startswith(start)), None)
+        if colour is None and re.match(r" +\| \s*\^+$", line):
+            colour = "1;31"
+        lines.append(f"\x1b[{colour}m{line}\x1b[0m" if colour else line)
+    return "\n".join(lines)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.write(text.encode("ascii", "backslashreplace").decode())

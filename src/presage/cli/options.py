@@ -1,0 +1,40 @@
+"""The arguments and options that several commands share, as types for Typer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+File = Annotated[str, typer.Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
+Events = Annotated[
+    list[str],
+    typer.Option(
+        "--events",
+        "-e",
+        metavar="STREAM=PATH",
+        help="Load a CSV, JSON, JSON-lines or Parquet file, or a folder of them, into a stream. May be repeated.",
+    ),
+]
+OutputFormat = Annotated[
+    Format, typer.Option("--format", "-f", help="How rows are printed; json is one object per line.")
+]
+Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The most rows that a table shows; 0: all.")]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
+
+ROWS = 200

@@ -1,0 +1,26 @@
+"""`presage query`: statements and events in, the rows of each query out."""
+
+from __future__ import annotations
+
+from presage.cli.events import parse_event_files
+from presage.cli.failures import reported
+from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
+from presage.cli.text import name_of, read_text
+
+
+def query(
+    file: File,
+    events: Events = [],  # noqa: B006  Typer's way to say: none given
+    format: OutputFormat = Format.table,
+    rows: Rows = ROWS,
+    home: Home = None,
+    debug: Debug = False,
+) -> None:
+    """Carry out the declarations of a file, load events, and print the rows of its queries."""
+    files = parse_event_files(events)
+    with reported(as_json=format is Format.json, debug=debug):
+        text = read_text(file)
+        # Here, since `presage check` and `--help` need none of it.
+        from presage.cli.work import answer
+
+        answer(text, name_of(file), files, format, rows, home, debug)

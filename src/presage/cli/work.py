@@ -1,0 +1,57 @@
+"""What `run` and `query` do with an engine: checked statements are carried out, outcomes are printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presage.cli.carrying import Outcome, carry_out, check_script
+from presage.cli.events import EventFile
+from presage.cli.options import Format
+from presage.cli.printing import Printer
+from presage.engine import Engine
+from presage.errors import error
+from presage.lang import syntax as s
+
+# Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
+QUIET = {"spark.log.level": "OFF"}
+
+
+def open_engine(home: Path | None, debug: bool) -> Engine:
+    return Engine(home=home, settings={} if debug else QUIET)
+
+
+def carry_out_all(
+    text: str, name: str, files: list[EventFile], format: Format, rows: int, home: Path | None, debug: bool
+) -> None:
+    """Every statement in order: rows where there are some, else one line."""
+    printer = Printer(format, rows)
+    with open_engine(home, debug) as engine:
+        script = check_script(text, name, engine)
+        engine.start()
+        for outcome in carry_out(engine, script, files):
+            if outcome.result is not None:
+                printer.rows(outcome)
+            else:
+                printer.confirm(outcome, engine)
+
+
+def answer(
+    text: str, name: str, files: list[EventFile], format: Format, rows: int, home: Path | None, debug: bool
+) -> None:
+    """The rows of every query; of a last INSERT INTO, too, since a text that ends so asks for them."""
+    printer = Printer(format, rows)
+    with open_engine(home, debug) as engine:
+        script = check_script(text, name, engine)
+        last = script.statements[-1] if script.statements else None
+        fills = isinstance(last, s.Query) and last.insert_into is not None
+        if last is None or not (fills or any(isinstance(st, s.Query | s.Explain | s.Show | s.Describe) for st in script.statements)):
+            found = "the end of the text" if last is None else "declarations only"
+            raise error("SYNTAX", last.span if last else None, script.source, found=found, expected="a query",
+                        fix="add a SELECT, or use presage run")  # fmt: skip
+        engine.start()
+        outcome: Outcome | None = None
+        for outcome in carry_out(engine, script, files):
+            if outcome.result is not None:
+                printer.rows(outcome)
+        if fills and outcome is not None:
+            printer.rows(outcome._replace(result=engine.query(outcome.text)))

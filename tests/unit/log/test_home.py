@@ -1,0 +1,125 @@
+"""A home folder: made, locked, refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from presage.errors import ResourceError
+from presage.log import Log
+from presage.log.home import FORMAT, Home
+
+
+def code(call: pytest.ExceptionInfo[ResourceError]) -> str:
+    return call.value.code
+
+
+def test_a_new_home_has_its_format_file_and_its_folders(tmp_path: Path) -> None:
+    home = Home.open(tmp_path / "a" / "home")
+    content = json.loads((home.path / "presage.json").read_text())
+    assert content["format"] == FORMAT
+    assert content["id"] == home.id
+    assert sorted(p.name for p in home.path.iterdir() if p.is_dir()) == ["catalog", "journal", "streams"]
+    home.close()
+
+
+def test_a_home_keeps_its_identity(tmp_path: Path) -> None:
+    first = Home.open(tmp_path)
+    first.close()
+    second = Home.open(tmp_path)
+    assert second.id == first.id
+    second.close()
+
+
+def test_a_second_engine_of_the_same_process_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+    with Log.open(tmp_path), pytest.raises(ResourceError, match=r"in use by process [0-9]+ on .+ since") as refused:
+        Log.open(tmp_path)
+    assert code(refused) == "HOME_LOCKED"
+
+
+def test_an_engine_of_another_process_is_refused(tmp_path: Path) -> None:
+    program = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    with Log.open(tmp_path):
+        run = subprocess.run([sys.executable, "-c", program, str(tmp_path / "lock")], capture_output=True, check=False)
+        assert b"BlockingIOError" in run.stderr
+
+
+def test_a_closed_home_can_be_opened_again(tmp_path: Path) -> None:
+    Log.open(tmp_path).close()
+    Log.open(tmp_path).close()
+
+
+def test_a_folder_with_other_things_is_not_a_home(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(ResourceError, match=r"thesis\.tex") as refused:
+        Log.open(tmp_path)
+    assert code(refused) == "NOT_A_HOME"
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_not_a_home(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResourceError) as refused:
+        Log.open(tmp_path / "file")
+    assert code(refused) == "NOT_A_HOME"
+
+
+def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    Log.open(tmp_path).close()
+    (tmp_path / "presage.json").write_text(json.dumps({"format": 99, "id": "x"}))
+    with pytest.raises(ResourceError, match=r"99.*reads 1") as refused:
+        Log.open(tmp_path)
+    assert code(refused) == "HOME_VERSION"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_damaged_format_file_is_named_and_the_lock_is_given_back(tmp_path: Path, text: str) -> None:
+    Log.open(tmp_path).close()
+    (tmp_path / "presage.json").write_text(text)
+    for _ in range(2):
+        with pytest.raises(ResourceError) as refused:
+            Log.open(tmp_path)
+        assert code(refused) == "HOME_CORRUPT"
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    Log.open(tmp_path).close()
+    (tmp_path / "journal" / f"{1:014d}.json").write_text("{")
+    with pytest.raises(ResourceError, match=r"record 0*1 ") as refused:
+        Log.open(tmp_path)
+    assert code(refused) == "HOME_CORRUPT"
+
+
+def test_a_missing_record_is_named(tmp_path: Path) -> None:
+    Log.open(tmp_path).close()
+    (tmp_path / "journal" / f"{2:014d}.json").write_text('{"n": 2, "kind": "catalog", "at": 0}')
+    with pytest.raises(ResourceError, match=r"record 1 .* missing") as refused:
+        Log.open(tmp_path)
+    assert code(refused) == "HOME_CORRUPT"
+
+
+def test_a_home_without_a_path_goes_when_it_is_closed() -> None:
+    log = Log.open()
+    folder = log.home.path
+    assert folder.exists()
+    log.close()
+    assert not folder.exists()
+
+
+def test_a_home_without_a_path_goes_when_nobody_holds_it() -> None:
+    home = Home.open(None)
+    folder = home.path
+    del home
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "..", "Größe", "."])
+def test_no_name_of_a_stream_leads_out_of_the_folder_of_streams(tmp_path: Path, name: str) -> None:
+    home = Home.open(tmp_path)
+    assert home.stream_folder(name).parent == home.streams
+    assert home.stream_folder(name).name not in (".", "..")
+    home.close()
