@@ -37,6 +37,8 @@ Files = Mapping[tuple[str, TimeRange], FileSet]
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
+# Below this a task costs more than it saves.
+ROWS_PER_TASK = 50_000
 
 
 class Engine:
@@ -254,7 +256,7 @@ class Engine:
             lambda: run_root(plan, self._context(bound, plan, files, relations)),
             plan.depth,
             lambda: self._workspace.explain(bound),
-            self._partitions(),
+            lambda: self._partitions(_rows(files.values())),
             lambda: _span(files.values()),
         )
 
@@ -277,13 +279,15 @@ class Engine:
             operators=OPERATORS,
             clock=clock,
             inner_clock=max(last, clock),
-            partitions=self._partitions(),
+            partitions=self._partitions(_rows(files.values())),
             rows_in_memory=self._rows_in_memory,
-            estimated_rows=sum(f.rows for f in files.values()),
+            estimated_rows=_rows(files.values()),
         )
 
-    def _partitions(self) -> int:
-        return max(1, os.cpu_count() or 1)
+    def _partitions(self, rows: int) -> int:
+        """How many tasks share a shuffle: as many as the session is set to use, fewer where there is little to do."""
+        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        return max(1, min(most, -(-rows // ROWS_PER_TASK)))
 
     def _table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Result:
         return TableResult.of_text(columns, rows, lambda: self.spark)
@@ -315,6 +319,10 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
+
+
+def _rows(files: Iterable[FileSet]) -> int:
+    return sum(f.rows for f in files)
 
 
 def _span(files: Iterable[FileSet]) -> tuple[int, int]:

@@ -206,6 +206,10 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
     "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
+    "SPARK_NOT_STARTED": Condition(
+        ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
+    ),
+    "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
     # -- internal -------------------------------------------------------------------------------

@@ -123,16 +123,16 @@ class Workspace:
         _refuse_circle(statement, name, self.catalog)
         if name in self.catalog.relations:
             raise error("NOT_A_STREAM", statement.span, name=name, kind="relation", fix="choose another name")
-        at = next(c for c in bound.columns if c.name == "at")
+        at = next(c for c in bound.columns if c.name.lower() == "at")
         if at.type != TIMESTAMP:
             raise error(
-                "TYPE_MISMATCH", statement.span, what=f"the column 'at' of INSERT INTO {name}, its event time,",
+                "TYPE_MISMATCH", statement.span, what=f"the column '{at.name}' of INSERT INTO {name}, its event time,",
                 expected="TIMESTAMP", found=at.type, fix="give the column another name with AS",
             )  # fmt: skip
         known = self.catalog.types.get(name)
         if known is None:
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
-            made = EventType(name, "derived", attributes, event_time="at", producers=(bound.text,))
+            made = EventType(name, "derived", attributes, event_time=at.name, producers=(bound.text,))
             return self.catalog.with_type(made)
         _check_fits(statement, known, bound.columns)
         if bound.text in known.producers:
@@ -147,7 +147,17 @@ def _parse_producer(text: str) -> s.Query:
 
 
 def _reads(query: s.Query, name: str) -> bool:
-    return any(item.name == name for item in query.items)
+    """Whether a query names it in FROM, or as a relation in a condition."""
+    todo: list[object] = [query]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, s.FromItem | s.Call) and current.name == name:
+            return True
+        if isinstance(current, s.Node):
+            todo.extend(vars(current).values())
+        elif isinstance(current, tuple):
+            todo.extend(current)
+    return False
 
 
 def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:

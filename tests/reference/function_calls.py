@@ -132,6 +132,9 @@ def _argument_lists(entry: Entry) -> list[list[Expr]]:
     lists: list[list[Expr]] = [[Constant(t.STRING, v) for v in values] for values in TOGETHER.get(name, [])]
     if name == "element_at":
         lists.append([_column(MapOf(t.STRING, t.INT), 0), Constant(t.STRING, "a")])
+    if name == "map_from_arrays":
+        # The same copy, so that some are of one size.
+        lists.append([_column(ArrayOf(t.STRING), 0), _column(ArrayOf(t.INT), 0)])
     for form in map(parse_signature, entry.forms):
         most = form.most if form.most is not None else max(form.least, 1) + 1
         for count in range(form.least, most + 1):

@@ -10,7 +10,7 @@ import math
 import statistics
 from typing import Any
 
-from presage.windows.kernel.spec import CHANGE, PASS, SEQ, TIME, TIMER, Aggregate, Window
+from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
 
 Event = dict[str, Any]
 Row = tuple[Any, ...]
@@ -214,8 +214,8 @@ def changelog_rows(
                 live = [e for e in live if key_of(e, identity) != key_of(c, identity)]
             else:
                 live.append(c)
-        emitting = [g[-1] for g in by_key(entered, group_by)] if grouped else entered
-        for ordinal, event in enumerate(emitting):
+        emitting = [(g[0], g[-1]) for g in by_key(entered, group_by)] if grouped else [(e, e) for e in entered]
+        for first, event in emitting:
             mine = [e for e in live if key_of(e, group_by) == key_of(event, group_by)]
-            rows.append((*place, ordinal, *(event[c] for c in carry), *(apply(a, mine) for a in aggregates)))
+            rows.append((*place, first[ORDINAL], *(event[c] for c in carry), *(apply(a, mine) for a in aggregates)))
     return rows

@@ -142,6 +142,7 @@ def result_row(
         if source.static is not None:
             row[f"_row{i}"] = member["place"]
         else:
+            row[f"_t{i}"] = member[TIME]
             row[f"_seq{i}"] = member[SEQ]
             row.update({f"_o{i}_{o}": member[o] for o in order})
     return row

@@ -39,7 +39,7 @@ def test_a_frame_and_its_rows_make_the_same_archive(
             "'s' || id AS sym",
             "CAST(id AS INT) AS n",
             "array('t', NULL) AS tags",
-            "TIMESTAMP_NTZ '2024-01-01 00:01:00' - make_interval(0, 0, 0, 0, 0, 0, IF(id % 20 = 7, NULL, id div 3 * 3)) AS at",
+            "TIMESTAMP_NTZ '2024-01-01 00:01' - IF(id % 20 = 7, NULL, make_dt_interval(0, 0, 0, 3 * (id div 3))) AS at",
             "IF(id < 5, id, NULL) AS more",
         )
         rows = [{k: v for k, v in row.asDict().items() if v is not None} for row in frame.collect()]

@@ -55,12 +55,13 @@ class Printer:
         if self._printed:
             console.print()
         if outcome.count > 1:
-            console.print(heading(f"{outcome.number} of {outcome.count}", one_line(" ".join(outcome.text.split())), console))
+            console.print(heading(f"{outcome.number} of {outcome.count}", console, one_line(" ".join(outcome.text.split()))))
         table = outcome.result.to_arrow()
         if isinstance(outcome.statement, s.Explain):
             sys.stdout.write("\n".join(table["plan"].to_pylist()) + "\n")
         else:
-            write_table(table, console, self._most_rows)
+            cut = 0 < self._most_rows < table.num_rows
+            write_table(table, console, self._most_rows, "{}; --rows N shows more, 0 shows all" if cut else "{}")
 
 
 def _confirmation(statement: s.Statement, engine: Engine) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
 from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
+from presage.cli.starting import start_jvm
 from presage.cli.text import name_of, read_text
 
 
@@ -20,7 +21,8 @@ def query(
     files = parse_event_files(events)
     with reported(as_json=format is Format.json, debug=debug):
         text = read_text(file)
-        # Here, since `presage check` and `--help` need none of it.
+        start_jvm(files, home, debug)
+        # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import answer
 
         answer(text, name_of(file), files, format, rows, home, debug)

@@ -17,18 +17,19 @@ from presage.cli.values import one_line, plain_column, table_text
 LONGEST = 200
 NARROWEST = 8
 NULL = Text("null", style="dim")
+# For a file or a pipe: nothing is cut to fit.
+UNLIMITED = 100_000
 
 
-def console_for_stdout() -> Console:
-    """Colours and the width of the window on a terminal; elsewhere neither."""
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, highlight=False, no_color=True, width=100_000)
-    return console
+def console_for_stdout(width: int = UNLIMITED) -> Console:
+    """Colours and the width of the window on a terminal; elsewhere no colours and the width given."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        return Console(file=sys.stdout, highlight=False)
+    return Console(file=sys.stdout, highlight=False, no_color=True, width=width)
 
 
-def write_table(table: pa.Table, console: Console, most: int) -> None:
-    """The first rows as a table, then how many there are. `most` = 0 shows all."""
+def write_table(table: pa.Table, console: Console, most: int, remark: str = "{}") -> None:
+    """The first rows as a table, then how many there are, put into `remark`. `most` = 0 shows all."""
     shown = table.slice(0, most) if most else table
     names = [one_line(name) for name in table.column_names]
     columns = [_cells(column) for column in shown.columns]
@@ -38,7 +39,8 @@ def write_table(table: pa.Table, console: Console, most: int) -> None:
         _write_records(names, columns, console)
     else:
         _write_grid(table, names, columns, console)
-    console.print(_count(table.num_rows, shown.num_rows), style="dim", no_wrap=True, overflow="ellipsis")
+    count = remark.format(_count(table.num_rows, shown.num_rows))
+    console.print(Text(count, style="dim"), no_wrap=True, overflow="ellipsis")
 
 
 def _write_grid(table: pa.Table, names: list[str], columns: list[list[Text]], console: Console) -> None:
@@ -48,7 +50,13 @@ def _write_grid(table: pa.Table, names: list[str], columns: list[list[Text]], co
         grid.add_column(Text(name), justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
     for row in zip(*columns, strict=True):
         grid.add_row(*row)
-    console.print(grid)
+    if console.is_terminal:
+        console.print(grid)
+        return
+    with console.capture() as text:
+        console.print(grid)
+    # Rich fills the last column with blanks, which a file or a pipe need not carry.
+    console.file.write("".join(line.rstrip() + "\n" for line in text.get().splitlines()))
 
 
 def _write_records(names: list[str], columns: list[list[Text]], console: Console) -> None:
@@ -73,12 +81,14 @@ def _count(rows: int, shown: int) -> str:
     if rows == 0:
         return "no rows"
     if shown < rows:
-        return f"{shown:,} of {rows:,} rows shown; --rows N shows more, --format csv or json all of them"
+        return f"{shown:,} of {rows:,} rows"
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
-def heading(number: str, text: str, console: Console) -> Text:
+def heading(number: str, console: Console, text: str = "") -> Text:
     """A line above a table: which statement it answers."""
+    if not text:
+        return Text.assemble(("── ", "dim"), (number, "bold"))
     room = min(console.width, 100) - len(number) - 6
     shown = text if cell_len(text) <= room else text[: max(0, room - 1)] + "…"
     return Text.assemble(("── ", "dim"), (number, "bold"), (" ── ", "dim"), (shown, "cyan"))

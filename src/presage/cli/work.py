@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from presage.cli.carrying import Outcome, carry_out, check_script
@@ -11,13 +13,24 @@ from presage.cli.printing import Printer
 from presage.engine import Engine
 from presage.errors import error
 from presage.lang import syntax as s
+from presage.spark.jvm import launched
 
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
 QUIET = {"spark.log.level": "OFF"}
 
 
-def open_engine(home: Path | None, debug: bool) -> Engine:
-    return Engine(home=home, settings={} if debug else QUIET)
+@contextmanager
+def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
+    """An engine for the time of a command."""
+    with Engine(home=home, settings={} if debug else QUIET) as engine:
+        try:
+            yield engine
+        except BaseException:
+            # Whoever made a mistake does not wait for Spark to come up.
+            jvm = launched()
+            if jvm is not None:
+                jvm.abandon()
+            raise
 
 
 def carry_out_all(
@@ -25,7 +38,7 @@ def carry_out_all(
 ) -> None:
     """Every statement in order: rows where there are some, else one line."""
     printer = Printer(format, rows)
-    with open_engine(home, debug) as engine:
+    with opened(home, debug) as engine:
         script = check_script(text, name, engine)
         engine.start()
         for outcome in carry_out(engine, script, files):
@@ -40,7 +53,7 @@ def answer(
 ) -> None:
     """The rows of every query; of a last INSERT INTO, too, since a text that ends so asks for them."""
     printer = Printer(format, rows)
-    with open_engine(home, debug) as engine:
+    with opened(home, debug) as engine:
         script = check_script(text, name, engine)
         last = script.statements[-1] if script.statements else None
         fills = isinstance(last, s.Query) and last.insert_into is not None

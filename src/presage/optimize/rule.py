@@ -23,11 +23,15 @@ class Optimized:
 
 
 def optimize(plan: Node, rules: Sequence[Rule]) -> Optimized:
-    """Each rule once, in order: the order is chosen so that one pass is enough, and EXPLAIN can name what acted."""
-    applied = []
-    for rule in rules:
-        changed = rule.apply(plan)
-        if changed != plan:
-            applied.append(rule.name)
-            plan = changed
+    """All rules in order, until none finds anything to do: a filter that was pushed into a derived stream, for example,
+    can be folded there. `applied` names the rules that acted, in the order in which they first did."""
+    applied: dict[str, None] = {}
+    before = None
+    while before != plan:
+        before = plan
+        for rule in rules:
+            changed = rule.apply(plan)
+            if changed != plan:
+                applied[rule.name] = None
+                plan = changed
     return Optimized(plan, tuple(applied))

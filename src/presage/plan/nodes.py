@@ -273,10 +273,13 @@ class Project(Node):
 
 @dataclass(frozen=True)
 class Retime(Node):
-    """Rows become events at the time in `column`; one that comes too late for its new time is dropped, as any is."""
+    """Rows of a statement become events at the time in `column`; one more than `max_delay` before the greatest so far is
+    dropped, as a late event is. The statement's clock stops at `upper`, if it has an upper bound."""
 
     input: Node
     column: str
+    max_delay: int = 0
+    upper: int | None = None
 
     @property
     def depth(self) -> int:
@@ -292,9 +295,10 @@ class Retime(Node):
 
 @dataclass(frozen=True)
 class Stamp(Node):
-    """Adds the column `at`: the event time at which the row was emitted."""
+    """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime."""
 
     input: Node
+    upper: int | None = None
 
     @property
     def columns(self) -> tuple[Field, ...]:

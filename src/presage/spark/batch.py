@@ -52,8 +52,9 @@ class BatchContext:
     rows_in_memory: int
     estimated_rows: int = 0
 
-    def inner(self) -> BatchContext:
-        return replace(self, clock=self.inner_clock)
+    def inner(self, upper: int | None) -> BatchContext:
+        """For the statement behind a derived stream: it ends at its own upper bound, else when time ends."""
+        return replace(self, clock=self.inner_clock if upper is None else upper)
 
 
 def run(node: Node, context: BatchContext) -> DataFrame:
@@ -132,16 +133,16 @@ def _stamped(frame: DataFrame, node: Stamp) -> DataFrame:
 
 
 def _run_stamp(node: Stamp, context: BatchContext) -> DataFrame:
-    return _stamped(run(node.input, context.inner()), node)
+    return _stamped(run(node.input, context.inner(node.upper)), node)
 
 
 def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
-    """Rows become events at their own `at`; one that is before the greatest `at` so far is late and dropped."""
-    frame = run(node.input, context.inner()).where(quoted(node.column).isNotNull())
+    """Rows become events at their own time; one that is too far before the greatest so far is late and dropped."""
+    frame = run(node.input, context.inner(node.upper)).where(quoted(node.column).isNotNull())
     new = F.unix_micros(quoted(node.column))
     before = Window.orderBy(*ordering(node.input)).rowsBetween(Window.unboundedPreceding, -1)
     frame = frame.withColumn("_new", new).withColumn("_before", F.max("_new").over(before))
-    frame = frame.where(F.col("_before").isNull() | (F.col("_new") >= F.col("_before")))
+    frame = frame.where(F.col("_before").isNull() | (F.col("_new") >= F.col("_before") - F.lit(node.max_delay)))
     shifted = [F.col(old).alias(name) for old, name in zip((TIME, *node.input.order), node.order, strict=True)]
     columns = [quoted(c.name) for c in node.columns]
     return frame.select(F.col("_new").alias(TIME), F.col(SEQ), *shifted, *columns)

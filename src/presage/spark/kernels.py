@@ -46,7 +46,10 @@ def run_kernel(
     schema = StructType([StructField(f"c{i}", to_spark(f.type), True) for i, f in enumerate(fields)])
     arrow = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
     names = frame.columns
-    frame = frame.repartition(partitions, *(F.col(k) for k in keys)) if keys else frame.repartition(1)
+    if partitions == 1:
+        frame = frame.coalesce(1)  # little data: no shuffle at all
+    else:
+        frame = frame.repartition(partitions, *(F.col(k) for k in keys)) if keys else frame.repartition(1)
     if not in_memory:
         frame = frame.sortWithinPartitions(*sort)
 
@@ -72,7 +75,8 @@ def run_steps(kernel: Kernel, steps: Iterator[pa.Table], clock: int) -> Iterator
             yield rows
         pending = table
     if pending is not None:
-        _, rows = kernel.step(state, pending, clock, end=True)
+        # A derived stream may bring an event past the last one of the archive: time is known up to it.
+        _, rows = kernel.step(state, pending, max(clock, _last_time(pending)), end=True)
         yield rows
 
 

@@ -28,7 +28,7 @@ class Result:
         frame: Callable[[], DataFrame],
         depth: int,
         explain: Callable[[], str],
-        partitions: int,
+        partitions: Callable[[], int],
         span: Callable[[], tuple[int, int]] = lambda: (0, 0),
     ) -> None:
         self._columns = columns
@@ -49,13 +49,14 @@ class Result:
         """The rows as a Spark DataFrame, sorted in the order of emission."""
         rows = self._rows()
         low, high = self._span()
-        if self._partitions > 1 and high > low:
+        slices = self._partitions()
+        if slices > 1 and high > low:
             # Slices of time, numbered in order: unlike a sort of Spark's own, this does not run the query twice to
             # find its ranges. Timers may fire past the last event, so the outer slices are open.
-            width = -(-(high - low + 1) // self._partitions)
+            width = -(-(high - low + 1) // slices)
             slice_of = F.floor((F.col(TIME) - F.lit(low)) / F.lit(width))
-            last = F.lit(self._partitions - 1)
-            rows = rows.repartitionById(self._partitions, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
+            last = F.lit(slices - 1)
+            rows = rows.repartitionById(slices, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
         else:
             rows = rows.coalesce(1)
         return rows.sortWithinPartitions(*self._order).select(*(quoted(c) for c in self.columns))
@@ -98,7 +99,7 @@ class TableResult(Result):
     def __init__(
         self, columns: tuple[Field, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]
     ) -> None:
-        super().__init__(columns, self._unused, 0, lambda: "this statement reads the catalog", 1)
+        super().__init__(columns, self._unused, 0, lambda: "this statement reads the catalog", lambda: 1)
         self._spark = spark
         arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
         self._table = pa.table(arrays, names=[c.name for c in columns])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
-from presage.spark.java import find_java
+from presage.spark.jvm import launched, prepare_environment
 
 # Why each setting: SPARK-4.3 measurements in docs/performance.md.
 PROFILE = {
@@ -53,12 +52,15 @@ def start_session(settings: dict[str, str]) -> Future[SparkSession]:
 
 def own_session(settings: dict[str, str] | None = None) -> SparkSession:
     """A local session with the profile; `settings` override it."""
-    os.environ["JAVA_HOME"] = str(find_java())
-    # Spark would start its workers with whatever `python3` comes first on the path.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Without it Spark asks for the machine's host name, which may not resolve.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    jvm = launched()
+    if jvm is None:
+        prepare_environment()
+    else:
+        jvm.connect()
     builder = SparkSession.builder.master("local[*]").appName("presage")
     for name, value in {**PROFILE, **(settings or {})}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if jvm is not None:
+        jvm.connected()
+    return session

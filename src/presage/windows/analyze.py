@@ -91,14 +91,16 @@ class _SelectBinder:
         self._check_streams()
         group_by = tuple(Named(f"_g{i}", g) for i, g in enumerate(groups) if g is not None)
         node = self._source([c for c in on if c is not None])
+        joined = isinstance(node, WindowJoin)
         if where is not None:
             node = Filter(node, where)
-        node, outputs, having = self._aggregate(node, outputs, having, group_by)
+        node, outputs, having = self._aggregate(node, joined, outputs, having, group_by)
         if having is not None:
             node = Filter(node, having)
         node = self._emit(node, outputs, group_by)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
-        if all(c.name != "at" for c in columns):
+        # Spark does not tell names apart that differ only in case.
+        if all(c.name.lower() != "at" for c in columns):
             node = Stamp(node)
             columns = (*columns, Field("at", TIMESTAMP))
         text = print_statement(query)
@@ -146,9 +148,8 @@ class _SelectBinder:
         return aggregates or (special and not joined) or (bool(self.query.group_by) and joined)
 
     def _aggregate(
-        self, node: Node, outputs: list[Named], having: Expr | None, group_by: tuple[Named, ...]
+        self, node: Node, joined: bool, outputs: list[Named], having: Expr | None, group_by: tuple[Named, ...]
     ) -> tuple[Node, list[Named], Expr | None]:
-        joined = any(isinstance(n, WindowJoin) for n in node.walk())
         if not self._needs_aggregate(joined):
             return node, outputs, having
         calls: list[AggregateCall] = []
@@ -165,7 +166,7 @@ class _SelectBinder:
         seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
         batch = any(i.window.is_batch for i in self.items) and not joined
         row_per = "group" if group_by else "event"
-        if batch and not group_by and not (seen_above - set(by_call.values())):
+        if batch and calls and not group_by and not (seen_above - set(by_call.values())):
             row_per = "batch"
         aggregate = Aggregate(
             node,

@@ -6,15 +6,18 @@ before   Aggregate [avg(t.price)] by [t.sym]     after   the same, partitioned b
 before   Join on b.cam = a.cam                   after   the same, a partitioned by [a.cam], b by [b.cam]
 
 Spread by a key, a kernel must see in one partition all events that can meet: the same group, and the same window
-where an event's stay depends on other events (#length is one window for all groups: it cannot be spread).
+where an event's stay depends on other events (#length is one window for all groups: it cannot be spread). And all rows
+that one moment makes, since their order among each other is decided there: a timer of #time_batch closes the batches of all
+keys at once, and an event that a join sees twice must have one key.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
-from presage.plan.expr import Comparison, Expr, conjuncts
-from presage.plan.nodes import Filter, Node, RelationScan
+from presage.plan.expr import ColumnRef, Comparison, Expr, conjuncts
+from presage.plan.nodes import Filter, Merge, Node, RelationScan, Scan
 from presage.windows.nodes import NO_WINDOW, TIME_ONLY, Aggregate, WindowDef, Windowed, WindowJoin, source_of
 
 
@@ -33,6 +36,8 @@ def spreads_by(window: WindowDef) -> tuple[Expr, ...] | None:
     """The expressions by which a window may be split without changing it; None where any will do."""
     if window.kind in TIME_ONLY:
         return None
+    if window.kind == "time_batch":
+        return ()
     if window.kind in ("unique", "firstunique"):
         return (*window.group, *window.by)
     return window.group
@@ -53,7 +58,7 @@ def _join_key(node: WindowJoin) -> tuple[tuple[Expr, ...], ...]:
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
     chosen: list[dict[int, Expr]] = []
     for tied in _equal_sets(node):
-        if all(i in tied and _may_spread(node.sources[i], tied[i]) for i in streams):
+        if all(i in tied and _may_spread(node.sources[i], tied[i]) for i in streams) and _keeps_moments(node, tied):
             chosen.append(tied)
     if not chosen:
         return nothing
@@ -65,6 +70,26 @@ def _may_spread(source: Node, expr: Expr) -> bool:
         source = source.input
     allowed = spreads_by(source.window if isinstance(source, Windowed) else NO_WINDOW)
     return allowed is None or expr in allowed
+
+
+def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
+    """Whether what arrives in one moment has one key: sources that can see one event must read it from one attribute."""
+    streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
+    seen = {i: frozenset(n.stream for n in node.sources[i].walk() if isinstance(n, Scan)) for i in streams}
+    read = {i: _as_read(node.sources[i], tied[i]) for i in streams}
+    return all(
+        (not seen[i] & seen[j] and (read[i] is not None or read[j] is not None))
+        or (read[i] is not None and read[i] == read[j])
+        for i, j in combinations(streams, 2)
+    )
+
+
+def _as_read(source: Node, expr: Expr) -> Expr | None:
+    """The expression with the names of the archive, None over a derived stream: its events may come from one timer."""
+    if any(not isinstance(n, Filter | Windowed | Merge | Scan) for n in source.walk()):
+        return None
+    names = {f.name: a for n in source.walk() if isinstance(n, Scan) for f, a in zip(n.fields, n.attributes, strict=True)}
+    return expr.rewrite(lambda x: replace(x, name=names[x.name]) if isinstance(x, ColumnRef) else x)
 
 
 def _equal_sets(node: WindowJoin) -> list[dict[int, Expr]]:

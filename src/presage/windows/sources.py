@@ -56,12 +56,15 @@ def _derived(
     inner = replace(context, path=(*context.path, stream.name))
     found: list[Node] = []
     for text in stream.producers:
-        node = bind(context.parse_producer(text), inner).plan
+        bound = bind(context.parse_producer(text), inner)
+        node = bound.plan
         made = node.column_names()
         # The event time is the column of that name where the selection has one, else the time of emission.
         own_time = stream.event_time if stream.event_time in made else "at"
+        if isinstance(node, Stamp):
+            node = replace(node, upper=bound.upper)
         if own_time != "at" or not isinstance(node, Stamp):
-            node = Retime(node, own_time)
+            node = Retime(node, own_time, stream.max_delay, bound.upper)
         source = {name: name if name in made else "at" if name == stream.event_time else None for name in names}
         outputs = tuple(
             Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True)

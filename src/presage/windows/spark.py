@@ -98,13 +98,10 @@ def _join_frame(node: WindowJoin, context: BatchContext, changelog: bool) -> Dat
     stage = compile_join(node)
     depth = node.depth - 1
     order = order_columns(depth)
-    names: dict[str, str] = {}  # a kernel's column belongs to one source, so names are numbered
     parts, sources = [], []
     for number, source in enumerate(stage.sources):
-        own = [*(Field(c.name, c.type) for c in source.input.columns), *_fields(source.prepared)]
-        for f in own:
-            if f.name != spec.PASS:
-                names.setdefault(f"{number}:{f.name}", f"{number}:{f.name}")
+        own = [*source.input.columns, *_fields(source.prepared)]
+        # A kernel's column belongs to one source, so names are numbered.
         columns = tuple(f"{number}:{f.name}" for f in own if f.name != spec.PASS)
         static = _static_table(source.input, source.prepared, number, context) if source.static else None
         window = _renumbered(source.window, number)
@@ -178,13 +175,13 @@ def _join_fields(node: WindowJoin, stage: JoinStage, changelog: bool) -> list[Fi
 
 
 def _identity(node: WindowJoin) -> tuple[str, ...]:
-    """Columns that tell one tuple from another: arrival and order of each member."""
+    """Columns that tell one tuple from another: time, arrival and order of each member."""
     names: list[str] = []
     for number, source in enumerate(node.sources):
         if isinstance(source, RelationScan):
             names.append(f"_row{number}")
         else:
-            names.append(f"_seq{number}")
+            names += [f"_t{number}", f"_seq{number}"]
             names.extend(f"_o{number}_{o}" for o in order_columns(node.depth - 1))
     return tuple(names)
 

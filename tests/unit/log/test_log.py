@@ -84,6 +84,20 @@ def test_max_delay_is_how_far_back_an_event_may_be(log: Log) -> None:
     assert symbols(log, "Slow") == ["a", "just"]
 
 
+def test_the_example_of_the_readme(log: Log) -> None:
+    watermarks = []
+    for seconds in ([12, 10], [20, 6, 7], [15]):
+        rows = [row(str(second), second) for second in seconds]
+        log.append(SLOW, [*rows, {"at": "soon"}] if seconds == [15] else rows)
+        watermarks.append(log.archive.describe("Slow").watermark)
+    events = log.archive.read_arrow(log.archive.snapshot("Slow"), ["_seq", "sym"]).to_pylist()
+    late = log.archive.read_late("Slow").to_pylist()
+    assert [(e["_seq"], e["sym"]) for e in events] == [(1, "10"), (2, "12"), (4, "7"), (5, "20"), (6, "15")]
+    assert [(e["_seq"], e["sym"], e["_late_by"]) for e in late] == [(3, "6", SECOND)]
+    assert watermarks == [at(7), at(15), at(15)]
+    assert log.archive.describe("Slow").rejected == 1
+
+
 def test_late_events_do_not_move_the_clock(log: Log) -> None:
     log.append(SLOW, [row("a", 10)])
     log.append(SLOW, [row("late", 0)])

@@ -41,7 +41,7 @@ def test_every_tuple_that_enters_makes_a_row_after_all_changes_of_its_step():
         (1, 0, 7, 3, 7.0),
         (1, 1, 8, 3, 7.0),
         (1, 2, 9, 3, 7.0),
-        (3, 0, 10, 2, 12.0),
+        (3, 5, 10, 2, 12.0),
     ]
 
 
@@ -49,7 +49,7 @@ def test_a_group_makes_one_row_in_a_step_with_its_last_tuple():
     assert [(r[TIME], r[ORDINAL], r["id"], r["c"], r["s"], r["newest"]) for r in run(LOG, grouped=True)] == [
         (1, 0, 9, 2, 5.0, 4.0),
         (1, 1, 8, 1, 2.0, 2.0),
-        (3, 0, 10, 2, 12.0, 8.0),
+        (3, 5, 10, 2, 12.0, 8.0),
     ]
 
 

@@ -157,7 +157,7 @@ def test_columns_come_in_the_order_of_the_contract() -> None:
     table = events((0, 0, "a", 1)).append_column("_x", pa.array([0], pa.int64()))
     assert kernel.step(kernel.initial(), table, 0)[1].column_names == [
         *(TIME, SEQ, "_x", ORDINAL, CHANGE, "v0", "v1"),
-        *("_seq0", "_o0__x", "_seq1", "_o1__x"),
+        *("_t0", "_seq0", "_o0__x", "_t1", "_seq1", "_o1__x"),
     ]
 
 

@@ -1,9 +1,9 @@
 """Calls of allowed functions in, Catalyst columns out.
 
 Most are Spark's own under the same name. The others are written so that they give the same under ANSI rules and
-without, in every time zone, and NULL where Spark would fail. Patterns, formats and units are constants that were checked before,
-so they cannot fail on a row. What can still fail, because Spark offers no way around it: a regular expression whose
-matching overflows the stack.
+without, in every time zone, and NULL where Spark would fail. Patterns, formats and units are constants that were
+checked before, so they cannot fail on a row. What can still fail, because Spark offers no way around it: a regular
+expression whose matching overflows the stack.
 """
 
 from __future__ import annotations

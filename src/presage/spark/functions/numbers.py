@@ -20,7 +20,7 @@ def _abs(call: Call) -> Column:
 
 
 def _whole(call: Call) -> Column:
-    """ceil and floor: an integer is its own. Past the range of LONG Spark fails with ANSI rules, and gives its end without."""
+    """ceil and floor: an integer is its own. Past LONG Spark fails with ANSI rules, and gives the nearest without."""
     (x,) = call.args
     if call.types[0] == t.LONG:
         return x

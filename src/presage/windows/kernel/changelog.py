@@ -1,7 +1,9 @@
 """Tuples of a join that enter and leave come in, rows with aggregates over the live ones go out.
 
 Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step: one row
-for each tuple that entered in it, or under GROUP BY one for each group that got one, with ORDINAL. Leaving is silent.
+for each tuple that entered in it, or under GROUP BY one for each group that got one. Leaving is silent. A row has the
+ORDINAL of its tuple, or of the first one of its group in the step: unlike a count of the rows it is the same however groups
+are spread over partitions.
 State: the live tuples and their slots.
 """
 
@@ -18,7 +20,7 @@ from presage.windows.kernel.codes import first_of, last_of, paired
 from presage.windows.kernel.columns import Universe, ints
 from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.jit import Ints
-from presage.windows.kernel.rows import changes, ordinals
+from presage.windows.kernel.rows import changes
 from presage.windows.kernel.script import Script, changelog_ops
 from presage.windows.kernel.slotting import SLOT, Slotting
 from presage.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate
@@ -54,7 +56,7 @@ class ChangelogAggregateKernel:
         group, groups = universe.codes(self.group_by)
         place = [ints(events, name) for name in (TIME, SEQ, *self.order)]
         step = np.cumsum(changes(place, change.size)) - 1
-        emitting = self._emitting(step[entering], group[kept:], groups)
+        first, emitting = self._emitting(step[entering], group[kept:], groups)
         # A row is due after the last change of its step.
         upto = kept + last_of(step, int(step[-1]) + 1 if step.size else 0)[step[entering[emitting]]] + 1
         slotting = Slotting(
@@ -71,19 +73,22 @@ class ChangelogAggregateKernel:
 
         rows = entering[emitting]
         at = [p[rows] for p in place]
+        ordinal = ints(events, ORDINAL)[entering[first]]
         carried = universe.new.select(self.carry).take(pa.array(emitting))
         table = pa.Table.from_arrays(
-            [*map(pa.array, at), pa.array(ordinals(changes([step[rows]], rows.size))), *carried.columns, *columns],
+            [*map(pa.array, at), pa.array(ordinal), *carried.columns, *columns],
             names=[TIME, SEQ, *self.order, ORDINAL, *self.carry, *(a.output for a in self.aggregates)],
         )
         return State(NAME, {"live": after}), table
 
-    def _emitting(self, step: Ints, group: Ints, groups: int) -> Ints:
-        """Entering tuples that stand for a row, in the order of the rows."""
+    def _emitting(self, step: Ints, group: Ints, groups: int) -> tuple[Ints, Ints]:
+        """For each row, in their order: the entering tuple that gives its place, and the one that it stands for."""
         if not self.grouped:
-            return np.arange(step.size)
+            return np.arange(step.size), np.arange(step.size)
         pair, pairs = paired(step, group, groups)
-        return last_of(pair, pairs)[np.argsort(first_of(pair, pairs), kind="stable")]
+        first = first_of(pair, pairs)
+        order = np.argsort(first, kind="stable")
+        return first[order], last_of(pair, pairs)[order]
 
 
 def _staying(ops: Ints, elements: int) -> Ints:

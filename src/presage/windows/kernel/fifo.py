@@ -1,9 +1,9 @@
 """Rows and their places by group come in, aggregates over each new row's window go out: events leave as they came.
 
-Row i stands at place `rank[i]` when the rows are sorted by group, those of one group in order of arrival. Group g has the
-places [start[g], start[g + 1]); those before `fresh[g]` are kept from earlier steps and emit nothing. The window of the
-row at place k is the run [head[k], k]. Loops work in the order of places; columns are brought there and back by `rank`,
-row by row, so that memory is read and written as one stream for each group.
+Row i stands at place `rank[i]` when the rows are sorted by group, those of one group in order of arrival. Group g has
+the places [start[g], start[g + 1]); those before `fresh[g]` are kept from earlier steps and emit nothing. The window of
+the row at place k is the run [head[k], k]. Loops work in the order of places; columns are brought there and back by
+`rank`, row by row, so that memory is read and written as one stream for each group.
 
 Sums of doubles go by two stacks (front: sums from each place up to `split`; back: one sum from `split` on), so nothing
 is ever subtracted, and NaN and infinity leave with their event. When the front is used up the whole window moves to the

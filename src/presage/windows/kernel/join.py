@@ -73,8 +73,8 @@ class JoinKernel:
         """Take `events` and let time pass to `clock`. The end of input fires no timer, so `end` changes nothing.
 
         The rows of one event, seen by several items, come in one call. Columns out: TIME, SEQ, order, ORDINAL, CHANGE
-        (with a changelog), the columns of all sources, and the identity of each member i: `_seq{i}` and
-        `_o{i}_{order}`, or `_row{i}` of a relation.
+        (with a changelog), the columns of all sources, and the identity of each member i: `_t{i}`, `_seq{i}`
+        and `_o{i}_{order}`, or `_row{i}` of a relation.
         """
         clock = min(max(clock, state.numbers["clock"]), int(NEVER) - 1)
         index = event_index(events, self.order)
@@ -198,10 +198,12 @@ class JoinKernel:
             if source.static is not None:
                 identity[f"_row{i}"] = pa.array(rows)
             else:
-                names += [SEQ, *self.order]
+                names += [TIME, SEQ, *self.order]
             taken = take_rows(tables[i].select(names), rows)
             columns.update((name, taken[name]) for name in source.columns)
             if source.static is None:
+                # Events that timers made are told apart by their time, not by their arrival.
+                identity[f"_t{i}"] = taken[TIME]
                 identity[f"_seq{i}"] = taken[SEQ]
                 identity.update((f"_o{i}_{name}", taken[name]) for name in self.order)
         return pa.table({**columns, **identity})
