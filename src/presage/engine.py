@@ -208,6 +208,7 @@ class Engine:
 
     def _declare(self, statement: s.Statement) -> None:
         """Change the catalog: check first, then make it durable, then let it be seen."""
+        statement = self._workspace.settle(statement)
         before, after = self.catalog, self._workspace.declare(statement)
         if after is before:
             return

@@ -59,6 +59,14 @@ class Workspace:
             return self._declare_derived(statement, self.bind(statement))
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
 
+    def settle(self, statement: s.Statement) -> s.Statement:
+        """The statement with the present time for `now`: a standing one means the same whenever it is read again."""
+        if not isinstance(statement, s.Query) or statement.within is None:
+            return statement
+        now = self.now()
+        low, high = (_settled(bound, now) for bound in (statement.within.low, statement.within.high))
+        return replace(statement, within=replace(statement.within, low=low, high=high))
+
     def bind(self, query: s.Query) -> BoundQuery:
         """The plan of a query as the user wrote it."""
         return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer))
@@ -146,6 +154,12 @@ def _parse_producer(text: str) -> s.Query:
     return statement
 
 
+def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
+    if bound is None or bound.micros is not None:
+        return bound
+    return replace(bound, micros=now + bound.offset, offset=0)
+
+
 def _reads(query: s.Query, name: str) -> bool:
     """Whether a query names it in FROM, or as a relation in a condition."""
     todo: list[object] = [query]
@@ -163,8 +177,12 @@ def _reads(query: s.Query, name: str) -> bool:
 def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
     """A derived stream must not feed itself, directly or through a type that it inherits."""
     todo = [[name, item.name] for item in statement.items]
+    followed: set[str] = set()
     while todo:
         path = todo.pop()
+        if path[-1] in followed:
+            continue
+        followed.add(path[-1])
         reached = catalog.types.get(path[-1])
         if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
             raise error(
@@ -175,8 +193,10 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
             raise error(
                 "CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}"
             )
-        for text in reached.producers if reached is not None else ():
-            todo.extend([*path, item.name] for item in _parse_producer(text).items)
+        for stream in catalog.streams_of(path[-1]) if reached is not None else ():
+            through = path if stream.name == path[-1] else [*path, stream.name]
+            for text in stream.producers:
+                todo.extend([*through, item.name] for item in _parse_producer(text).items)
 
 
 def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:

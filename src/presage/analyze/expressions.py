@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.aggregates import is_aggregate, resolve_aggregate
 from presage.analyze.coerce import cast_to, coerce_literal, unify
-from presage.analyze.functions import resolve_function
+from presage.analyze.functions import constants_of, resolve_function
 from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -49,6 +49,12 @@ class ExpressionBinder:
         }
 
     def bind(self, node: s.Expr) -> e.Expr:
+        """An expression that is a value: a duration that does not stand beside a time is a number of seconds."""
+        bound = self.bind_term(node)
+        return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span) if isinstance(bound, e.Duration) else bound
+
+    def bind_term(self, node: s.Expr) -> e.Expr:
+        """An expression, or a Duration."""
         return self._binders[type(node)](node)
 
     def condition(self, node: s.Expr, where: str) -> e.Expr:
@@ -168,7 +174,7 @@ class ExpressionBinder:
                 fix="DISTINCT belongs to the aggregates count, sum and avg",
             )  # fmt: skip
         args = tuple(self.bind(a) for a in node.args)
-        resolved = resolve_function(node.name, tuple(a.type for a in args), node.span)
+        resolved = resolve_function(node.name, tuple(a.type for a in args), node.span, constants_of(args))
         cast = tuple(cast_to(coerce_literal(a, want), want) for a, want in zip(args, resolved.coerced, strict=True))
         return e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)
 
@@ -231,9 +237,10 @@ class ExpressionBinder:
     # -- operators ----------------------------------------------------------------------------------
 
     def _unary(self, node: s.Unary) -> e.Expr:
-        operand = self.bind(node.operand)
+        operand = self.bind_term(node.operand)
         if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
-            raise error("TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=operand.type)
+            found = _described(operand)
+            raise error("TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found)
         if node.op == "+":
             return operand
         if isinstance(operand, e.Constant) and operand.value is not None:
@@ -241,17 +248,17 @@ class ExpressionBinder:
         return e.Negate(operand.type, operand, span=node.span)
 
     def _binary(self, node: s.Binary) -> e.Expr:
+        if node.op not in COMPARISONS and node.op != "||":
+            return self._arithmetic(node, self.bind_term(node.left), self.bind_term(node.right))
         left, right = self.bind(node.left), self.bind(node.right)
         if node.op in COMPARISONS:
-            left, right = self._comparable(left, right, node.span, ordered=node.op not in ("=", "<>"))
+            left, right = self._comparable(left, right, node.span)
             return e.Comparison(t.BOOLEAN, node.op, left, right, span=node.span)
-        if node.op == "||":
-            for side, bound in ((node.left, left), (node.right, right)):
-                if bound.type not in (t.STRING, t.NULL):
-                    raise error("TYPE_MISMATCH", side.span, what="'||'", expected="STRING", found=bound.type,
-                                fix="write CAST(… AS STRING)")  # fmt: skip
-            return e.Arithmetic(t.STRING, "||", cast_to(left, t.STRING), cast_to(right, t.STRING), span=node.span)
-        return self._arithmetic(node, left, right)
+        for side, bound in ((node.left, left), (node.right, right)):
+            if bound.type not in (t.STRING, t.NULL):
+                raise error("TYPE_MISMATCH", side.span, what="'||'", expected="STRING", found=bound.type,
+                            fix="write CAST(… AS STRING)")  # fmt: skip
+        return e.Arithmetic(t.STRING, "||", cast_to(left, t.STRING), cast_to(right, t.STRING), span=node.span)
 
     def _arithmetic(self, node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
         op = node.op
@@ -281,19 +288,13 @@ class ExpressionBinder:
             found=f"{_described(left)} {op} {_described(right)}",
         )  # fmt: skip
 
-    def _comparable(self, left: e.Expr, right: e.Expr, span: Span, ordered: bool = True) -> tuple[e.Expr, e.Expr]:
-        # A duration beside a number of seconds (b.at - a.at < 5 sec) is a number of seconds.
-        if isinstance(left, e.Duration):
-            left = e.Constant(t.DOUBLE, left.micros / 1e6, span=left.span)
-        if isinstance(right, e.Duration):
-            right = e.Constant(t.DOUBLE, right.micros / 1e6, span=right.span)
+    def _comparable(self, left: e.Expr, right: e.Expr, span: Span) -> tuple[e.Expr, e.Expr]:
         pair = unify(left, right)
         if pair is None:
             raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
                         fix=f"CAST one side to {left.type if left.type != t.STRING else right.type}")  # fmt: skip
-        if ordered and not t.is_orderable(pair[0].type):
-            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right))
-        if isinstance(pair[0].type, MapOf):
+        # What has no order has no equality either: it is a MAP, or holds one.
+        if not t.is_orderable(pair[0].type):
             raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
                         fix="compare the values at a key: m['key']")  # fmt: skip
         return pair
@@ -329,14 +330,18 @@ class ExpressionBinder:
 
     def _in_list(self, node: s.InList) -> e.Expr:
         operand = self.bind(node.operand)
-        items = [self.bind(i) for i in node.items]
-        for item, written in zip(items, node.items, strict=True):
-            self._comparable(operand, item, written.span, ordered=False)
-        common = operand.type
-        for item in items:
-            common = t.common_type(common, coerce_literal(item, common).type) or common
-        cast = tuple(cast_to(coerce_literal(i, common), common) for i in items)
-        return self._negated(e.InList(t.BOOLEAN, cast_to(operand, common), cast, span=node.span), node.negated)
+        items: list[e.Expr] = []
+        common: DataType = t.NULL
+        for written in node.items:
+            _, item = self._comparable(operand, self.bind(written), written.span)
+            joined = t.common_type(common, item.type)
+            if joined is None:
+                raise error("NOT_COMPARABLE", written.span, left=common, right=item.type)
+            items.append(item)
+            common = joined
+        cast = tuple(cast_to(item, common) for item in items)
+        subject = cast_to(coerce_literal(operand, common), common)
+        return self._negated(e.InList(t.BOOLEAN, subject, cast, span=node.span), node.negated)
 
     def _like(self, node: s.Like) -> e.Expr:
         operand, pattern = self.bind(node.operand), self.bind(node.pattern)
@@ -357,7 +362,7 @@ class ExpressionBinder:
             if subject is None:
                 conditions.append(self._boolean(bound, condition, "WHEN"))
             else:
-                pair = self._comparable(subject, bound, condition.span, ordered=False)
+                pair = self._comparable(subject, bound, condition.span)
                 conditions.append(e.Comparison(t.BOOLEAN, "=", *pair, span=condition.span))
         values = [self.bind(value) for _, value in node.branches]
         values.append(self.bind(node.otherwise) if node.otherwise is not None else e.Constant(t.NULL, None))

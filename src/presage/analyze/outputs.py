@@ -11,7 +11,7 @@ from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_expression
 from presage.model.text import Span
-from presage.plan.nodes import Named
+from presage.plan.nodes import Named, is_own_name
 
 
 def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problems: Problems) -> list[Named]:
@@ -31,6 +31,11 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
                 error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")
             )
             continue
+        if is_own_name(name):
+            problems.errors.append(
+                error("BAD_VALUE", span, what="the name of a column", found=f"'{name}'",
+                      expected="none of Presage's own names", fix="give it another name with AS")
+            )  # fmt: skip
         seen.add(name.lower())
         outputs.append(Named(name, named.expr))
     return outputs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +42,8 @@ def demonstrate(settings: dict[str, str], folder: Path | None) -> None:
     with Engine(settings=settings) as engine:
         engine.start()
         _introduce(console, engine)
+        with Progress("Spark is starting"):
+            _ = engine.spark
         _ask(console, engine)
         spent = time.perf_counter() - began
     _point_on(console, folder or WHERE, spent)
@@ -80,7 +84,7 @@ def _ask(console: Console, engine: Engine) -> None:
         console.print()
         console.print(_code(_COMMENT.sub("", text).strip() + ";"))
         began = time.perf_counter()
-        with Progress("Spark starts and compiles its first query" if number == 1 else f"query {number}"):
+        with Progress(f"query {number} of {questions}"):
             result = engine.carry_out(statement, script)
             assert result is not None
             table = result.to_arrow()
@@ -97,22 +101,34 @@ def _code(text: str) -> Syntax:
 
 
 def _point_on(console: Console, folder: Path, spent: float) -> None:
-    files = " ".join(f"--events {stream}={folder / stream.lower()}.jsonl" for stream in make_events())
+    files = " ".join(f"-e {stream}={stream.lower()}.jsonl" for stream in make_events())
     commands = [
-        ("the same five queries, all rows", f"presage query {folder / NAME} {files}"),
-        ("as JSON, for another program", f"presage query {folder / NAME} {files} --format json"),
-        ("how they are computed", f"presage explain {folder / NAME}"),
-        ("keep the events, ask later", f"presage run {folder / 'building.epl'} {files} --home building.home"),
+        ("the same five queries, all rows", f"presage query {NAME} {files}"),
+        ("as JSON, for another program", f"presage query {NAME} {files} --format json"),
+        ("how they are computed", f"presage explain {NAME}"),
+        ("keep the events in a folder, and ask later", f"presage run building.epl {files} --home building.home"),
         ("", "echo 'SELECT * FROM Smoke' | presage query - --home building.home"),
-        ("find mistakes without running", f"presage check {folder / NAME}"),
+        ("change something in the file, and find the mistakes without running it", f"presage check {NAME}"),
     ]
     console.print(heading("What to try next", console))
-    if not folder.is_dir():
-        console.print(Text(f"presage demo --files {folder}   # first: writes the files that the others use", style="cyan"))
+    for command in _preparations(folder):
+        console.print(Text(command, style="cyan"), soft_wrap=True)
     for what, command in commands:
         if what:
-            console.print(Text(f"# {what}", style="dim"))
+            console.print(Text(f"\n# {what}", style="dim"))
         # Not wrapped: a command is there to be copied.
         console.print(Text(command, style="cyan"), soft_wrap=True)
     console.print()
     console.print(Text(f"The demonstration took {spent:.0f} s, the start of Spark included.", style="dim"))
+
+
+def _preparations(folder: Path) -> list[str]:
+    """What must be typed before the commands work as they stand."""
+    commands = []
+    activate = Path(sys.executable).parent / "activate"
+    if shutil.which("presage") is None and activate.is_file():
+        here = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
+        commands.append(f"source {here}")
+    if not folder.is_dir():
+        commands.append(f"presage demo --files {folder}")
+    return [*commands, f"cd {folder}"]

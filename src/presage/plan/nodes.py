@@ -6,6 +6,7 @@ Every node yields rows with its `columns` and, unseen by the user, the order of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 
@@ -16,6 +17,12 @@ from presage.plan.expr import ColumnRef, Expr
 
 TIME = "_t"
 SEQ = "_seq"
+# Names of columns that stand beside the user's: order, groups behind OUTPUT, keys of a shuffle, parts of a Retime.
+_OWN = re.compile(r"_(t|seq|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
+
+
+def is_own_name(name: str) -> bool:
+    return _OWN.fullmatch(name) is not None
 
 
 def order_columns(depth: int) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from presage.lang.printer import print_statement
 from presage.model.catalog import Catalog
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.model.types import TIMESTAMP, MapOf
+from presage.model.types import TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import Field, Filter, Named, Node, Project, RelationScan, Stamp
 from presage.plan.query import BoundQuery
@@ -108,7 +108,7 @@ class _SelectBinder:
 
     def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
         bound = binder.bind(_resolve_alias(node, self.query, self.scope))
-        if isinstance(bound.type, MapOf):
+        if not is_orderable(bound.type):
             raise error("TYPE_MISMATCH", node.span, what="GROUP BY", expected="values that can be compared",
                         found=bound.type, fix="group by the value at a key: m['key']")  # fmt: skip
         return bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from presage.analyze.expressions import ExpressionBinder
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
-from presage.model.types import MapOf, is_integral
+from presage.model.types import is_integral, is_orderable
 from presage.plan.expr import Constant, Duration, Expr
 from presage.windows.nodes import WindowDef
 
@@ -74,7 +74,7 @@ def _only_argument(clause: s.WindowClause, name: str, expected: str) -> s.Expr:
 
 def _duration(clause: s.WindowClause, name: str, binder: ExpressionBinder) -> int:
     written = _only_argument(clause, name, "a duration")
-    bound = binder.bind(written)
+    bound = binder.bind_term(written)
     if not isinstance(bound, Duration):
         raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected="a duration", found=_seen(bound),
                     fix=f"write #{name}({EXAMPLES[name]})")  # fmt: skip
@@ -85,7 +85,7 @@ def _duration(clause: s.WindowClause, name: str, binder: ExpressionBinder) -> in
 
 def _length(clause: s.WindowClause, name: str, binder: ExpressionBinder) -> int:
     written = _only_argument(clause, name, "a number of events")
-    bound = binder.bind(written)
+    bound = binder.bind_term(written)
     if not isinstance(bound, Constant) or not is_integral(bound.type):
         raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected="a number of events", found=_seen(bound),
                     fix=f"write #{name}({EXAMPLES[name]})")  # fmt: skip
@@ -98,7 +98,7 @@ def _length(clause: s.WindowClause, name: str, binder: ExpressionBinder) -> int:
 
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
     bound = binder.bind(written)
-    if isinstance(bound.type, MapOf):
+    if not is_orderable(bound.type):
         raise error(
             "TYPE_MISMATCH", written.span, what=f"#{name}", expected="values that can be compared", found=bound.type
         )

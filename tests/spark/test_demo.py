@@ -1,0 +1,56 @@
+"""The smart building: the demonstration runs, and its files in examples/ give the rows that are written down there."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from presage.cli.app import app
+from presage.cli.building import make_events, statements, write_files
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ROOT = Path(__file__).parents[2]
+BUILDING = ROOT / "examples" / "building"
+EVENTS = [f"--events={stream}={BUILDING / stream.lower()}.jsonl" for stream in make_events()]
+
+
+def test_the_files_in_examples_are_those_of_the_demonstration(tmp_path: Path) -> None:
+    for written in write_files(tmp_path):
+        assert (BUILDING / written.name).read_text() == written.read_text(), f"presage demo --files {BUILDING}"
+
+
+def test_the_declarations_alone_are_the_beginning_of_the_queries() -> None:
+    assert statements("queries.epl").startswith(statements("building.epl"))
+
+
+def test_events_are_a_few_hundred_within_twenty_minutes() -> None:
+    events = [event for stream in make_events().values() for event in stream]
+    assert 300 < len(events) < 600
+    assert all("2024-03-01T09:00:00Z" <= event["at"] < "2024-03-01T09:20:00Z" for event in events)
+
+
+def test_the_example_gives_the_rows_that_are_written_down() -> None:
+    done = CliRunner().invoke(app, ["query", str(BUILDING / "queries.epl"), *EVENTS, "--format", "csv"])
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    assert done.stdout == (BUILDING / "expected.csv").read_text()
+
+
+def test_the_demonstration_shows_five_queries_and_commands_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["demo", "--files", "here"])
+    assert done.exit_code == 0, done.output
+    assert [f"── {n} of 5" in done.stdout for n in range(1, 6)] == [True] * 5
+    assert "R4" in done.stdout
+    commands = [line for line in done.stdout.splitlines() if line.startswith("presage ")]
+    assert len(commands) >= 5
+    monkeypatch.chdir("here")
+    for command in commands:
+        tried = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert tried.exit_code == 0, (command, tried.output)
