@@ -1,8 +1,7 @@
-"""A ten-line file from the shell: `presage query` with a window and a group, against a bare PySpark script that shows it.
+"""A ten-line file from the shell: `presage query` with a window, against a bare PySpark script that shows the file.
 
-Both as processes of their own, from start to exit, interleaved, the minimum of seven of each. The bare script is what one
-would write: a local session, `spark.read.json`, `show()`. Kernels are compiled before. Run as:
-python benchmarks/query_startup.py [runs]
+Both as processes of their own, from start to exit, interleaved, the minimum of seven of each. The bare script is what
+one would write: a local session, `spark.read.json`, `show()`. Run as: python benchmarks/query_startup.py [runs]
 """
 
 from __future__ import annotations

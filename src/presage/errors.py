@@ -227,6 +227,16 @@ def error(code: str, span: Span | None = None, source: Source | None = None, **p
 
 
 @contextmanager
+def placed(span: Span) -> Iterator[None]:
+    """An error of what is done inside, if it knows no place, is told that it stands here."""
+    try:
+        yield
+    except PresageError as problem:
+        problem.span = problem.span or span
+        raise
+
+
+@contextmanager
 def located(source: Source) -> Iterator[None]:
     """Errors that leave the block are told in which text their places lie."""
     try:

@@ -139,6 +139,7 @@ class Workspace:
             )  # fmt: skip
         known = self.catalog.types.get(name)
         if known is None:
+            _refuse_spelling(statement, name, self.catalog)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
             made = EventType(name, "derived", attributes, event_time=at.name, producers=(bound.text,))
             return self.catalog.with_type(made)
@@ -197,6 +198,15 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
             through = path if stream.name == path[-1] else [*path, stream.name]
             for text in stream.producers:
                 todo.extend([*through, item.name] for item in _parse_producer(text).items)
+
+
+def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:
+    """Names that differ only in case would be one to Spark."""
+    for taken in catalog.names():
+        if taken.lower() == name.lower():
+            kind = catalog.types[taken].kind if taken in catalog.types else "relation"
+            fix = f"write INSERT INTO {taken}, or choose another name"
+            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=kind, fix=fix)
 
 
 def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:

@@ -56,7 +56,10 @@ def test_query_prints_a_table_of_the_rows() -> None:
 
 
 def test_json_is_one_object_per_line_with_all_digits_and_nested_values() -> None:
-    statements = TICK + "SELECT sym, price / 3 AS third, named_struct('sym', sym, 'at', at) AS s, NULL AS n FROM Tick WHERE price = 1;"
+    statements = (
+        TICK
+        + "SELECT sym, price / 3 AS third, named_struct('sym', sym, 'at', at) AS s, NULL AS n FROM Tick(price = 1);"
+    )
     done = presage("query", "-", "-e", "Tick=ticks.jsonl", "-f", "json", text=statements)
     assert done.exit_code == 0, done.output
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
@@ -71,7 +74,9 @@ def test_json_is_one_object_per_line_with_all_digits_and_nested_values() -> None
 
 
 def test_csv_has_a_header_and_tells_null_from_an_empty_text() -> None:
-    statements = TICK + "SELECT '' AS nothing, CAST(NULL AS STRING) AS unknown, 'a,\"b' AS odd FROM Tick WHERE price = 1;"
+    statements = (
+        TICK + "SELECT '' AS nothing, CAST(NULL AS STRING) AS unknown, 'a,\"b' AS odd FROM Tick WHERE price = 1;"
+    )
     done = presage("query", "-", "-e", "Tick=ticks.jsonl", "-f", "csv", text=statements)
     assert done.exit_code == 0, done.output
     assert done.stdout == 'nothing,unknown,odd,at\n"",,"a,""b",2024-03-01T09:00:00Z\n'
@@ -129,7 +134,9 @@ def test_late_events_are_reported(folder: Path) -> None:
 
 def test_run_confirms_declarations_and_prints_rows() -> None:
     more = "CREATE RELATION Name (sym STRING) VALUES ('a');\nINSERT INTO Dear SELECT sym FROM Tick WHERE price > 2;\n"
-    done = presage("run", "-", "-e", "Tick=ticks.jsonl", text=TICK + more + "SELECT sym FROM Dear;\nDROP RELATION Name;")
+    done = presage(
+        "run", "-", "-e", "Tick=ticks.jsonl", text=TICK + more + "SELECT sym FROM Dear;\nDROP RELATION Name;"
+    )
     assert done.exit_code == 0, done.output
     lines = [line for line in done.stdout.splitlines() if line]
     assert lines[:3] == [
@@ -158,7 +165,9 @@ def test_events_may_lie_outside_the_working_folder(
 
 
 def test_a_last_insert_into_shows_what_it_derives() -> None:
-    done = presage("query", "-", "-e", "Tick=ticks.jsonl", "-f", "csv", text=TICK + "INSERT INTO A SELECT sym FROM Tick;")
+    done = presage(
+        "query", "-", "-e", "Tick=ticks.jsonl", "-f", "csv", text=TICK + "INSERT INTO A SELECT sym FROM Tick;"
+    )
     assert len(done.stdout.splitlines()) == 5
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
-from presage.errors import did_you_mean, error
+from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
 from presage.model.text import Span
@@ -67,7 +67,9 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
             "BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more"
         )
     if node.path is not None:
-        return catalog.with_relation(Relation(node.name, attributes, path=resolve_path(node.path)))
+        with placed(node.span):
+            path = resolve_path(node.path)
+        return catalog.with_relation(Relation(node.name, attributes, path=path))
     rows = tuple(_values(row, attributes, node) for row in node.rows or ())
     return catalog.with_relation(Relation(node.name, attributes, rows=rows))
 
@@ -112,8 +114,8 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
 
 
 def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, ...]:
-    _refuse_duplicates([c.name for c in columns], owner, columns[0].span if columns else None)
-    for column in columns:
+    for number, column in enumerate(columns):
+        _refuse_duplicates([c.name for c in columns[: number + 1]], owner, column.span)
         if column.name.lower() in RESERVED_COLUMNS:
             raise error("BAD_VALUE", column.span, what="the attribute name", found=f"'{column.name}'",
                         expected="none of Presage's own names", fix="choose another name")  # fmt: skip

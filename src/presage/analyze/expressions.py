@@ -107,8 +107,10 @@ class ExpressionBinder:
                 return column
             if all(i.find(node.base.name) is None for i in self.scope.items):
                 known = [i.alias for i in self.scope.items] + [n for i in self.scope.items for n, _ in i.attributes]
+                renamed = next((i.alias for i in self.scope.items if i.title.endswith(f"'{node.base.name}'")), None)
+                fix = f"it goes by its alias here: {renamed}.{node.name}" if renamed else ""
                 raise error(
-                    "UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=did_you_mean(node.base.name, known)
+                    "UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=fix or did_you_mean(node.base.name, known)
                 )
         base = self.bind(node.base)
         if not isinstance(base.type, StructOf):
@@ -180,9 +182,11 @@ class ExpressionBinder:
 
     def _aggregate(self, node: s.Call) -> e.Expr:
         if self.no_aggregates_in:
+            conditional = "condition" in self.no_aggregates_in or "filter" in self.no_aggregates_in
             raise error(
                 "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where=self.no_aggregates_in,
-                fix="use HAVING for a condition on an aggregate",
+                fix="use HAVING for a condition on an aggregate" if conditional else
+                "compute it in a statement of its own with INSERT INTO",
             )  # fmt: skip
         if self._inside_aggregate:
             raise error(
@@ -241,6 +245,8 @@ class ExpressionBinder:
         if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
             found = _described(operand)
             raise error("TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found)
+        if operand.type == t.NULL:
+            operand = cast_to(operand, t.DOUBLE)
         if node.op == "+":
             return operand
         if isinstance(operand, e.Constant) and operand.value is not None:

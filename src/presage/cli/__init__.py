@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -11,6 +12,10 @@ def main() -> int:
     """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 130 interrupted."""
     from presage.cli.failures import INTERRUPTED, end_output
 
+    if sys.stdout is None or sys.stderr is None:
+        # Closed by the shell (`>&-`): what is written there is lost, as the user wants it.
+        lost = open(os.devnull, "w")  # noqa: SIM115  it serves until the process ends
+        sys.stdout, sys.stderr = sys.stdout or lost, sys.stderr or lost
     try:
         code = _run(sys.argv[1:])
     except SystemExit as end:

@@ -22,8 +22,8 @@ class Outcome(NamedTuple):
     statement: s.Statement
     text: str
     result: Result | None
-    number: int
-    count: int
+    number: int  # of the question, from 1
+    questions: int  # in all
 
 
 def is_question(statement: s.Statement) -> bool:
@@ -33,11 +33,11 @@ def is_question(statement: s.Statement) -> bool:
     )
 
 
-def check_script(text: str, name: str, engine: Engine | None) -> s.Script:
+def check_script(text: str, name: str, engine: Engine | None = None) -> s.Script:
     """The statements of a text; every error in it is raised before the first one is carried out."""
-    if engine is None:
-        return Workspace([Path.cwd()], Path.cwd()).check(text, name)
-    return Workspace([Path.cwd(), engine.home], Path.cwd(), engine.catalog).check(text, name)
+    here = Path.cwd()
+    workspace = Workspace([here], here) if engine is None else Workspace([here, engine.home], here, engine.catalog)
+    return workspace.check(text, name)
 
 
 def carry_out(engine: Engine, script: s.Script, files: list[EventFile]) -> Iterator[Outcome]:
@@ -73,5 +73,3 @@ def _load_declared(engine: Engine, files: list[EventFile]) -> list[EventFile]:
 
 def _text_of(statement: s.Statement, script: s.Script) -> str:
     return script.source.text[statement.span.start : statement.span.end]
-
-

@@ -1,4 +1,4 @@
-"""The name of a file in, all errors in its statements on stderr out. Loads neither Spark nor Typer: it must be quick."""
+"""The name of a file in, all errors in its statements on stderr out. No Spark, no Typer: it must be quick."""
 
 from __future__ import annotations
 

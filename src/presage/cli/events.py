@@ -45,7 +45,9 @@ def check_event_files(files: list[EventFile], streams: list[str]) -> None:
             fix = did_you_mean(file.stream, streams, "declare it with CREATE STREAM in the file")
             raise error("UNKNOWN_STREAM", name=file.stream, fix=fix)
         if not file.path.exists():
-            raise error("FILE_NOT_FOUND", path=file.path, fix=f"--events {file.stream}=… names it; paths start in {Path.cwd()}")
+            raise error(
+                "FILE_NOT_FOUND", path=file.path, fix=f"--events {file.stream}=… names it; paths start in {Path.cwd()}"
+            )
 
 
 def load_events(engine: Engine, file: EventFile) -> LoadReport:
@@ -65,7 +67,9 @@ def load_events(engine: Engine, file: EventFile) -> LoadReport:
 
 
 def _account(engine: Engine, file: EventFile, report: LoadReport) -> list[str]:
-    lines = [f"{file.stream}: {report.accepted:,} accepted, {report.late:,} late, {report.rejected:,} rejected ({file.path})"]
+    lines = [
+        f"{file.stream}: {report.accepted:,} accepted, {report.late:,} late, {report.rejected:,} rejected ({file.path})"
+    ]
     if report.rejected:
         lines += [f"  {origin}: {reason}" for origin, reason in _rejected(engine, file, report)[:REASONS]]
         if report.rejected > REASONS:

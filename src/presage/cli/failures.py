@@ -1,4 +1,4 @@
-"""Whatever ends a command early in, a message on stderr and an exit code out. A user's mistake never shows a traceback."""
+"""What ends a command early in, a message on stderr and an exit code out. A user's mistake shows no traceback."""
 
 from __future__ import annotations
 

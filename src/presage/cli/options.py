@@ -33,7 +33,9 @@ OutputFormat = Annotated[
 Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The most rows that a table shows; 0: all.")]
 Home = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."),
+    typer.Option(
+        "--home", metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
 

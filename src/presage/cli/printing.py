@@ -54,8 +54,10 @@ class Printer:
         console = self._console = self._console or console_for_stdout()
         if self._printed:
             console.print()
-        if outcome.count > 1:
-            console.print(heading(f"{outcome.number} of {outcome.count}", console, one_line(" ".join(outcome.text.split()))))
+        if outcome.questions > 1:
+            console.print(
+                heading(f"{outcome.number} of {outcome.questions}", console, one_line(" ".join(outcome.text.split())))
+            )
         table = outcome.result.to_arrow()
         if isinstance(outcome.statement, s.Explain):
             sys.stdout.write("\n".join(table["plan"].to_pylist()) + "\n")

@@ -30,9 +30,7 @@ class Progress:
             self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, what: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, what: BaseException | None, at: TracebackType | None) -> None:
         with self._lock:
             self._over = True
             if self._timer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from presage.cli.carrying import check_script
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
 from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
@@ -22,6 +23,9 @@ def query(
     with reported(as_json=format is Format.json, debug=debug):
         text = read_text(file)
         start_jvm(files, home, debug)
+        if home is None:
+            # Mistakes are told before the libraries of Spark are even loaded.
+            check_script(text, name_of(file))
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import answer
 

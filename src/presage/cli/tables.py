@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +16,7 @@ from presage.cli.values import one_line, plain_column, table_text
 # The longest text that a cell shows, and the least width at which a column is still worth having.
 LONGEST = 200
 NARROWEST = 8
+GAP = 3  # between columns
 NULL = Text("null", style="dim")
 # For a file or a pipe: nothing is cut to fit.
 UNLIMITED = 100_000
@@ -34,20 +35,39 @@ def write_table(table: pa.Table, console: Console, most: int, remark: str = "{}"
     names = [one_line(name) for name in table.column_names]
     columns = [_cells(column) for column in shown.columns]
     widths = [max([cell_len(n), *(c.cell_len for c in cells)]) for n, cells in zip(names, columns, strict=True)]
-    room = console.width - 2 * len(names)
-    if shown.num_rows and room < sum(min(width, NARROWEST) for width in widths):
+    room = console.width - GAP * (len(names) - 1)
+    # Only texts are shortened: a number or a time without its end says something else.
+    least = [min(w, NARROWEST) if _is_text(c) else w for w, c in zip(widths, table.columns, strict=True)]
+    if shown.num_rows and room < sum(least):
         _write_records(names, columns, console)
     else:
-        _write_grid(table, names, columns, console)
+        _write_grid(table, names, columns, _fitted(widths, least, room), console)
     count = remark.format(_count(table.num_rows, shown.num_rows))
     console.print(Text(count, style="dim"), no_wrap=True, overflow="ellipsis")
 
 
-def _write_grid(table: pa.Table, names: list[str], columns: list[list[Text]], console: Console) -> None:
+def _fitted(widths: list[int], least: list[int], room: int) -> list[int]:
+    """Widths that fit: the widest shrink first, none below its least."""
+    widest = max(widths, default=1)
+    fitted = widths
+    while widest > 1 and sum(fitted) > room:
+        widest -= 1
+        fitted = [max(low, min(width, widest)) for width, low in zip(widths, least, strict=True)]
+    return fitted
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_nested(column.type))
+
+
+def _write_grid(
+    table: pa.Table, names: list[str], columns: list[list[Text]], widths: list[int], console: Console
+) -> None:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for name, column in zip(names, table.columns, strict=True):
+    for name, column, width in zip(names, table.columns, widths, strict=True):
         right = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        grid.add_column(Text(name), justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
+        justify: JustifyMethod = "right" if right else "left"
+        grid.add_column(Text(name), justify=justify, width=width, no_wrap=True, overflow="ellipsis")
     for row in zip(*columns, strict=True):
         grid.add_row(*row)
     if console.is_terminal:
@@ -89,6 +109,6 @@ def heading(number: str, console: Console, text: str = "") -> Text:
     """A line above a table: which statement it answers."""
     if not text:
         return Text.assemble(("── ", "dim"), (number, "bold"))
-    room = min(console.width, 100) - len(number) - 6
+    room = min(console.width, 100) - len(number) - 7
     shown = text if cell_len(text) <= room else text[: max(0, room - 1)] + "…"
     return Text.assemble(("── ", "dim"), (number, "bold"), (" ── ", "dim"), (shown, "cyan"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,9 @@ QUIET = {"spark.log.level": "OFF"}
 @contextmanager
 def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
     """An engine for the time of a command."""
+    if not debug:
+        # When Spark goes down under it, Py4J writes tracebacks of its own.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     with Engine(home=home, settings={} if debug else QUIET) as engine:
         try:
             yield engine
@@ -57,7 +61,9 @@ def answer(
         script = check_script(text, name, engine)
         last = script.statements[-1] if script.statements else None
         fills = isinstance(last, s.Query) and last.insert_into is not None
-        if last is None or not (fills or any(isinstance(st, s.Query | s.Explain | s.Show | s.Describe) for st in script.statements)):
+        if last is None or not (
+            fills or any(isinstance(st, s.Query | s.Explain | s.Show | s.Describe) for st in script.statements)
+        ):
             found = "the end of the text" if last is None else "declarations only"
             raise error("SYNTAX", last.span if last else None, script.source, found=found, expected="a query",
                         fix="add a SELECT, or use presage run")  # fmt: skip

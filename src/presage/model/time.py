@@ -96,7 +96,10 @@ def to_micros(when: datetime) -> int:
 
 def format_timestamp(micros: int) -> str:
     """ISO 8601 in UTC with as many decimals as needed."""
-    when = _EPOCH + timedelta(microseconds=micros)
+    try:
+        when = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return f"{micros} microseconds since 1970"  # past the years 1 to 9999, which only bounds can be
     text = when.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
     if when.microsecond:
         text += f".{when.microsecond:06d}".rstrip("0")

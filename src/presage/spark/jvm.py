@@ -1,8 +1,8 @@
 """Starts Spark's JVM ahead of PySpark: options in, a process that PySpark connects to later out. Imports no PySpark.
 
-PySpark starts its JVM only when it is imported itself and a session is asked for, one after the other. A command that is
-over in seconds has better things to do meanwhile. The way in is the one that `spark-submit` uses for Python programs:
-the variables PYSPARK_GATEWAY_PORT and PYSPARK_GATEWAY_SECRET.
+PySpark is imported first and starts its JVM after that, when a session is asked for. A command that is over in seconds
+does better to do both at once. The way in is the one that `spark-submit` uses for Python programs: the variables
+PYSPARK_GATEWAY_PORT and PYSPARK_GATEWAY_SECRET.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ class Jvm:
     process: subprocess.Popen[bytes]
     folder: Path  # where it will say how to reach it, and its messages are kept
     taken: bool = False  # by a session
+    abandoned: bool = False
 
     def connect(self) -> None:
         """Wait until it can be reached, and tell PySpark where."""
         info = self.folder / "connection"
         deadline = time.monotonic() + PATIENCE
         while not info.exists():
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if self.abandoned or self.process.poll() is not None or time.monotonic() > deadline:
                 raise error("SPARK_NOT_STARTED", why=self._last_words())
             time.sleep(0.02)
         # The file appears with its whole content: Spark renames it into place.
@@ -60,8 +61,9 @@ class Jvm:
     def abandon(self) -> None:
         """End it if no session has taken it: it is not needed after all."""
         if not self.taken:
-            self.process.kill()
-            self.process.wait()
+            self.abandoned = True
+            # Not killed: it removes its temporary folders itself.
+            self.process.terminate()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _last_words(self) -> str:

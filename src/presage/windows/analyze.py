@@ -91,10 +91,10 @@ class _SelectBinder:
         self._check_streams()
         group_by = tuple(Named(f"_g{i}", g) for i, g in enumerate(groups) if g is not None)
         node = self._source([c for c in on if c is not None])
-        joined = isinstance(node, WindowJoin)
+        is_join = isinstance(node, WindowJoin)
         if where is not None:
             node = Filter(node, where)
-        node, outputs, having = self._aggregate(node, joined, outputs, having, group_by)
+        node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
         if having is not None:
             node = Filter(node, having)
         node = self._emit(node, outputs, group_by)

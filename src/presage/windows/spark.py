@@ -158,7 +158,8 @@ def _static_table(node: Node, prepared: tuple[Named, ...], number: int, context:
     frame = run(node, context)
     columns = [quoted(c.name).alias(f"{number}:{c.name}") for c in node.columns]
     columns += [column(p.expr, context).alias(f"{number}:{p.name}") for p in prepared]
-    return frame.orderBy("_row").select(*columns).toArrow()
+    # The number stays: a table without columns, of a relation that only multiplies rows, would have no rows either.
+    return frame.orderBy("_row").select("_row", *columns).toArrow()
 
 
 def _fields(named: tuple[Named, ...]) -> list[Field]:

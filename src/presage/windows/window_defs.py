@@ -106,4 +106,6 @@ def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
 
 
 def _seen(bound: Expr) -> str:
-    return "a duration" if isinstance(bound, Duration) else str(bound.type)
+    if isinstance(bound, Duration):
+        return "a duration"
+    return str(bound.type) if isinstance(bound, Constant) else "an expression that changes from event to event"

@@ -123,7 +123,13 @@ def test_an_empty_file_has_no_statements_and_no_errors(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["check"], ["chekc", "a.epl"], ["check", "a.epl", "b.epl"], ["check", "--what", "a.epl"], ["query", "--rows", "x", "a"]],
+    [
+        ["check"],
+        ["chekc", "a.epl"],
+        ["check", "a.epl", "b.epl"],
+        ["check", "--what", "a.epl"],
+        ["query", "--rows", "x", "a"],
+    ],
 )
 def test_wrong_usage_ends_with_code_2(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -163,7 +169,12 @@ def test_check_loads_no_library_for_data_and_is_quick(folder: Path) -> None:
     for _ in range(4):
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environment(folder),
+            capture_output=True,
+            text=True,
+            check=True,
         )
         spent.append(time.perf_counter() - start)
     assert done.stdout.splitlines() == ["good.epl: 2 statements, no errors", ""]
