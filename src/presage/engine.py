@@ -111,10 +111,11 @@ class Engine:
         script = self._workspace.parse(text, name)
         return [self.carry_out(statement, script) for statement in script.statements]
 
-    def query(self, text: str, *, mode: str = "batch", name: str = "query") -> Result:
+    def query(self, text: str, *, mode: str = "batch", batches: int | None = None, name: str = "query") -> Result:
         """The rows of a query over what is loaded; statements before the last one are carried out first."""
-        if mode != "batch":
-            raise error("UNSUPPORTED", what=f"mode='{mode}'", where="in this version", fix="use mode='batch'")
+        if mode != "batch" or batches is not None:
+            asked = f"mode='{mode}'" if mode != "batch" else f"batches={batches}"
+            raise error("UNSUPPORTED", what=asked, where="in this version", fix="leave it out: the rows are the same")
         script = self._workspace.parse(text, name)
         if not script.statements:
             raise error(

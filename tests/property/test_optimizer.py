@@ -1,4 +1,4 @@
-"""Optimized = unoptimized: every rule, alone and with the others, keeps all rows of random queries over random worlds."""
+"""Optimized = unoptimized: every rule, alone and with others, keeps all rows of random queries over random worlds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def test_a_second_pass_finds_nothing_to_do(text: str) -> None:
 def test_rows_are_what_each_node_declares(text: str, world: World) -> None:
     query = bind(text)
     optimized = optimize(query.plan, RULES).plan
-    assert [c.name for c in query.plan.columns] == [c.name for c in query.columns] == [c.name for c in optimized.columns]
+    assert (
+        [c.name for c in query.plan.columns] == [c.name for c in query.columns] == [c.name for c in optimized.columns]
+    )
     for node in (query.plan, optimized):
         for below in node.walk():
             if isinstance(below, RelationScan):

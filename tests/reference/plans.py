@@ -1,8 +1,8 @@
 """The slow, obvious interpreter of logical plans: a plan and a world of events in, its rows as dicts out, in order.
 
 Written from the language's description. Each node is evaluated on its own over all rows of its inputs; windows, joins,
-DISTINCT and OUTPUT go through the twins of their kernels. A partition that a rule found is taken at its word: every key is
-evaluated alone, as if on a machine of its own, so that a wrong key gives wrong rows here too.
+DISTINCT and OUTPUT go through the twins of their kernels. A partition that a rule found is taken at its word: every key
+is evaluated alone, as if on a machine of its own, so that a wrong key gives wrong rows here too.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from presage.windows.nodes import (
     Distinct,
     Output,
     RelationJoin,
-    Windowed,
     WindowDef,
+    Windowed,
     WindowJoin,
 )
 from reference.distinct_rows import deep, distinct_rows
@@ -136,7 +136,9 @@ class _Interpreter:
 
     def project(self, node: Project) -> list[Row]:
         rows = self.rows(node.input)
-        return [{**place_of(row, node.order), **{o.name: self.value(o.expr, row) for o in node.outputs}} for row in rows]
+        return [
+            {**place_of(row, node.order), **{o.name: self.value(o.expr, row) for o in node.outputs}} for row in rows
+        ]
 
     def stamp(self, node: Stamp) -> list[Row]:
         return [{**row, "at": row[TIME]} for row in self.statement(node.upper).rows(node.input)]
@@ -159,7 +161,9 @@ class _Interpreter:
 
     def windowed(self, node: Windowed) -> list[Row]:
         """A window that nobody looks into."""
-        assert node.window.kind in ("keepall", "time", "length", "unique", "lastevent"), "this window drops or delays rows"
+        assert node.window.kind in ("keepall", "time", "length", "unique", "lastevent"), (
+            "this window drops or delays rows"
+        )
         return self.rows(node.input)
 
     def aggregate(self, node: Aggregate) -> list[Row]:
@@ -185,7 +189,13 @@ class _Interpreter:
         if window.is_batch:
             carry = node.carry or (() if node.row_per == "batch" else (TIME,))
             made = batch_rows(kernel_window, groups, bool(groups), calls, carry, order, prepared, clock)
-            columns = [TIME, SEQ, *node.order, *("" if not node.carry else c for c in carry), *(c.output for c in calls)]
+            columns = [
+                TIME,
+                SEQ,
+                *node.order,
+                *("" if not node.carry else c for c in carry),
+                *(c.output for c in calls),
+            ]
         else:
             made = sliding_rows(kernel_window, groups, calls, node.carry, order, prepared)
             columns = [TIME, SEQ, *order, *node.carry, *(c.output for c in calls)]
@@ -241,7 +251,10 @@ class _Interpreter:
             conditions, below = peel(source)
             window = below.window if isinstance(below, Windowed) else WindowDef("none")
             rows = self.rows(below.input if isinstance(below, Windowed) else below)
-            rows = [{**r, identity: i, spec.PASS: self.holds(conditions, r), spec.SOURCE: number} for i, r in enumerate(rows)]
+            rows = [
+                {**r, identity: i, spec.PASS: self.holds(conditions, r), spec.SOURCE: number}
+                for i, r in enumerate(rows)
+            ]
             for row in rows:
                 row.update({o: row.get(o, 0) for o in order})
             sources.append(JoinSource(self.prepare_window(window, rows), columns))

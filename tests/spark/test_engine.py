@@ -203,6 +203,14 @@ def test_a_closed_engine_says_so(spark: SparkSession) -> None:
     assert spark.range(3).count() == 3
 
 
+def test_an_error_of_a_kernel_comes_back_as_itself(engine: Engine) -> None:
+    engine.execute("CREATE STREAM Big (n LONG, at TIMESTAMP) EVENT TIME at")
+    engine.load("Big", [{"n": 2**62, "at": START}, {"n": 2**62, "at": START}])
+    with pytest.raises(PresageError) as failed:
+        engine.query("SELECT sum(n) AS total FROM Big").to_arrow()
+    assert code_of(failed) == "ARITHMETIC_OVERFLOW"
+
+
 def test_looking_tells_what_there_is(engine: Engine) -> None:
     engine.load("Tick", [tick(0), {"sym": "x"}])
     shown = engine.execute("SHOW STREAMS")

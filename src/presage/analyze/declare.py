@@ -12,7 +12,7 @@ from presage.lang import syntax as s
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
 from presage.model.text import Span
 from presage.model.time import parse_duration
-from presage.model.types import TIMESTAMP, common_type
+from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
 from presage.plan.expr import Constant
 
 # Options that every stream has. A stream with an outside source has options of that source too, which are kept as
@@ -116,6 +116,7 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
 def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, ...]:
     for number, column in enumerate(columns):
         _refuse_duplicates([c.name for c in columns[: number + 1]], owner, column.span)
+        _refuse_duplicate_fields(column.type, f"'{column.name}' of {owner}", column.span)
         if column.name.lower() in RESERVED_COLUMNS:
             raise error("BAD_VALUE", column.span, what="the attribute name", found=f"'{column.name}'",
                         expected="none of Presage's own names", fix="choose another name")  # fmt: skip
@@ -129,6 +130,17 @@ def _refuse_duplicates(names: list[str], owner: str, span: Span | None) -> None:
         if name.lower() in seen:
             raise error("DUPLICATE_NAME", span, name=name, where=owner, fix="rename one of them")
         seen.add(name.lower())
+
+
+def _refuse_duplicate_fields(data_type: DataType, owner: str, span: Span) -> None:
+    if isinstance(data_type, StructOf):
+        _refuse_duplicates([name for name, _ in data_type.fields], owner, span)
+    parts = (
+        vars(data_type).values() if not isinstance(data_type, StructOf) else [field for _, field in data_type.fields]
+    )
+    for part in parts:
+        if isinstance(part, DataType):
+            _refuse_duplicate_fields(part, owner, span)
 
 
 def _inherited_time(node: s.CreateType, parents: list[EventType]) -> str | None:

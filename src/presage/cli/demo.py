@@ -22,6 +22,5 @@ def demo(files: Files = None, debug: Debug = False) -> None:
         start_jvm([], None, debug)
         # Here, since the other commands need none of it, and now Spark starts meanwhile.
         from presage.cli.demonstration import demonstrate
-        from presage.cli.work import QUIET
 
-        demonstrate({} if debug else QUIET, files)
+        demonstrate(files, debug)

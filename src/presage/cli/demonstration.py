@@ -17,12 +17,14 @@ from presage.cli.building import make_events, statements, write_files
 from presage.cli.carrying import is_question
 from presage.cli.progress import Progress
 from presage.cli.tables import console_for_stdout, heading, write_table
-from presage.engine import Engine
+from presage.cli.work import opened
 from presage.lang import parse
 from presage.lang import syntax as s
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from presage.engine import Engine
 
 NAME = "queries.epl"
 WHERE = Path("examples/building")
@@ -32,14 +34,14 @@ SHOWN_EVENTS = 2
 _COMMENT = re.compile(r"^-- ?(.*)$", re.MULTILINE)
 
 
-def demonstrate(settings: dict[str, str], folder: Path | None) -> None:
+def demonstrate(folder: Path | None, debug: bool) -> None:
     """Run the demonstration; with a folder, write the example's files there first."""
     console = console_for_stdout(WIDTH)
     began = time.perf_counter()
     if folder is not None:
         write_files(folder)
         console.print(Text(f"The example's files are in {folder}"))
-    with Engine(settings=settings) as engine:
+    with opened(None, debug) as engine:
         engine.start()
         _introduce(console, engine)
         with Progress("Spark is starting"):

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from presage.errors import CONDITIONS, PresageError, error
+from presage.errors import PresageError, error
+from presage.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
-# A kernel's own error, as it comes back in the text of a worker's traceback.
-_FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
-_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 _COLOURS = {"error[": "1;31", "  -->": "36", "  fix:": "32"}
 
 
@@ -85,26 +83,9 @@ def _explained(unexpected: Exception) -> PresageError:
     if isinstance(unexpected, OSError) and unexpected.filename:
         why = unexpected.strerror or text
         return error("FILE_UNREADABLE", path=unexpected.filename, why=why, fix="check the disk and the permissions")
-    # Known by the module's name: the command line does not import Spark.
-    if type(unexpected).__module__.split(".")[0] in ("pyspark", "py4j"):
-        return _of_spark(text or type(unexpected).__name__)
-    return error("INTERNAL", what=f"{type(unexpected).__name__}: {_first_line(text)}")
-
-
-def _of_spark(text: str) -> PresageError:
-    ours = _FROM_WORKER.search(text)
-    if ours is not None and ours[1] in CONDITIONS:
-        return CONDITIONS[ours[1]].kind(ours[1], ours[2], ours[3] or "")
-    if "Traceback (most recent call last)" in text:
-        raised = _RAISED.findall(text[text.index("Traceback") :])
-        if raised:
-            return error("INTERNAL", what=": ".join(raised[-1]))
-    return error("JOB_FAILED", what=_first_line(text))
-
-
-def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0].rstrip(":") if lines else "no message"
+    if is_of_spark(unexpected):
+        return explain_failure(unexpected)
+    return error("INTERNAL", what=f"{type(unexpected).__name__}: {first_line(text)}")
 
 
 def _coloured(text: str, stream: TextIO) -> str:

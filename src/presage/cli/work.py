@@ -23,18 +23,22 @@ QUIET = {"spark.log.level": "OFF"}
 @contextmanager
 def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
     """An engine for the time of a command."""
+    before = logging.root.manager.disable
     if not debug:
-        # When Spark goes down under it, Py4J writes tracebacks of its own.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
-    with Engine(home=home, settings={} if debug else QUIET) as engine:
-        try:
-            yield engine
-        except BaseException:
-            # Whoever made a mistake does not wait for Spark to come up.
-            jvm = launched()
-            if jvm is not None:
-                jvm.abandon()
-            raise
+        # An interrupt makes Py4J log tracebacks of its own.
+        logging.disable(logging.CRITICAL)
+    try:
+        with Engine(home=home, settings={} if debug else QUIET) as engine:
+            try:
+                yield engine
+            except BaseException:
+                # Whoever made a mistake does not wait for Spark to come up.
+                jvm = launched()
+                if jvm is not None:
+                    jvm.abandon()
+                raise
+    finally:
+        logging.disable(before)
 
 
 def carry_out_all(

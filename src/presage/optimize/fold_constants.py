@@ -53,6 +53,8 @@ def _fold(expr: e.Expr) -> e.Expr:
             return _fold_arithmetic(expr, expr.left, expr.right)  # type: ignore[arg-type]
         case e.CaseWhen():
             return _fold_case(expr)
+        case e.CastTo(operand=e.Constant()):
+            return _fold_cast(expr, expr.operand)  # type: ignore[arg-type]
     return expr
 
 
@@ -93,6 +95,20 @@ def _fold_double(expr: e.Arithmetic, left: float, right: float) -> e.Expr:
         return e.Constant(t.DOUBLE, None if right == 0 else left / right, span=expr.span)
     if expr.op in INTEGERS:
         return e.Constant(t.DOUBLE, INTEGERS[expr.op](left, right), span=expr.span)  # type: ignore[arg-type]
+    return expr
+
+
+def _fold_cast(expr: e.CastTo, operand: e.Constant) -> e.Expr:
+    """NULL has every type, and a number may widen."""
+    if operand.value is None:
+        return e.Constant(expr.type, None, span=expr.span)
+    if (
+        operand.type in LIMITS
+        and isinstance(operand.value, int)
+        and t.common_type(operand.type, expr.type) == expr.type
+    ):
+        value = float(operand.value) if expr.type == t.DOUBLE else operand.value
+        return e.Constant(expr.type, value, span=expr.span)
     return expr
 
 

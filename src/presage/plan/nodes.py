@@ -280,8 +280,8 @@ class Project(Node):
 
 @dataclass(frozen=True)
 class Retime(Node):
-    """Rows of a statement become events at the time in `column`; one more than `max_delay` before the greatest so far is
-    dropped, as a late event is. The statement's clock stops at `upper`, if it has an upper bound."""
+    """Rows of a statement become events at the time in `column`; one that is more than `max_delay` before the greatest
+    so far is dropped, as a late event is. The statement's clock stops at `upper`, if it has an upper bound."""
 
     input: Node
     column: str
@@ -310,6 +310,12 @@ class Stamp(Node):
     @property
     def columns(self) -> tuple[Field, ...]:
         return (*self.input.columns, Field("at", TIMESTAMP))
+
+    def absorb(self, condition: Expr) -> Node | None:
+        # The time of a row is known here, and not everywhere below.
+        if condition.columns() & {"at", TIME}:
+            return None
+        return replace(self, input=Filter(self.input, condition))
 
     def label(self) -> str:
         return "Stamp [at]"

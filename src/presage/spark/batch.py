@@ -153,7 +153,8 @@ def _run_relation(node: RelationScan, context: BatchContext) -> DataFrame:
     table = context.relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
     chosen["_row"] = pa.array(range(table.num_rows), pa.int64())
-    return context.spark.createDataFrame(pa.table(chosen))
+    # In one piece: PySpark 4.3 takes a table that begins with an empty chunk, as files are read, for an empty one.
+    return context.spark.createDataFrame(pa.table(chosen).combine_chunks())
 
 
 OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {

@@ -13,6 +13,7 @@ from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
 from presage.spark.expressions import quoted
+from presage.spark.failures import explained
 from presage.spark.kernels import sorted_table
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Result:
     def to_arrow(self) -> pa.Table:
         if self._table is None:
             # Collected as it comes and sorted here: cheaper than a second shuffle.
-            table = sorted_table(self._rows().toArrow(), self._order)
+            with explained():
+                table = sorted_table(self._rows().toArrow(), self._order)
             schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
             self._table = table.select(self.columns).cast(schema)
         return self._table

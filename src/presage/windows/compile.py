@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Comparison, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
 from presage.windows.infer_keys import equalities
@@ -59,11 +60,11 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
     for i, named in enumerate(node.aggregates):
         call = named.expr
         assert isinstance(call, AggregateCall)
-        column = None
+        column, shown = None, ""
         if call.arg is not None:
-            column = f"_x{i}"
+            column, shown = f"_x{i}", show(call.arg)
             prepared.append(Named(column, call.arg))
-        aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct))
+        aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct, shown))
     if passing:
         condition = conjunction(passing)
         assert condition is not None

@@ -42,7 +42,7 @@ def describe_aggregate(node: Aggregate) -> Report:
     over = "the join" if join is not None else f"window {window.spelling()}" if window != NO_WINDOW else "all events"
     groups = tuple(g.expr for g in node.group_by)
     by = f" by [{_listed(groups)}]" if groups else ""
-    why = "there is no GROUP BY" if not groups else f"{window.spelling()} is one window for all groups"
+    why = _why_one(window) if groups else "there is no GROUP BY"
     warnings: list[str] = []
     if join is not None:
         state = f"aggregate: the tuples in the join{by}"
@@ -50,6 +50,13 @@ def describe_aggregate(node: Aggregate) -> Report:
         state, warnings = _window_state(window, node, by)
     line = f"kernel  aggregate {calls}{by} over {over}, a row per {node.row_per}"
     return Report(line, _spread("aggregate", node.partition, why), state, tuple(warnings))
+
+
+def _why_one(window: WindowDef) -> str:
+    if window.kind == "time_batch":
+        return f"{window.spelling()} closes all batches at one moment"
+    shared = "holds events of several groups" if window.group or window.by else "is one window for all groups"
+    return f"{window.spelling()} {shared}"
 
 
 def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, list[str]]:

@@ -6,9 +6,9 @@ before   Aggregate [avg(t.price)] by [t.sym]     after   the same, partitioned b
 before   Join on b.cam = a.cam                   after   the same, a partitioned by [a.cam], b by [b.cam]
 
 Spread by a key, a kernel must see in one partition all events that can meet: the same group, and the same window
-where an event's stay depends on other events (#length is one window for all groups: it cannot be spread). And all rows
-that one moment makes, since their order among each other is decided there: a timer of #time_batch closes the batches of all
-keys at once, and an event that a join sees twice must have one key.
+where an event's stay depends on other events (#length is one window for all groups: it cannot be spread). And all
+rows that one moment makes, since their order among each other is decided there: a timer of #time_batch closes the
+batches of all keys at once, and an event that a join sees twice must have one key.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _may_spread(source: Node, expr: Expr) -> bool:
 
 
 def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
-    """Whether what arrives in one moment has one key: sources that can see one event must read it from one attribute."""
+    """Whether what arrives in one moment has one key: sources that see one event must read it from one attribute."""
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
     seen = {i: frozenset(n.stream for n in node.sources[i].walk() if isinstance(n, Scan)) for i in streams}
     read = {i: _as_read(node.sources[i], tied[i]) for i in streams}
@@ -88,7 +88,9 @@ def _as_read(source: Node, expr: Expr) -> Expr | None:
     """The expression with the names of the archive, None over a derived stream: its events may come from one timer."""
     if any(not isinstance(n, Filter | Windowed | Merge | Scan) for n in source.walk()):
         return None
-    names = {f.name: a for n in source.walk() if isinstance(n, Scan) for f, a in zip(n.fields, n.attributes, strict=True)}
+    names = {
+        f.name: a for n in source.walk() if isinstance(n, Scan) for f, a in zip(n.fields, n.attributes, strict=True)
+    }
     return expr.rewrite(lambda x: replace(x, name=names[x.name]) if isinstance(x, ColumnRef) else x)
 
 

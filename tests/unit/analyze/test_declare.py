@@ -172,9 +172,20 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "code", "column", "message", "fix"), REFUSED, ids=[r[0] for r in REFUSED])
-def test_a_wrong_declaration_is_refused_with_its_place_and_a_fix(text: str, code: str, column: int, message: str, fix: str) -> None:
+def test_a_wrong_declaration_is_refused_with_its_place_and_a_fix(
+    text: str, code: str, column: int, message: str, fix: str
+) -> None:
     (found,) = refusals(text)
     assert (found.code, found.line, found.column, found.message, found.fix) == (code, 1, column, message, fix)
+
+
+@pytest.mark.parametrize(
+    "written", ["STRUCT<a INT, A INT>", "ARRAY<STRUCT<a INT, a INT>>", "MAP<STRING, STRUCT<x STRUCT<b INT, b INT>>>"]
+)
+def test_two_fields_of_one_name_are_refused_wherever_they_stand(written: str) -> None:
+    (found,) = refusals(f"CREATE STREAM T (s {written}) INHERITS CameraEvent")
+    assert (found.code, found.column) == ("DUPLICATE_NAME", 18)
+    assert "is used twice in 's' of stream 'T'" in found.message
 
 
 def test_attributes_are_inherited_before_the_own_ones_and_the_event_time_with_them() -> None:
@@ -212,14 +223,18 @@ def test_FROM_a_type_sees_the_streams_that_inherit_it_and_the_empty_schema_sees_
 
 
 def test_options_are_kept_and_durations_understood() -> None:
-    made = workspace("CREATE STREAM T INHERITS CameraEvent WITH (source = 'kafka', topic = 't', max_delay = '1 min 5 sec');")
+    made = workspace(
+        "CREATE STREAM T INHERITS CameraEvent WITH (source = 'kafka', topic = 't', max_delay = '1 min 5 sec');"
+    )
     stream = made.catalog.types["T"]
     assert stream.max_delay == 65_000_000
     assert stream.options == {"source": "kafka", "topic": "t", "max_delay": "1 min 5 sec"}
 
 
 def test_values_of_a_relation_widen_and_times_are_read() -> None:
-    made = workspace("CREATE RELATION R (a DOUBLE, b TIMESTAMP, c LONG) VALUES (1, '2024-03-01', NULL), (-2.5, NULL, -3);")
+    made = workspace(
+        "CREATE RELATION R (a DOUBLE, b TIMESTAMP, c LONG) VALUES (1, '2024-03-01', NULL), (-2.5, NULL, -3);"
+    )
     assert made.catalog.relations["R"].rows == ((1.0, 1_709_251_200_000_000, None), (-2.5, None, -3))
     assert [a.type for a in made.catalog.relations["R"].attributes] == [t.DOUBLE, t.TIMESTAMP, t.LONG]
 

@@ -328,7 +328,8 @@ REFUSED = [
         "SELECT x FROM Motion WITHIN [2024-03-01, 2024-02-01)",
         "BAD_VALUE",
         22,
-        "the range of WITHIN is empty (2024-03-01T00:00:00Z to 2024-02-01T00:00:00Z); it must be a range that begins before it ends",
+        "the range of WITHIN is empty (2024-03-01T00:00:00Z to 2024-02-01T00:00:00Z); "
+        "it must be a range that begins before it ends",
         "exchange the bounds",
     ),
     (
@@ -388,7 +389,8 @@ REFUSED = [
         "SELECT regexp_extract(camera, '(', 1) AS s FROM Motion",
         "BAD_VALUE",
         8,
-        "argument 2 of regexp_extract is '('; it must be a regular expression (missing ), unterminated subpattern at position 0)",
+        "argument 2 of regexp_extract is '('; it must be a regular expression "
+        "(missing ), unterminated subpattern at position 0)",
         "",
     ),
     (
@@ -409,7 +411,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "code", "column", "message", "fix"), REFUSED, ids=[r[0] for r in REFUSED])
-def test_a_wrong_term_is_refused_with_its_place_and_a_fix(text: str, code: str, column: int, message: str, fix: str) -> None:
+def test_a_wrong_term_is_refused_with_its_place_and_a_fix(
+    text: str, code: str, column: int, message: str, fix: str
+) -> None:
     (found,) = refusals(text)
     assert (found.code, found.line, found.column, found.message, found.fix) == (code, 1, column, message, fix)
 

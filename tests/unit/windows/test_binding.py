@@ -109,7 +109,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "code", "column", "message", "fix"), REFUSED, ids=[r[0] for r in REFUSED])
-def test_a_wrong_window_is_refused_with_its_place_and_a_fix(text: str, code: str, column: int, message: str, fix: str) -> None:
+def test_a_wrong_window_is_refused_with_its_place_and_a_fix(
+    text: str, code: str, column: int, message: str, fix: str
+) -> None:
     (found,) = refusals(text)
     assert (found.code, found.line, found.column, found.message, found.fix) == (code, 1, column, message, fix)
 
@@ -136,7 +138,9 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("written", SPELLINGS)
 def test_every_spelling_of_a_window_means_its_kind_and_size(written: str) -> None:
-    (window,) = [n.window for n in bind(f"SELECT count(*) AS n FROM Motion{written}").plan.walk() if isinstance(n, Windowed)]
+    (window,) = [
+        n.window for n in bind(f"SELECT count(*) AS n FROM Motion{written}").plan.walk() if isinstance(n, Windowed)
+    ]
     assert (window.kind, window.size) == SPELLINGS[written]
     assert len(window.by) == {"unique": 2, "firstunique": 1}.get(window.kind, 0)
     assert len(window.group) == ("groupwin" in written)

@@ -2,9 +2,8 @@
 
 Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step: one row
 for each tuple that entered in it, or under GROUP BY one for each group that got one. Leaving is silent. A row has the
-ORDINAL of its tuple, or of the first one of its group in the step: unlike a count of the rows it is the same however groups
-are spread over partitions.
-State: the live tuples and their slots.
+ORDINAL of its tuple, or of the first one of its group in the step: unlike a count of the rows it is the same however
+groups are spread over partitions. State: the live tuples and their slots.
 """
 
 from __future__ import annotations

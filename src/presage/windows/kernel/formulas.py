@@ -60,11 +60,12 @@ def _sum_or_avg(aggregate: Aggregate, name: str, values: Values, engine: Engine)
     if mean:
         return with_nulls(_divided(high * float(1 << HIGH_BITS) + low, count), present)
     if high.size and (high.max() >= MOST_HIGH or high.min() < -MOST_HIGH):
+        shown = aggregate.shown or aggregate.column
         raise error(
             "ARITHMETIC_OVERFLOW",
-            what=f"sum({aggregate.column})",
+            what=f"sum({shown})",
             type="LONG",
-            fix=f"add up doubles: sum(CAST({aggregate.column} AS DOUBLE))",
+            fix=f"add up doubles: sum(CAST({shown} AS DOUBLE))",
         )
     return with_nulls((high << HIGH_BITS) + low, present)
 

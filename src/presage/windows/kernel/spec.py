@@ -35,9 +35,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate: function, argument column (None: count(*)), output column."""
+    """One aggregate: function, argument column (None: count(*)), output column; `shown` is the argument for errors."""
 
     function: str  # count sum avg min max stddev median first last window
     column: str | None
     output: str
     distinct: bool = False
+    shown: str = ""

@@ -1,10 +1,12 @@
-"""Spark = reference: random queries through the engine, optimized and not, spread and not, in memory and in sorted steps."""
+"""Spark = reference: random queries and those of the golden files through the engine, optimized and not, in memory and
+in sorted steps, always over two partitions."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -65,6 +67,7 @@ def world_of(made: list[tuple[str, list[Row]]]) -> World:
     return World(streams, RELATIONS)
 
 
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/*.sql"))
 LOADS = loads()
 WORLD = world_of(LOADS)
 
@@ -85,7 +88,7 @@ def engines(spark: SparkSession) -> Iterator[dict[str, Engine]]:
 
 
 def datetime_of(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros // SECOND).astimezone().replace(microsecond=micros % SECOND)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
 
 
 def expected(text: str) -> list[Row]:
@@ -119,7 +122,17 @@ def comparable(value: Any) -> Any:
 )
 @given(text=queries())
 def test_spark_gives_the_rows_of_the_reference_in_every_way(engines: dict[str, Engine], text: str) -> None:
-    wanted = comparable(expected(text))
+    check(engines, text)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_queries_of_the_golden_files_give_the_rows_of_the_reference(engines: dict[str, Engine], path: Path) -> None:
+    assert check(engines, path.read_text(encoding="utf-8"))
+
+
+def check(engines: dict[str, Engine], text: str) -> list[Row]:
+    """Every way gives the rows of the reference, which are returned."""
+    wanted: list[Row] = comparable(expected(text))
     for way, engine in engines.items():
         try:
             found = comparable(list(engine.query(text)))
@@ -127,3 +140,4 @@ def test_spark_gives_the_rows_of_the_reference_in_every_way(engines: dict[str, E
             if "Made" in engine.catalog.types:
                 engine.execute("DROP STREAM Made")
         assert found == wanted, way
+    return wanted

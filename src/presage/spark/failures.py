@@ -1,0 +1,47 @@
+"""Exceptions of Spark in, errors of ours out: a kernel's own error again, or what went wrong in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from presage.errors import CONDITIONS, PresageError, error
+
+# A kernel's own error, as it comes back in the text of a worker's traceback.
+_FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
+
+
+def is_of_spark(failure: BaseException) -> bool:
+    # Known by the module's name: whoever only asks does not load Spark.
+    return type(failure).__module__.split(".")[0] in ("pyspark", "py4j")
+
+
+def explain_failure(failure: BaseException) -> PresageError:
+    """The error for an exception that Spark raised."""
+    text = str(failure).strip() or type(failure).__name__
+    ours = _FROM_WORKER.search(text)
+    if ours is not None and ours[1] in CONDITIONS:
+        return CONDITIONS[ours[1]].kind(ours[1], ours[2], ours[3] or "")
+    if "Traceback (most recent call last)" in text:
+        raised = _RAISED.findall(text[text.index("Traceback") :])
+        if raised:
+            return error("INTERNAL", what=": ".join(raised[-1]))
+    return error("JOB_FAILED", what=first_line(text))
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Run a job: what Spark raises leaves as an error of ours, with Spark's own as its cause."""
+    try:
+        yield
+    except Exception as failure:
+        if isinstance(failure, PresageError) or not is_of_spark(failure):
+            raise
+        raise explain_failure(failure) from failure
+
+
+def first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].rstrip(":") if lines else "no message"

@@ -1,0 +1,5 @@
+SELECT k, avg(x) AS mean
+FROM Moved#time(2 sec)
+WITHIN [2024-03-01T09:00:02, 2024-03-01T09:00:08]
+WHERE n > 0
+GROUP BY k;

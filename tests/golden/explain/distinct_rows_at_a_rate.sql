@@ -1,0 +1,3 @@
+SELECT DISTINCT k, open
+FROM Door
+OUTPUT ALL EVERY 2 sec;

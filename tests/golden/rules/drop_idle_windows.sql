@@ -1,0 +1,3 @@
+SELECT k, x
+FROM Temp#time(1 min)
+WHERE n > 0;
