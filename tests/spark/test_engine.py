@@ -71,7 +71,9 @@ def test_a_load_with_the_same_key_is_done_once(engine: Engine) -> None:
     assert len(engine.query("SELECT * FROM Tick")) == 1
 
 
-def test_the_same_home_brings_everything_back(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_home_brings_everything_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     rooms = tmp_path / "rooms.csv"
     rooms.write_text("sym,room\na,hall\n")

@@ -1,5 +1,5 @@
-"""Spark = reference: random queries and those of the golden files through the engine, optimized and not, in memory and
-in sorted steps, always over two partitions."""
+"""Spark = reference: random queries and those of the golden files through the engine, optimized and in memory, and as
+they are written and in sorted steps, always over two partitions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAYS: dict[str, dict[str, Any]] = {
-    "optimized": {},
-    "as written": {"optimize": False},
-    "in sorted steps": {"rows_in_memory": 1},
+    "optimized, in memory": {},
+    "as written, in sorted steps": {"optimize": False, "rows_in_memory": 1},
 }
 CHOICES: dict[str, list[Any]] = {
     "k": ["a", "b", None, "ü", "b"],

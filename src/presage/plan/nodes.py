@@ -166,6 +166,7 @@ class Scan(Node):
     fields: tuple[Field, ...]
     attributes: tuple[str, ...]  # names in the archive, parallel to `fields`
     time: TimeRange = ALL_TIME
+    event_time: str | None = None  # the attribute that holds the event's own time
 
     @property
     def columns(self) -> tuple[Field, ...]:

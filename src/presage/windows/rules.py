@@ -7,6 +7,7 @@ from dataclasses import replace
 from presage.optimize import FOLD_CONSTANTS, PRUNE_COLUMNS, PUSH_FILTERS, Rule
 from presage.plan.nodes import Filter, Node
 from presage.windows.infer_keys import infer_keys
+from presage.windows.keep_time import keep_time
 from presage.windows.nodes import BATCH, Aggregate, Windowed, WindowJoin, source_of
 
 
@@ -60,6 +61,7 @@ RULES = (
     FOLD_CONSTANTS,
     Rule("drop_idle_windows", drop_idle_windows),
     Rule("forget_unbounded_windows", forget_unbounded_windows),
+    Rule("keep_time", keep_time),
     PUSH_FILTERS,
     PRUNE_COLUMNS,
     Rule("infer_keys", infer_keys),

@@ -33,7 +33,7 @@ def bind_stream(
     sources: list[Node] = []
     for stream in context.catalog.streams_of(event_type.name):
         if stream.kind == "stream":
-            sources.append(Scan(stream.name, alias, fields, names, time))
+            sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time))
         sources.extend(_derived(stream, fields, names, time, context, bind, span))
     if len(sources) == 1:
         return sources[0]

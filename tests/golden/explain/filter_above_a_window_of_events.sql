@@ -1,3 +1,3 @@
 SELECT sum(v) AS total
 FROM Tick(v < 100)#length(3)
-WHERE k <> 'b';
+WHERE k = 'b' OR v > 2;
