@@ -4,7 +4,7 @@ before   Retime by at                        after   Project [t.at AS at]
            Project [t.at AS at]                        Scan Tick
              Scan Tick
 
-To time rows anew they must be brought into one order, to see which come too late; rows that keep the time of their event
+To time rows anew they must be brought into one order, to see which come too late; rows that keep the time of an event
 are in order by themselves, and cannot be late.
 """
 
