@@ -59,8 +59,10 @@ class Home:
         return cls(folder, lock, identity, disk, temporary)
 
     def stream_folder(self, name: str) -> Path:
-        # A name is one step of the path whatever its characters, so that it cannot lead elsewhere.
-        return self.streams / quote(name, safe="").replace(".", "%2E")
+        # A name is one step of the path whatever its characters, so that it cannot lead elsewhere. Without percent
+        # signs: delta-rs takes a path for a URL and would decode them.
+        escaped = quote(name, safe="").replace("~", "%7E").replace(".", "%2E")
+        return self.streams / escaped.replace("%", "~")
 
     def table_folder(self, stream: str, table: str) -> Path:
         return self.stream_folder(stream) / table
@@ -75,7 +77,14 @@ class Home:
             self._remover()
 
 
+# Delta's library decodes percent signs in a path, Spark takes the others for patterns of names.
+UNSAFE = frozenset("%[]{}*?\\")
+
+
 def _check_ours(folder: Path) -> None:
+    unsafe = sorted(UNSAFE & set(str(folder)))
+    if unsafe:
+        raise error("NOT_A_HOME", path=folder, why=f"its path holds {' '.join(unsafe)}, which Spark would misread")
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -32,8 +32,9 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
     if not rest:
         return WindowDef("keepall", group=window.by) if window.kind == "groupwin" else window
     if window.kind != "groupwin" or len(rest) > 1:
+        before, extra = (rest[0], rest[1]) if window.kind == "groupwin" else (first, rest[0])
         raise error(
-            "UNSUPPORTED", rest[0].span, what=f"#{rest[0].name} after #{first.name}", where="as a chain",
+            "UNSUPPORTED", extra.span, what=f"#{extra.name} after #{before.name}", where="as a chain",
             fix="only #groupwin(…) may stand before another window",
         )  # fmt: skip
     inner = _bind_one(rest[0], binder)

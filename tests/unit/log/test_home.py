@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from presage.errors import ResourceError
+from presage.errors import PresageError, ResourceError
 from presage.log import Log
 from presage.log.home import FORMAT, Home
+from presage.model.catalog import Attribute, EventType
+from presage.model.types import TIMESTAMP
 
 
 def code(call: pytest.ExceptionInfo[ResourceError]) -> str:
@@ -123,3 +126,23 @@ def test_no_name_of_a_stream_leads_out_of_the_folder_of_streams(tmp_path: Path, 
     assert home.stream_folder(name).parent == home.streams
     assert home.stream_folder(name).name not in (".", "..")
     home.close()
+
+
+@pytest.mark.parametrize("name", ["p%20q", "a[b]", "x*y"])
+def test_a_path_that_spark_would_misread_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PresageError, match="misread"):
+        Home.open(tmp_path / name)
+
+
+@pytest.mark.parametrize("stream", ["weird name", "a.b/c", "ünï", "a%20b", "a~20b", "..", "~"])
+def test_a_stream_of_any_name_has_a_folder_of_its_own(tmp_path: Path, stream: str) -> None:
+    attribute = Attribute("at", TIMESTAMP)
+    event_type = EventType(stream, "stream", (attribute,), event_time="at")
+    for opened in (1, 2):
+        with Log.open(tmp_path / "a home", durable=False) as log:
+            if opened == 1:
+                log.create_stream(event_type)
+            log.append(event_type, [{"at": datetime(2024, 1, 1)}])
+            assert log.archive.read_arrow(log.archive.snapshot(stream)).num_rows == opened
+            assert {p.name for p in (tmp_path / "a home").iterdir()} >= {"streams"}
+            assert not (tmp_path / "events").exists()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.windows.kernel.jit import Bools, Floats, Ints, compiled, inlined
+from presage.windows.kernel.spread import merged
 
 
 @compiled
@@ -125,18 +126,6 @@ def fifo_least(keys: Ints, rank: Ints, head: Ints, start: Ints, fresh: Ints, kep
 
 
 @inlined
-def _merged(n: int, mean: float, m2: float, n2: int, mean2: float, m22: float) -> tuple[int, float, float]:
-    """Count, mean and squared distances of two sets together (Chan, Golub, LeVeque); exact when one is empty."""
-    if n == 0:
-        return n2, mean2, m22
-    if n2 == 0:
-        return n, mean, m2
-    both = n + n2
-    delta = mean2 - mean
-    return both, mean + delta * (n2 / both), m2 + m22 + delta * delta * (n / both * n2)
-
-
-@inlined
 def _stacked(
     low: int, high: int, own: Floats, counted: Ints, front_n: Ints, front_mean: Floats, front_m2: Floats
 ) -> tuple[int, float, float]:
@@ -144,7 +133,7 @@ def _stacked(
     n, mean, m2 = 0, 0.0, 0.0
     for k in range(high - 1, low - 1, -1):
         # x - x is 0, or NaN for what is not finite: then the spread is not defined while x is in the window.
-        n, mean, m2 = _merged(counted[k], own[k], own[k] - own[k], n, mean, m2)
+        n, mean, m2 = merged(counted[k], own[k], own[k] - own[k], n, mean, m2)
         front_n[k] = n
         front_mean[k] = mean
         front_m2[k] = m2
@@ -171,7 +160,7 @@ def fifo_spread(
         _stacked(start[g], edge, own, counted, front_n, front_mean, front_m2)
         n, mean, m2 = 0, 0.0, 0.0
         for k in range(edge, fresh[g]):
-            n, mean, m2 = _merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+            n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
         for k in range(fresh[g], start[g + 1]):
             h = head[k]
             if h >= edge:
@@ -179,8 +168,8 @@ def fifo_spread(
                 n, mean, m2 = 0, 0.0, 0.0
                 all_n[k], _, all_m2[k] = _stacked(h, edge, own, counted, front_n, front_mean, front_m2)
             else:
-                n, mean, m2 = _merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
-                all_n[k], _, all_m2[k] = _merged(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
+                n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+                all_n[k], _, all_m2[k] = merged(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
     out_n = np.empty(rank.size - kept, np.int64)
     out_m2 = np.empty(rank.size - kept, np.float64)
     for i in range(kept, rank.size):

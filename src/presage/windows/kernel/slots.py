@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.windows.kernel.jit import Bools, Floats, Ints, compiled, inlined
+from presage.windows.kernel.jit import Bools, Floats, Ints, compiled
 from presage.windows.kernel.keys import GREATEST
+from presage.windows.kernel.spread import merged
 
 NONE = int(GREATEST)
 
@@ -145,18 +146,6 @@ def script_least(
     return out
 
 
-@inlined
-def _merged(n: int, mean: float, m2: float, n2: int, mean2: float, m22: float) -> tuple[int, float, float]:
-    """Count, mean and squared distances of two sets together (Chan, Golub, LeVeque); exact when one is empty."""
-    if n == 0:
-        return n2, mean2, m22
-    if n2 == 0:
-        return n, mean, m2
-    both = n + n2
-    delta = mean2 - mean
-    return both, mean + delta * (n2 / both), m2 + m22 + delta * delta * (n / both * n2)
-
-
 @compiled
 def script_spread(
     ops: Ints,
@@ -193,7 +182,7 @@ def script_spread(
                 node //= 2
                 a = root + 2 * node
                 b = a + 1
-                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = _merged(
+                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = merged(
                     tree_n[a], tree_mean[a], tree_m2[a], tree_n[b], tree_mean[b], tree_m2[b]
                 )
             o += 1
