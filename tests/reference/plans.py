@@ -124,11 +124,11 @@ class _Interpreter:
 
     def merge(self, node: Merge) -> list[Row]:
         made = []
-        for number, source in enumerate(node.sources):
+        for rank, source in zip(node.ranks, node.sources, strict=True):
             for row in self.rows(source):
-                padded = {o: row.get(o, 0) for o in order_columns(node.depth - 1)}
-                values = {f.name: row[f.name] for f in node.fields}
-                made.append({TIME: row[TIME], SEQ: row[SEQ], **padded, node.order[-1]: number, **values})
+                places = (rank, *(row.get(o, 0) for o in order_columns(node.depth - 1)))
+                order = dict(zip(node.order, places, strict=True))
+                made.append({TIME: row[TIME], SEQ: row[SEQ], **order, **{f.name: row[f.name] for f in node.fields}})
         return made
 
     def filter(self, node: Filter) -> list[Row]:

@@ -113,7 +113,8 @@ def comparable(value: Any) -> Any:
 
 
 @settings(
-    max_examples=25,
+    # A second or two each; the profile "soak" asks more of them.
+    max_examples=settings().max_examples // 6,
     derandomize=True,
     database=None,
     deadline=None,

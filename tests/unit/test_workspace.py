@@ -158,9 +158,27 @@ def test_a_diamond_of_derived_streams_is_no_circle() -> None:
     assert refusals("INSERT INTO D SELECT b.x AS x FROM B#length(1) AS b, C#length(1) AS c", more) == []
 
 
-def test_long_chains_of_derived_streams_are_checked_at_once() -> None:
-    chain = "".join(f"INSERT INTO A{i + 1} SELECT x FROM A{i};" for i in range(40))
-    assert refusals("SELECT x FROM A40", "INSERT INTO A0 SELECT x FROM Motion;" + chain) == []
+def chain(length: int, source: str) -> str:
+    links = [f"INSERT INTO A{i + 1} SELECT a.x AS x FROM {source.format(f'A{i}')};" for i in range(length)]
+    return "INSERT INTO A0 SELECT x FROM Motion;" + "".join(links)
+
+
+def test_a_chain_of_derived_streams_may_be_long_and_not_endless() -> None:
+    made = workspace(chain(31, "{0} AS a"))
+    made.check("EXPLAIN SELECT x FROM A31")
+    (query,) = parse("SELECT x FROM A31").statements
+    assert "Scan Motion" in made.explain(made.bind(query))
+    (found,) = refusals("SELECT a.x FROM A32 AS a", chain(31, "{0} AS a") + "INSERT INTO A32 SELECT x FROM A31;")
+    assert (found.code, found.column) == ("LIMIT", 17)
+    assert found.message == (
+        "the query down to the derived stream 'A0' passes the limit (streams derived from each other) of 32"
+    )
+
+
+def test_a_query_that_reads_a_stream_again_and_again_is_stopped() -> None:
+    found, *_ = refusals(chain(9, "{0}#length(1) AS a, {0}#length(1) AS b"))
+    assert found.code == "LIMIT"
+    assert "(statements of derived streams in one query) of 256" in found.message
 
 
 # -- dropping -----------------------------------------------------------------------------------------------

@@ -59,5 +59,5 @@ def _report(node: Node, describe: Mapping[type[Node], Describe]) -> Report:
     if isinstance(node, RelationScan):
         return Report(f"native  relation {node.relation}")
     if isinstance(node, Merge):
-        return Report("native  union, in order of event time and arrival")
+        return Report(f"native  {'union' if len(node.sources) > 1 else 'events'}, in order of event time and arrival")
     return Report(f"native  {node.label()}")

@@ -216,10 +216,18 @@ class RelationScan(Node):
 
 @dataclass(frozen=True)
 class Merge(Node):
-    """Events of several inputs with the same columns as one stream (FROM a type that streams inherit)."""
+    """Events of several inputs with the same columns as one stream: FROM a type that streams inherit, or that
+    statements fill.
+
+    `ranks` is parallel to `sources`: 0 for archived events, a number of its own for each statement. Rows of statements
+    come after the event that made them, in the order of the ranks; two items of FROM see a row at the same moment only
+    if it is the same row.
+    """
 
     sources: tuple[Node, ...]
+    alias: str
     fields: tuple[Field, ...]
+    ranks: tuple[int, ...]
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -227,8 +235,7 @@ class Merge(Node):
 
     @property
     def depth(self) -> int:
-        # The widest input decides, the others are padded with zeros; one more column says which input a row is from,
-        # for rows of different statements that one event or timer made.
+        # The rank, then the order of the deepest input; that of the others is padded with zeros.
         return max((s.depth for s in self.sources), default=0) + 1
 
     def absorb(self, condition: Expr) -> Node:
@@ -303,7 +310,11 @@ class Retime(Node):
 
 @dataclass(frozen=True)
 class Stamp(Node):
-    """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime."""
+    """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime.
+
+    No filter moves below it, into the statement behind a derived stream: two items of FROM that see the same rows must
+    find them numbered alike.
+    """
 
     input: Node
     upper: int | None = None
@@ -311,12 +322,6 @@ class Stamp(Node):
     @property
     def columns(self) -> tuple[Field, ...]:
         return (*self.input.columns, Field("at", TIMESTAMP))
-
-    def absorb(self, condition: Expr) -> Node | None:
-        # The time of a row is known here, and not everywhere below.
-        if condition.columns() & {"at", TIME}:
-            return None
-        return replace(self, input=Filter(self.input, condition))
 
     def label(self) -> str:
         return "Stamp [at]"

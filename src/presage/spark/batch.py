@@ -112,11 +112,12 @@ def _run_project(node: Project, context: BatchContext) -> DataFrame:
 
 def _run_merge(node: Merge, context: BatchContext) -> DataFrame:
     parts = []
-    for number, source in enumerate(node.sources):
+    for rank, source in zip(node.ranks, node.sources, strict=True):
         order = padded_order(source, node.depth - 1)
+        places = [F.lit(rank).cast("long"), *order]
+        named = [place.alias(name) for place, name in zip(places, node.order, strict=True)]
         columns = [quoted(f.name) for f in node.fields]
-        last = F.lit(number).cast("long").alias(node.order[-1])
-        parts.append(run(source, context).select(F.col(TIME), F.col(SEQ), *order, last, *columns))
+        parts.append(run(source, context).select(F.col(TIME), F.col(SEQ), *named, *columns))
     if not parts:
         return context.spark.createDataFrame([], struct_type(node.columns, node.order))
     return reduce(DataFrame.unionAll, parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from presage.analyze.aggregates import is_aggregate
 from presage.analyze.bounds import bind_within
@@ -35,6 +35,8 @@ class QueryContext:
     parse_producer: Callable[[str], s.Query]
     # Derived streams on the way to this query, to refuse circles.
     path: tuple[str, ...] = ()
+    # How many statements of derived streams are part of the query so far; all contexts of a query share it.
+    opened: list[str] = field(default_factory=list)
 
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+from presage.analyze.scope import plan_name
 from presage.plan.expr import ColumnRef, Comparison, Expr, conjuncts
 from presage.plan.nodes import Filter, Merge, Node, RelationScan, Scan
 from presage.windows.nodes import NO_WINDOW, TIME_ONLY, Aggregate, WindowDef, Windowed, WindowJoin, source_of
@@ -75,23 +76,34 @@ def _may_spread(source: Node, expr: Expr) -> bool:
 def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
     """Whether what arrives in one moment has one key: sources that see one event must read it from one attribute."""
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
-    seen = {i: frozenset(n.stream for n in node.sources[i].walk() if isinstance(n, Scan)) for i in streams}
-    read = {i: _as_read(node.sources[i], tied[i]) for i in streams}
+    origins = {i: _origins(node.sources[i]) for i in streams}
     return all(
-        (not seen[i] & seen[j] and (read[i] is not None or read[j] is not None))
-        or (read[i] is not None and read[i] == read[j])
+        not origins[i] & origins[j] or _unqualified(tied[i], node.sources[i]) == _unqualified(tied[j], node.sources[j])
         for i, j in combinations(streams, 2)
     )
 
 
-def _as_read(source: Node, expr: Expr) -> Expr | None:
-    """The expression with the names of the archive, None over a derived stream: its events may come from one timer."""
-    if any(not isinstance(n, Filter | Windowed | Merge | Scan) for n in source.walk()):
-        return None
-    names = {
-        f.name: a for n in source.walk() if isinstance(n, Scan) for f, a in zip(n.fields, n.attributes, strict=True)
-    }
-    return expr.rewrite(lambda x: replace(x, name=names[x.name]) if isinstance(x, ColumnRef) else x)
+def _events(source: Node) -> Scan | Merge:
+    """What stands below the filters and the window of a source."""
+    while isinstance(source, Filter | Windowed):
+        source = source.input
+    assert isinstance(source, Scan | Merge)
+    return source
+
+
+def _origins(source: Node) -> frozenset[str | int]:
+    """Where a source's events come from: archived streams by name, statements by rank."""
+    events = _events(source)
+    if isinstance(events, Scan):
+        return frozenset([events.stream])
+    parts = zip(events.sources, events.ranks, strict=True)
+    return frozenset[str | int]().union(*({rank} if rank else _origins(part) for part, rank in parts))
+
+
+def _unqualified(expr: Expr, source: Node) -> Expr:
+    """The expression over the names of attributes alone."""
+    alias = plan_name(_events(source).alias, "")
+    return expr.rewrite(lambda x: replace(x, name=x.name.removeprefix(alias)) if isinstance(x, ColumnRef) else x)
 
 
 def _equal_sets(node: WindowJoin) -> list[dict[int, Expr]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from presage.analyze.coerce import cast_to
 from presage.analyze.scope import plan_name
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.model import types as t
 from presage.model.catalog import EventType
 from presage.model.text import Span
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from presage.lang import syntax as s
     from presage.windows.analyze import QueryContext
 
+# A plan is walked by recursion, and Spark plans it in a time that grows faster than its size.
+MAX_DEPTH = 32
+MAX_STATEMENTS = 256
+
 Bind = Callable[["s.Query", "QueryContext"], BoundQuery]
 
 
@@ -31,13 +35,27 @@ def bind_stream(
     fields = tuple(Field(plan_name(alias, a.name), a.type) for a in event_type.attributes)
     names = tuple(a.name for a in event_type.attributes)
     sources: list[Node] = []
+    ranks: list[int] = []
     for stream in context.catalog.streams_of(event_type.name):
         if stream.kind == "stream":
             sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time))
-        sources.extend(_derived(stream, fields, names, time, context, bind, span))
-    if len(sources) == 1:
+            ranks.append(0)
+        derived = _derived(stream, fields, names, time, context, bind, span)
+        sources.extend(derived)
+        ranks.extend(_first_rank(stream, context) + i for i in range(len(derived)))
+    if ranks == [0]:
         return sources[0]
-    return Merge(tuple(sources), fields)
+    return Merge(tuple(sources), alias, fields, tuple(ranks))
+
+
+def _first_rank(stream: EventType, context: QueryContext) -> int:
+    """Statements are numbered through the catalog, so that one has the same number wherever it is read."""
+    before = 1
+    for other in context.catalog.types.values():
+        if other.name == stream.name:
+            break
+        before += len(other.producers)
+    return before
 
 
 def _derived(
@@ -56,7 +74,14 @@ def _derived(
     inner = replace(context, path=(*context.path, stream.name))
     found: list[Node] = []
     for text in stream.producers:
-        bound = bind(context.parse_producer(text), inner)
+        context.opened.append(stream.name)
+        _check_size(stream, inner, span)
+        try:
+            bound = bind(context.parse_producer(text), inner)
+        except PresageError as problem:
+            # The place in the statement's own text means nothing in the text at hand.
+            problem.span, problem.others = span, ()
+            raise
         node = bound.plan
         made = node.column_names()
         # The event time is the column of that name where the selection has one, else the time of emission.
@@ -73,6 +98,20 @@ def _derived(
         bounds = conjunction(_bounds(time))
         found.append(Filter(node, bounds) if bounds is not None else node)
     return found
+
+
+def _check_size(stream: EventType, context: QueryContext, span: Span) -> None:
+    """Plans are trees: what is read twice stands there twice, and a stream over a stream makes it deeper."""
+    limits = (
+        ("streams derived from each other", len(context.path), MAX_DEPTH),
+        ("statements of derived streams in one query", len(context.opened), MAX_STATEMENTS),
+    )
+    for name, found, limit in limits:
+        if found > limit:
+            raise error(
+                "LIMIT", span, what=f"the query down to the derived stream '{stream.name}'", limit_name=name,
+                limit=limit, fix="write some of the statements as one",
+            )  # fmt: skip
 
 
 def _widened(node: Node, name: str | None, wanted: t.DataType) -> Expr:

@@ -186,7 +186,7 @@ def test_a_batch_window_over_a_stream_derived_from_a_join_still_waits_for_its_ba
 def test_a_derived_stream_with_a_time_of_its_own_is_put_at_that_time() -> None:
     later = "INSERT INTO Later SELECT x, at + 5 sec AS at FROM Motion;"
     plan = bind("SELECT x FROM Later", later).plan
-    assert [type(n) for n in plan.walk()] == [Stamp, Project, Project, Retime, Project, Scan]
+    assert [type(n) for n in plan.walk()] == [Stamp, Project, Merge, Project, Retime, Project, Scan]
 
 
 def test_the_statement_behind_a_derived_stream_ends_at_its_own_upper_bound() -> None:

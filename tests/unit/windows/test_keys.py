@@ -99,10 +99,12 @@ JOINED = {
     "Motion AS a JOIN Motion AS b ON a.x = b.y": [[], []],
     "Motion AS a JOIN Motion AS b ON a.x = b.y AND a.camera = b.camera": [["a.camera"], ["b.camera"]],
     "CameraEvent AS a JOIN Motion AS b ON a.camera = b.camera": [["a.camera"], ["b.camera"]],
-    # A derived event shares its place with the event that made it, or with those of one timer.
+    # A derived event comes after the one that made it, and those of different statements one after the other.
     "Warm AS a JOIN Fault AS b ON a.camera = b.camera": [["a.camera"], ["b.camera"]],
-    "Warm AS a JOIN Motion AS b ON a.camera = b.camera": [[], []],
-    "Warm AS a JOIN Loud AS b ON a.camera = b.camera": [[], []],
+    "Warm AS a JOIN Motion AS b ON a.camera = b.camera": [["a.camera"], ["b.camera"]],
+    "Warm AS a JOIN Loud AS b ON a.camera = b.log": [["a.camera"], ["b.log"]],
+    "Loud AS a JOIN Loud AS b ON a.camera = b.camera": [["a.camera"], ["b.camera"]],
+    "Loud AS a JOIN Loud AS b ON a.camera = b.log": [[], []],
 }
 MORE = """
 CREATE STREAM Other INHERITS CameraEvent;
