@@ -312,8 +312,8 @@ class Retime(Node):
 class Stamp(Node):
     """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime.
 
-    No filter moves below it, into the statement behind a derived stream: two items of FROM that see the same rows must
-    find them numbered alike.
+    A filter moves below it, into the statement behind a derived stream, only where rows are not numbered: two items of
+    FROM that see the same rows must find them numbered alike.
     """
 
     input: Node
@@ -322,6 +322,12 @@ class Stamp(Node):
     @property
     def columns(self) -> tuple[Field, ...]:
         return (*self.input.columns, Field("at", TIMESTAMP))
+
+    def absorb(self, condition: Expr) -> Node | None:
+        # The time of a row is known here, and not everywhere below.
+        if self.input.depth or condition.columns() & {"at", TIME}:
+            return None
+        return replace(self, input=Filter(self.input, condition))
 
     def label(self) -> str:
         return "Stamp [at]"

@@ -74,16 +74,20 @@ def below_merge(text: str, more: str) -> list[str]:
     return [line.removeprefix("      ") for line in shown[3:]]
 
 
-def test_a_filter_stops_above_the_statement_behind_a_derived_stream() -> None:
+def test_a_filter_moves_into_the_statement_behind_a_derived_stream() -> None:
     more = "INSERT INTO Warm SELECT x * 2 AS z FROM Motion WHERE y > 0;"
     assert below_merge("SELECT z FROM Warm WHERE z > 3", more) == [
         "Project [z AS Warm.z, at AS Warm.at]",
-        "  Filter z > 3.0",
-        "    Stamp [at]",
-        "      Project [Motion.x * 2.0 AS z]",
-        "        Filter Motion.y > 0.0",
-        "          Scan Motion as Motion [camera, at, x, y, n]",
+        "  Stamp [at]",
+        "    Project [Motion.x * 2.0 AS z]",
+        "      Filter Motion.y > 0.0 AND (Motion.x * 2.0) > 3.0",
+        "        Scan Motion as Motion [camera, at, x, y, n]",
     ]
+
+
+def test_a_filter_stops_above_a_statement_that_numbers_its_rows() -> None:
+    more = "INSERT INTO Pairs SELECT a.x AS z FROM Motion#lastevent AS a, Motion#lastevent AS b;"
+    assert below_merge("SELECT z FROM Pairs WHERE z > 3", more)[1:3] == ["  Filter z > 3.0", "    Stamp [at]"]
 
 
 def test_a_filter_stays_above_a_stream_that_is_put_at_another_time() -> None:
