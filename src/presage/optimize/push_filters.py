@@ -15,13 +15,13 @@ from presage.plan.nodes import Filter, Node
 
 
 def push_filters(plan: Node) -> Node:
-    if not isinstance(plan, Filter):
-        return plan.map_inputs(push_filters)
-    node, parts = plan.input, conjuncts(plan.condition)
+    node, parts = plan, list[Expr]()
     while isinstance(node, Filter):
         parts, node = conjuncts(node.condition) + parts, node.input
+    # A join's own condition may speak of one side only.
+    node, own = node.release()
     stay: list[Expr] = []
-    for part in parts:
+    for part in conjuncts(own) + parts:
         lower = node.absorb(part)
         if lower is None:
             stay.append(part)

@@ -95,6 +95,10 @@ class Node:
         """This node with a filter that stood above it moved below it, or None where that would change rows."""
         return None
 
+    def release(self) -> tuple[Node, Expr | None]:
+        """This node without the condition that it applies itself, and that condition; None if it has none."""
+        return self, None
+
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         """Columns of the inputs that are used when `wanted` columns of this node are."""
         return wanted.union(*(e.columns() for e in self.expressions()))

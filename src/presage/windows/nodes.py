@@ -86,6 +86,9 @@ class WindowJoin(Node):
     def streams(self) -> tuple[Node, ...]:
         return tuple(s for s in self.sources if not isinstance(s, RelationScan))
 
+    def release(self) -> tuple[Node, Expr | None]:
+        return replace(self, condition=None), self.condition
+
     def absorb(self, condition: Expr) -> Node:
         """What speaks of one stream goes to that stream; the rest becomes part of the join's condition."""
         for i, source in enumerate(self.sources):
@@ -108,6 +111,9 @@ class RelationJoin(Node):
     @property
     def columns(self) -> tuple[Field, ...]:
         return (*self.input.columns, *self.relation.columns)
+
+    def release(self) -> tuple[Node, Expr | None]:
+        return replace(self, condition=None), self.condition
 
     def absorb(self, condition: Expr) -> Node:
         if condition.columns() <= self.input.column_names():

@@ -99,3 +99,9 @@ def test_the_bounds_of_time_stay_at_the_derived_stream() -> None:
     more = "INSERT INTO Steps SELECT count(*) AS n FROM Motion#time_batch(1 sec);"
     below = below_merge("SELECT n FROM Steps WITHIN [2024-03-01T09:00, ) WHERE n > 1", more)
     assert below[1:3] == ["  Filter _t >= 1709283600000000 AND n > 1", "    Stamp [at]"]
+
+
+def test_a_condition_of_ON_that_speaks_of_one_stream_moves_to_it() -> None:
+    text = "SELECT m.x FROM Motion#time(1 sec) AS m JOIN Motion#time(1 sec) AS n ON m.camera = n.camera AND m.x > 1"
+    shown = show_plan(PUSH_FILTERS.apply(bind(text).plan))
+    assert "Join on m.camera = n.camera\n      Window #time(1 sec)\n        Filter m.x > 1.0\n" in shown
