@@ -70,7 +70,11 @@ class Engine:
         base = Path.cwd()
         self._workspace = Workspace(roots if roots is not None else [base, self._log.home.path], base)
         self._relations: dict[str, pa.Table] = {}
-        self._replay()
+        try:
+            self._replay()
+        except BaseException:
+            self._log.close()
+            raise
 
     # -- public --------------------------------------------------------------------------------------
 

@@ -96,6 +96,20 @@ def test_a_home_belongs_to_one_engine(spark: SparkSession, tmp_path: Path) -> No
     Engine(spark=spark, home=tmp_path / "home").close()
 
 
+def test_a_home_that_cannot_be_opened_is_not_left_locked(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rooms.csv").write_text("room\nhall\n")
+    with Engine(spark=spark, home=tmp_path / "home", roots=[tmp_path]) as engine:
+        engine.execute(f"CREATE RELATION Room (room STRING) FROM '{tmp_path}/rooms.csv'")
+    (copy,) = (tmp_path / "home" / "relations").iterdir()
+    rows = copy.read_bytes()
+    copy.write_bytes(b"damaged")
+    with pytest.raises(PresageError) as refused:
+        Engine(spark=spark, home=tmp_path / "home")
+    assert code_of(refused) == "HOME_CORRUPT"
+    copy.write_bytes(rows)
+    Engine(spark=spark, home=tmp_path / "home").close()
+
+
 def test_a_users_session_keeps_its_settings(spark: SparkSession, tmp_path: Path) -> None:
     before = {k: spark.conf.get(k) for k in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")}
     settings = dict(spark.sparkContext.getConf().getAll())

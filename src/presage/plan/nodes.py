@@ -181,8 +181,7 @@ class Scan(Node):
         return 0
 
     def narrowed(self, wanted: frozenset[str]) -> Node:
-        kept = [(f, a) for f, a in zip(self.fields, self.attributes, strict=True) if f.name in wanted]
-        return replace(self, fields=tuple(f for f, _ in kept), attributes=tuple(a for _, a in kept))
+        return _without_others(self, wanted)
 
     def label(self) -> str:
         bounds = ""
@@ -211,11 +210,15 @@ class RelationScan(Node):
         return 0
 
     def narrowed(self, wanted: frozenset[str]) -> Node:
-        kept = [(f, a) for f, a in zip(self.fields, self.attributes, strict=True) if f.name in wanted]
-        return replace(self, fields=tuple(f for f, _ in kept), attributes=tuple(a for _, a in kept))
+        return _without_others(self, wanted)
 
     def label(self) -> str:
         return f"Relation {self.relation} as {self.alias} [{', '.join(self.attributes)}]"
+
+
+def _without_others(node: Scan | RelationScan, wanted: frozenset[str]) -> Node:
+    kept = [(f, a) for f, a in zip(node.fields, node.attributes, strict=True) if f.name in wanted]
+    return replace(node, fields=tuple(f for f, _ in kept), attributes=tuple(a for _, a in kept))
 
 
 @dataclass(frozen=True)
