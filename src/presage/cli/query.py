@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from presage.cli.carrying import check_script
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
 from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
-from presage.cli.starting import start_jvm
-from presage.cli.text import name_of, read_text
+from presage.cli.starting import read_and_start
+from presage.cli.text import name_of
 
 
 def query(
@@ -21,11 +20,7 @@ def query(
     """Carry out the declarations of a file, load events, and print the rows of its queries."""
     files = parse_event_files(events)
     with reported(as_json=format is Format.json, debug=debug):
-        text = read_text(file)
-        start_jvm(files, home, debug)
-        if home is None:
-            # Mistakes are told before the libraries of Spark are even loaded.
-            check_script(text, name_of(file))
+        text = read_and_start(file, files, home, debug)
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import answer
 

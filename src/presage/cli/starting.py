@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from presage.cli.carrying import check_script
 from presage.cli.events import EventFile
+from presage.cli.text import name_of, read_text
 from presage.spark.jvm import SMALL, launch
 
 # Below this a second compiler costs more than it brings. Kept well under a second of Spark's work.
 SMALL_BYTES = 16_000_000
+
+
+def read_and_start(file: str, files: list[EventFile], home: Path | None, debug: bool) -> str:
+    """The text of a file of statements, with the JVM on its way; mistakes are told before Spark's libraries load."""
+    text = read_text(file)
+    start_jvm(files, home, debug)
+    if home is None:
+        check_script(text, name_of(file))
+    return text
 
 
 def start_jvm(files: list[EventFile], home: Path | None, debug: bool) -> None:

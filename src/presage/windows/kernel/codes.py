@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.windows.kernel.equality import equality_codes
-from presage.windows.kernel.jit import Ints, compiled
+from presage.windows.kernel.jit import Ints, compiled, inlined
 
 # A table of all possible pairs is faster than hashing the pairs, while it is not much longer than the column.
 DENSE = 4
@@ -66,14 +66,21 @@ def positions(codes: Ints, count: int) -> tuple[Ints, Ints]:
     return position, seen
 
 
-@compiled
-def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
-    """Place of each row when the rows are sorted by code (stably), and where each code's run starts."""
+@inlined
+def _run_starts(codes: Ints, count: int) -> Ints:
+    """Where each code's run starts when the rows are sorted by code: `count + 1` bounds."""
     start = np.zeros(count + 1, np.int64)
     for i in range(codes.size):
         start[codes[i] + 1] += 1
     for g in range(count):
         start[g + 1] += start[g]
+    return start
+
+
+@compiled
+def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
+    """Place of each row when the rows are sorted by code (stably), and where each code's run starts."""
+    start = _run_starts(codes, count)
     free = start[:count].copy()
     rank = np.empty(codes.size, np.int64)
     for i in range(codes.size):
@@ -85,11 +92,7 @@ def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
 @compiled
 def grouped_order(codes: Ints, count: int) -> tuple[Ints, Ints]:
     """Stable order of the rows by code, and where each code's run starts (`count + 1` bounds). One counting sort."""
-    start = np.zeros(count + 1, np.int64)
-    for i in range(codes.size):
-        start[codes[i] + 1] += 1
-    for g in range(count):
-        start[g + 1] += start[g]
+    start = _run_starts(codes, count)
     free = start[:count].copy()
     order = np.empty(codes.size, np.int64)
     for i in range(codes.size):
