@@ -96,11 +96,13 @@ class MemoryTables:
                 folder.rmdir()
             del self.disk.made_by[stream]
 
-    def add(self, stream: str, table: str, files: Sequence[FileAdd], n: int) -> None:
+    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None:
         if self.disk.transactions[stream, table] < n:
-            known = {file.path for file in self.disk.files[stream, table]}
-            assert not known & {file.path for file in files}
-            self.disk.files[stream, table].extend(files)
+            files = self.disk.files[stream, table]
+            known = {file.path for file in files}
+            assert not known & {file.path for file in adds}
+            assert set(removes) <= known
+            self.disk.files[stream, table] = [file for file in files if file.path not in removes] + list(adds)
             self.disk.transactions[stream, table] = n
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:

@@ -152,7 +152,7 @@ def test_a_table_that_cannot_be_committed_is_committed_before_the_next_append(
             raise OSError("the disk is gone")
 
         with monkeypatch.context() as patch:
-            patch.setattr("presage.log.delta.DeltaTables.add", fail)
+            patch.setattr("presage.log.delta.DeltaTables.change", fail)
             with pytest.raises(OSError, match="gone"):
                 log.append(TICK, ON_TIME, once="k")
         assert log.position == 0

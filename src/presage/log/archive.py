@@ -156,7 +156,8 @@ class Archive:
         )
 
     def streams(self) -> list[str]:
-        return list(self._committer.state.streams)
+        """The declared streams; tables of our own are left out."""
+        return [name for name in self._committer.state.streams if not name.startswith("#")]
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
         self._state(stream)

@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -24,9 +24,9 @@ from presage.log.columns import TABLES
 from presage.log.crash import CrashPoints
 from presage.log.delta import LiveFile, Tables
 from presage.log.home import Home
-from presage.log.journal import FileAdd, Journal, Record, Turn
+from presage.log.journal import FileAdd, Journal, Part, Record, Turn
 from presage.log.staging import discard, stage, sweep
-from presage.log.state import HomeState
+from presage.log.state import HomeState, Point
 
 # The head holds all `once` keys: the more there are, the more records it waits for, so that its cost stays small.
 RECORDS_PER_HEAD = 64
@@ -49,7 +49,8 @@ class Committer:
         self._pending: list[Record] = []  # those of them that are not carried out
         self._broken = False
         self._closed = False
-        self.position = 0  # the last sequence number that readers may see
+        self.point = Point(0, 0, {})  # how far readers may see
+        self._followers: list[Callable[[], None]] = []
         self._recover()
 
     def _recover(self) -> None:
@@ -68,7 +69,8 @@ class Committer:
     def _clear(self, base: int) -> None:
         for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
             shutil.rmtree(leftover)
-        named = {file.path for record in self._kept for files in record.adds.values() for file in files}
+        changes = [change for record in self._kept for change in (record, *record.parts)]
+        named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream in self.state.streams:
             for table in TABLES:
                 sweep(self._home.table_folder(stream, table), base, named)
@@ -98,6 +100,11 @@ class Committer:
             raise
         return staged
 
+    @property
+    def position(self) -> int:
+        """The last sequence number that readers may see."""
+        return self.point.position
+
     def discard(self, turn: Turn, stream: str, keep: frozenset[str] = frozenset()) -> None:
         for table in TABLES:
             discard(self._home.table_folder(stream, table), turn.token, keep)
@@ -105,28 +112,42 @@ class Committer:
     def publish(self, turn: Turn, draft: Record) -> Record:
         """Make the draft the next record of the home and carry it out."""
         record = replace(draft, n=turn.n, at=turn.at)
+        next_seq = self.state.position + 1
         if record.seqs:
-            record = replace(record, first_seq=self.state.position + 1)
+            record = replace(record, first_seq=next_seq)
+            next_seq += record.seqs
+        assert all(part.first_seq >= next_seq for part in record.parts if part.seqs)
         if record.catalog is not None:
             entry = {**record.catalog, "version": self.state.catalog_version + 1, "seq": self.state.position}
             record = replace(record, catalog=entry)
-        for table in record.adds:
-            self._home.disk.sync_folder(self._home.table_folder(record.stream or "", table))
+        for stream, adds in _adds(record):
+            for table in adds:
+                self._home.disk.sync_folder(self._home.table_folder(stream, table))
         self._points.reach(crash.STAGED)
         try:
             self._journal.write(record)
         except Exception:
             if self._journal.holds(record.n):
                 self._broken = True  # written and perhaps not durable: only opening again can tell
-            elif record.stream is not None:
-                self.discard(turn, record.stream)
+            else:
+                for stream, _ in _adds(record):
+                    self.discard(turn, stream)
             raise
         self.state.advance(record)
         self._kept.append(record)
         self._pending.append(record)
         self._finish()
         self._compact_if_due()
+        for follower in self._followers:
+            follower()
         return record
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Have the follower called after every record, by the thread that published it: it must not wait."""
+        self._followers.append(follower)
+
+    def unfollow(self, follower: Callable[[], None]) -> None:
+        self._followers.remove(follower)
 
     def _finish(self) -> None:
         """Carry out all records that are not, in order. Each step may have been done before."""
@@ -137,7 +158,7 @@ class Committer:
                 self._points.reach(crash.APPLIED)
                 self._journal.mark(record.n)
                 self._pending.pop(0)
-            self.position = self.state.position
+            self.point = self.state.point()
 
     def _carry_out(self, record: Record) -> None:
         for stream in record.drops:
@@ -146,11 +167,16 @@ class Committer:
         for stream, schemas in record.creates.items():
             self._tables.create(stream, record.n, schemas)
             self._points.reach(crash.TABLE_COMMITTED)
-        # A record that is carried out again may speak of a stream that a later record dropped.
-        if record.stream in self.state.streams and self.state.streams[record.stream].generation <= record.n:
-            for table, files in record.adds.items():
-                self._tables.add(record.stream, table, files, record.n)
-                self._points.reach(crash.TABLE_COMMITTED)
+        for change in (record, *record.parts):
+            # A record that is carried out again may speak of a stream that a later record dropped.
+            stream = change.stream
+            if stream is None or stream not in self.state.streams:
+                continue
+            if self.state.streams[stream].generation <= record.n:
+                removes = change.removes if isinstance(change, Part) else {}
+                for table in {**change.adds, **removes}:
+                    self._tables.change(stream, table, change.adds.get(table, []), removes.get(table, []), record.n)
+                    self._points.reach(crash.TABLE_COMMITTED)
         if record.catalog is not None:
             self.catalog.write(record.catalog)
             self._points.reach(crash.TABLE_COMMITTED)
@@ -186,3 +212,9 @@ class Committer:
             self._closed = True
             if self._kept and not self._pending and not self._broken:
                 self._compact()
+
+
+def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:
+    """Files that the record adds, by stream."""
+    own = [(record.stream, record.adds)] if record.stream is not None else []
+    return [*own, *((part.stream, part.adds) for part in record.parts)]

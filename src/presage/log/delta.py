@@ -48,7 +48,7 @@ class Tables(Protocol):
 
     def drop(self, stream: str, n: int) -> None: ...
 
-    def add(self, stream: str, table: str, files: Sequence[FileAdd], n: int) -> None: ...
+    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None: ...
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
 
@@ -71,13 +71,14 @@ class DeltaTables:
         new = self._home.streams / f".new-{n}"
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
+        folder.parent.mkdir(exist_ok=True)
         for table, schema in schemas.items():
             DeltaTable.create(str(new / table), schema=Schema.from_json(schema))
             self._sync_log(new / table, 0)
             self._home.disk.sync_folder(new / table)
         self._home.disk.write_atomically(new / _MARK, json.dumps({"stream": stream, "generation": n}).encode())
         os.rename(new, folder)
-        self._home.disk.sync_folder(self._home.streams)
+        self._home.disk.sync_folder(folder.parent)
 
     def drop(self, stream: str, n: int) -> None:
         """Remove a stream made before record n; one made by a later record stays."""
@@ -87,11 +88,11 @@ class DeltaTables:
         if 0 <= self._generation(folder) < n:
             away = self._home.streams / f".dropped-{n}"
             os.rename(folder, away)
-            self._home.disk.sync_folder(self._home.streams)
+            self._home.disk.sync_folder(folder.parent)
             shutil.rmtree(away)
 
-    def add(self, stream: str, table: str, files: Sequence[FileAdd], n: int) -> None:
-        """Commit the files to the table as transaction n of this home, unless that has been done."""
+    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None:
+        """Add and remove files of the table as transaction n of this home, unless that has been done."""
         folder = self._home.table_folder(stream, table)
         try:
             handle = self._handle(folder)
@@ -100,7 +101,7 @@ class DeltaTables:
                 return
             now = time.time_ns() // 1_000_000
             handle.create_write_transaction(
-                [AddAction(file.path, file.size, {}, now, True, file.stats) for file in files],
+                [AddAction(file.path, file.size, {}, now, True, file.stats) for file in adds],
                 mode="append",
                 schema=handle.schema(),
                 commit_properties=CommitProperties(app_transactions=[Transaction(self._home.id, n)]),
@@ -115,7 +116,7 @@ class DeltaTables:
             self._forget(folder)  # what it knows may be half of the truth
             raise
         if folder in self._files:
-            self._files[folder] += tuple(_from_stats(file) for file in files)
+            self._files[folder] += tuple(_from_stats(file) for file in adds)
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         """The files of the table, in the order of their commits."""

@@ -22,7 +22,11 @@ FORMAT = 1
 FORMAT_FILE = "presage.json"
 LOCK_FILE = "lock"
 LOCK_WIDTH = 400  # a host's name has at most 253 characters
-FOLDERS = ("catalog", "streams", "journal")
+FOLDERS = ("catalog", "streams", "journal", "derived", "states")
+# Tables that no user declares: rows of standing statements, and those that INSERT INTO makes of them. No stream's name
+# can hold the sign.
+RESULTS = "#results"
+DERIVED = "#derived:"
 
 
 class Home:
@@ -32,7 +36,7 @@ class Home:
         self.path = path
         self.id = identity
         self.disk = disk
-        self.catalog, self.streams, self.journal = (path / name for name in FOLDERS)
+        self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
         self._lock = lock
         self._temporary = temporary
         # An engine that nobody closed leaves neither a lock nor a folder behind.
@@ -59,10 +63,11 @@ class Home:
         return cls(folder, lock, identity, disk, temporary)
 
     def stream_folder(self, name: str) -> Path:
-        # A name is one step of the path whatever its characters, so that it cannot lead elsewhere. Without percent
-        # signs: delta-rs takes a path for a URL and would decode them.
-        escaped = quote(name, safe="").replace("~", "%7E").replace(".", "%2E")
-        return self.streams / escaped.replace("%", "~")
+        if name == RESULTS:
+            return self.path / "results"
+        if name.startswith(DERIVED):
+            return self.derived / _escaped(name.removeprefix(DERIVED))
+        return self.streams / _escaped(name)
 
     def table_folder(self, stream: str, table: str) -> Path:
         return self.stream_folder(stream) / table
@@ -75,6 +80,12 @@ class Home:
         self.unlock()
         if self._remover:
             self._remover()
+
+
+def _escaped(name: str) -> str:
+    # A name is one step of the path whatever its characters, so that it cannot lead elsewhere. Without percent
+    # signs: delta-rs takes a path for a URL and would decode them.
+    return quote(name, safe="").replace("~", "%7E").replace(".", "%2E").replace("%", "~")
 
 
 # Delta's library decodes percent signs in a path, Spark takes the others for patterns of names.

@@ -32,11 +32,26 @@ class FileAdd:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a record does to one more stream: rows that a statement made, or files that take the place of others."""
+
+    stream: str
+    first_seq: int = 0
+    seqs: int = 0
+    adds: dict[str, list[FileAdd]] = field(default_factory=dict)
+    removes: dict[str, list[str]] = field(default_factory=dict)  # names of files, by table
+    accepted: int = 0
+    first_time: int | None = None
+    last_time: int | None = None
+    watermark: int | None = None
+
+
+@dataclass(frozen=True)
 class Record:
     """One step of the home's history. A record may do several things; they happen together or not at all."""
 
     n: int
-    kind: str  # append, watermark, catalog: for the reader; the parts below say what happens
+    kind: str  # append, watermark, catalog, batch, compaction …: for the reader; the parts below say what happens
     at: int  # wall time, microseconds
     stream: str | None = None
     once: str | None = None
@@ -53,6 +68,8 @@ class Record:
     drops: list[str] = field(default_factory=list)
     creates: dict[str, dict[str, str]] = field(default_factory=dict)  # stream -> table -> Delta schema
     catalog: dict[str, Any] | None = None
+    parts: list[Part] = field(default_factory=list)
+    live: dict[str, Any] | None = None  # what becomes of the standing statements: see `state.LiveState`
 
     def to_bytes(self) -> bytes:
         # Parts that say nothing are left out: records are many, and people read them.
@@ -63,8 +80,13 @@ class Record:
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:
         content = json.loads(data)
-        content["adds"] = {t: [FileAdd(**add) for add in adds] for t, adds in content.get("adds", {}).items()}
+        content["adds"] = _adds(content)
+        content["parts"] = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
         return cls(**content)
+
+
+def _adds(content: dict[str, Any]) -> dict[str, list[FileAdd]]:
+    return {table: [FileAdd(**add) for add in adds] for table, adds in content.get("adds", {}).items()}
 
 
 @dataclass(frozen=True)

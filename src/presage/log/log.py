@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from presage.errors import error
 from presage.log.archive import Archive, state_of
 from presage.log.arrival import arrive
 from presage.log.catalog_log import CatalogEntry
-from presage.log.columns import EVENTS, TIME, table_schemas
+from presage.log.columns import EVENTS, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables, Tables, delta_schema
-from presage.log.home import Home
+from presage.log.home import DERIVED, Home
 from presage.log.ingest import Checked, check
-from presage.log.journal import Record, Turn
-from presage.log.state import StreamState
+from presage.log.journal import Part, Record, Turn
+from presage.log.state import LiveState, Point, StreamState
 from presage.model.catalog import EventType
 
 
@@ -164,6 +167,64 @@ class Log:
             state = state_of(self._committer, stream)
             if state.watermark is None or time > state.watermark:
                 self._committer.publish(turn, Record(turn.n, "watermark", turn.at, stream=stream, watermark=time))
+
+    # -- standing statements --------------------------------------------------------------------
+
+    @property
+    def point(self) -> Point:
+        """How far the home is: a consistent view for a batch to work up to."""
+        return self._committer.point
+
+    @property
+    def live(self) -> LiveState:
+        """What is known of the standing statements. Only `publish` changes it; a caller must not."""
+        return self._committer.state.live
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Have the follower called after each record; it must return at once."""
+        self._committer.follow(follower)
+
+    def unfollow(self, follower: Callable[[], None]) -> None:
+        self._committer.unfollow(follower)
+
+    def publish(
+        self,
+        kind: str,
+        live: dict[str, Any],
+        *,
+        tables: Mapping[str, pa.Table] | None = None,
+        watermarks: Mapping[str, int] | None = None,
+        creates: Mapping[str, pa.Schema] | None = None,
+        catalog: dict[str, Any] | None = None,
+    ) -> Record:
+        """One record that changes what is known of statements together with the rows that they made.
+
+        `tables`: rows by table of our own (`home.RESULTS`, `home.DERIVED` and a name); rows of derived streams, which
+        have an event time, get sequence numbers here. `creates`: such tables that are not there yet.
+        """
+        schemas = {name: {EVENTS: delta_schema(schema)} for name, schema in (creates or {}).items()}
+        with self._committer.turn() as turn:
+            fresh = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
+            parts, next_seq = [], self._committer.state.position + 1
+            for name, rows in (tables or {}).items():
+                numbered = name.startswith(DERIVED)
+                if numbered:
+                    numbers = pa.array(range(next_seq, next_seq + rows.num_rows), pa.int64())
+                else:
+                    numbers = pa.array([turn.n] * rows.num_rows, pa.int64())
+                part = self._part(turn, name, rows.add_column(0, SEQ, numbers), (watermarks or {}).get(name))
+                if numbered and rows.num_rows:
+                    part = replace(part, first_seq=next_seq, seqs=rows.num_rows)
+                    next_seq += rows.num_rows
+                parts.append(part)
+            draft = Record(turn.n, kind, turn.at, creates=fresh, catalog=catalog, parts=parts, live=live)
+            return self._committer.publish(turn, draft)
+
+    def _part(self, turn: Turn, name: str, rows: pa.Table, watermark: int | None) -> Part:
+        staged = self._committer.stage(turn, name, {EVENTS: rows}) if rows.num_rows else {}
+        times = pc.min_max(rows[TIME]) if rows.num_rows else None
+        first, last = (times["min"].value, times["max"].value) if times is not None else (None, None)
+        return Part(name, adds=staged, accepted=rows.num_rows, first_time=first, last_time=last, watermark=watermark)
 
     def _append(
         self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None

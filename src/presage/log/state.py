@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from presage.log.journal import Record
+from presage.log.journal import Part, Record
 
 
 @dataclass
@@ -26,11 +26,41 @@ class StreamState:
 
 
 @dataclass
+class LiveState:
+    """The standing statements as plain values; what they mean is known to `presage.live`.
+
+    A record's `live` part holds `job` (values that replace those of the same name), `statements` (the same for each
+    statement, by number) and `drops` (numbers).
+    """
+
+    job: dict[str, Any] = field(default_factory=dict)
+    statements: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def advance(self, change: dict[str, Any]) -> None:
+        self.job = {**self.job, **change.get("job", {})}
+        for number, values in change.get("statements", {}).items():
+            self.statements[number] = {**self.statements.get(number, {}), **values}
+        for number in change.get("drops", ()):
+            del self.statements[number]
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far the home is, as readers may see it: one moment of the log, never torn."""
+
+    arrivals: int  # the last record that brought events or a watermark
+    position: int
+    watermarks: dict[str, int | None]  # by stream
+
+
+@dataclass
 class HomeState:
     n: int = 0  # the last record
     position: int = 0  # the last sequence number
     catalog_version: int = 0
     streams: dict[str, StreamState] = field(default_factory=dict)
+    arrivals: int = 0
+    live: LiveState = field(default_factory=LiveState)
 
     def advance(self, record: Record) -> None:
         """Take in the next record. The live path and the replay on opening are this one function."""
@@ -42,20 +72,29 @@ class HomeState:
         if record.catalog is not None:
             self.catalog_version = record.catalog["version"]
         if record.stream is not None:
-            self._advance_stream(self.streams[record.stream], record)
+            stream = self.streams[record.stream]
+            self._advance_stream(stream, record)
+            stream.late += record.late
+            stream.rejected += record.rejected
+            stream.ignored = dict(Counter(stream.ignored) + Counter(record.ignored))
+            if record.once is not None:
+                stream.once[record.once] = [record.first_seq, record.seqs]
+            self.arrivals = record.n
+        for part in record.parts:
+            self._advance_stream(self.streams[part.stream], part)
+        if record.live is not None:
+            self.live.advance(record.live)
 
-    def _advance_stream(self, stream: StreamState, record: Record) -> None:
+    def _advance_stream(self, stream: StreamState, record: Record | Part) -> None:
         stream.accepted += record.accepted
-        stream.late += record.late
-        stream.rejected += record.rejected
-        stream.ignored = dict(Counter(stream.ignored) + Counter(record.ignored))
         stream.first_time = _least(stream.first_time, record.first_time)
         stream.last_time = greatest(stream.last_time, record.last_time)
         stream.watermark = greatest(stream.watermark, record.watermark)
         if record.seqs:
             self.position = stream.last_seq = record.first_seq + record.seqs - 1
-        if record.once is not None:
-            stream.once[record.once] = [record.first_seq, record.seqs]
+
+    def point(self) -> Point:
+        return Point(self.arrivals, self.position, {name: s.watermark for name, s in self.streams.items()})
 
     def keys(self) -> int:
         return sum(len(stream.once) for stream in self.streams.values())
@@ -66,7 +105,10 @@ class HomeState:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> HomeState:
         streams = {name: StreamState(**stream) for name, stream in content["streams"].items()}
-        return cls(content["n"], content["position"], content["catalog_version"], streams)
+        # A head written before there were standing statements knows nothing of them.
+        live = LiveState(**content.get("live", {}))
+        arrivals = content.get("arrivals", content["n"])
+        return cls(content["n"], content["position"], content["catalog_version"], streams, arrivals, live)
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -26,7 +26,13 @@ def test_a_new_home_has_its_format_file_and_its_folders(tmp_path: Path) -> None:
     content = json.loads((home.path / "presage.json").read_text())
     assert content["format"] == FORMAT
     assert content["id"] == home.id
-    assert sorted(p.name for p in home.path.iterdir() if p.is_dir()) == ["catalog", "journal", "streams"]
+    assert sorted(p.name for p in home.path.iterdir() if p.is_dir()) == [
+        "catalog",
+        "derived",
+        "journal",
+        "states",
+        "streams",
+    ]
     home.close()
 
 
