@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,27 +14,35 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from presage.errors import did_you_mean, error, located
+from presage.errors import PresageError, did_you_mean, error, located
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
+from presage.live.bounded import Replay
+from presage.live.deployment import Deployment
+from presage.live.job import ROWS_PER_BATCH
+from presage.live.program import make_program
+from presage.live.standing import KIND as STATEMENT
+from presage.live.standing import Standing
 from presage.log import FileSet, LoadReport, Log
 from presage.log.files import read_files
 from presage.log.looking import describe, show
 from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
-from presage.model.time import TimeRange
-from presage.plan.nodes import Node
+from presage.model.time import parse_timestamp, to_micros
+from presage.plan.nodes import Extent, Node, Scan
 from presage.plan.query import BoundQuery
 from presage.spark.archive import last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
+from presage.spark.foreign import catalyst
 from presage.spark.result import Result, TableResult
 from presage.spark.session import running_session, start_session
+from presage.spark.streaming import Ticker, run_each
 from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS
 from presage.workspace import Workspace
 
-Files = Mapping[tuple[str, TimeRange], FileSet]
+Files = Mapping[Extent, FileSet]
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
@@ -47,6 +56,7 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is first needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
+    `live`: standing statements of the home go on at once; False leaves them where they are until one is asked for.
     """
 
     def __init__(
@@ -58,6 +68,7 @@ class Engine:
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
+        live: bool = True,
     ) -> None:
         self._spark = spark
         self._settings = dict(settings or {})
@@ -65,16 +76,33 @@ class Engine:
         self._rows_in_memory = rows_in_memory
         self._lock = threading.RLock()
         self._starting: Future[SparkSession] | None = None
+        self._told = -1
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)
         base = Path.cwd()
         self._workspace = Workspace(roots if roots is not None else [base, self._log.home.path], base)
         self._relations: dict[str, pa.Table] = {}
+        self._ticker: Ticker | None = None
         try:
+            self._standing = Standing(
+                self._log,
+                self._workspace,
+                relations=lambda: self._relations,
+                result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
+                optimize=optimize,
+                # Not through the property: its lock may be held by one who waits for the batch.
+                foreign=lambda: catalyst(self._spark or self.spark, self._relations),
+                shards=lambda: os.cpu_count() or 1,
+            )
             self._replay()
+            self._standing.drive = self._drive
+            self._standing.trouble = self._trouble
         except BaseException:
             self._log.close()
             raise
+        if live and self._standing.running:
+            self.start()
+            threading.Thread(target=self._drive_if_open, name="presage-live", daemon=True).start()
 
     # -- public --------------------------------------------------------------------------------------
 
@@ -117,24 +145,62 @@ class Engine:
 
     def query(self, text: str, *, mode: str = "batch", batches: int | None = None, name: str = "query") -> Result:
         """The rows of a query over what is loaded; statements before the last one are carried out first."""
-        if mode != "batch" or batches is not None:
-            asked = f"mode='{mode}'" if mode != "batch" else f"batches={batches}"
-            raise error("UNSUPPORTED", what=asked, where="in this version", fix="leave it out: the rows are the same")
+        if mode not in ("batch", "stream"):
+            raise error("BAD_VALUE", what="mode", found=f"'{mode}'", expected="'batch' or 'stream'")
+        if batches is not None and (mode == "batch" or batches < 1):
+            raise error("BAD_VALUE", what="batches", found=batches, expected="at least 1, with mode='stream'")
         script = self._workspace.parse(text, name)
         if not script.statements:
             raise error(
                 "SYNTAX", None, script.source, found="the end of the text", expected="a query", fix="write a SELECT"
             )
-        outcomes = [self.carry_out(statement, script) for statement in script.statements]
-        last = script.statements[-1]
+        *before, last = script.statements
+        for statement in before:
+            self.carry_out(statement, script)
+        if mode == "stream" and isinstance(last, s.Query):
+            if last.insert_into is not None:
+                self.carry_out(last, script)
+            with located(script.source):
+                return self._replayed(last, batches)
+        outcome = self.carry_out(last, script)
         if isinstance(last, s.Query) and last.insert_into is not None:
             return self._answer(last)
-        if outcomes[-1] is None:
+        if outcome is None:
             raise error(
                 "SYNTAX", last.span, script.source, found="a statement without rows", expected="a query",
                 fix="use execute for declarations",
             )  # fmt: skip
-        return outcomes[-1]
+        return outcome
+
+    def deploy(self, text: str, name: str | None = None, *, replace: bool = False) -> Deployment:
+        """Let the last query of the text stand: it goes on with every event that comes, until it is stopped.
+
+        Deploying the same text under the same name again gives the statement that stands already; `replace` ends that
+        one and begins anew. Statements before the last one are carried out first.
+        """
+        script = self._workspace.parse(text, name or "query")
+        *before, last = script.statements or (s.Show("streams"),)
+        if not isinstance(last, s.Query):
+            raise error("SYNTAX", last.span, script.source, found="no query", expected="a query", fix="deploy a SELECT")
+        for statement in before:
+            self.carry_out(statement, script)
+        self._check_open()
+        with self._lock, located(script.source):
+            return self._standing.deploy(last, name, replace)
+
+    @property
+    def deployments(self) -> Mapping[str, Deployment]:
+        """The standing statements of the home, by name; those that have ended, too."""
+        return self._standing
+
+    def advance(self, stream: str, time: datetime | str) -> None:
+        """Say that a stream has nothing more to tell from before `time`: silence, as a fact of the log. What still
+        comes from before it is late; timers that were waiting for it fire."""
+        self._check_open()
+        micros = to_micros(time) if isinstance(time, datetime) else parse_timestamp(time)
+        if micros is None:
+            raise error("BAD_TIMESTAMP", found=time)
+        self._log.append_watermark(self._stream(stream).name, micros)
 
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out."""
@@ -176,6 +242,12 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+            ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            # Without the lock: the batch that runs may need the session.
+            self._log.unfollow(self._arrived)
+            ticker.stop()
+        with self._lock:
             self._log.close()
             # A session that is still starting is waited for: it would outlive the engine.
             if self._starting is not None and self._starting.exception() is None:
@@ -208,8 +280,18 @@ class Engine:
         if isinstance(statement, s.Describe):
             self._workspace.named(statement.name, statement)
             return self._table(*describe(statement.name, self.catalog, self._log.archive, self._relations))
+        if isinstance(statement, s.Drop):
+            self._refuse_if_standing(statement)
+            if statement.kind == "statement":
+                self._standing[statement.name].stop()
+                return None
         self._declare(statement)
         return None
+
+    def _refuse_if_standing(self, statement: s.Drop) -> None:
+        users = self._standing.users(statement.name) if statement.kind != "statement" else []
+        if users:
+            raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
 
     def _declare(self, statement: s.Statement) -> None:
         """Change the catalog: check first, then make it durable, then let it be seen."""
@@ -236,6 +318,9 @@ class Engine:
     def _replay(self) -> None:
         """Declare again what the home's catalog holds."""
         for entry in self._log.catalog_entries():
+            if entry.kind == STATEMENT:
+                self._standing.replay(entry)
+                continue
             script = self._workspace.parse(entry.text, f"catalog of {self.home}")
             with located(script.source):
                 for statement in script.statements:
@@ -245,17 +330,61 @@ class Engine:
                 if name == entry.name:
                     self._relations[name] = read_copy(self.home, copy) if copy else relation_table(relation)
 
+    # -- the live job --------------------------------------------------------------------------------
+
+    def _drive(self) -> None:
+        """See to it that batches run: a streaming query calls the job after every arrival."""
+        spark = self.spark
+        with self._lock:
+            self._check_open()
+            if self._ticker is None:
+                self._ticker = Ticker(spark, self._work)
+                self._log.follow(self._arrived)
+            self._ticker.tick()
+
+    def _drive_if_open(self) -> None:
+        try:
+            self._drive()
+        except PresageError as problem:
+            if problem.code != "ENGINE_CLOSED":
+                raise
+
+    def _arrived(self) -> None:
+        arrivals = self._log.point.arrivals
+        if arrivals != self._told and self._ticker is not None:
+            self._told = arrivals
+            self._ticker.tick()
+
+    def _work(self) -> None:
+        while not self._closed and self._standing.job.advance():
+            pass
+
+    def _trouble(self) -> str | None:
+        failure = self._ticker.failure if self._ticker is not None else None
+        return None if failure is None else str(failure)
+
+    def _replayed(self, query: s.Query, batches: int | None) -> Result:
+        """A bounded query through Structured Streaming."""
+        bound = self._workspace.bind(query)
+        plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
+        program = make_program(bound, plan, 1)
+        position, spark = self._log.position, self.spark
+        delays = {stream: self.catalog.types[stream].max_delay for stream in program.streams}
+        relations = {name: self._relations[name] for name in program.relations}
+        count = batches or max(1, -(-position // ROWS_PER_BATCH))
+        foreign = lambda: catalyst(spark, relations)  # noqa: E731
+        replay = Replay(program, self._log.archive, position, count, delays, relations, foreign)
+        run_each(spark, count, replay.step)
+        return TableResult(bound.columns, replay.rows(), lambda: spark, lambda: self._workspace.explain(bound))
+
     # -- answers -------------------------------------------------------------------------------------
 
     def _answer(self, statement: s.Query) -> Result:
         bound = self._workspace.bind(statement)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
         # What the query sees is fixed now, though it runs when its rows are asked for.
-        position, archive = self._log.position, self._log.archive
-        files = {
-            (scan.stream, scan.time): archive.snapshot(scan.stream, position, scan.time.low, scan.time.high)
-            for scan in bound.scans()
-        }
+        position = self._log.position
+        files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = dict(self._relations)
         return Result(
             bound.columns,
@@ -266,9 +395,13 @@ class Engine:
             lambda: _span(files.values()),
         )
 
+    def _snapshot(self, scan: Scan, position: int) -> FileSet:
+        up_to = position if scan.until is None else min(position, scan.until)
+        return self._log.archive.snapshot(scan.stream, up_to, scan.time.low, scan.time.high, scan.after)
+
     def _context(self, bound: BoundQuery, plan: Node, files: Files, relations: dict[str, pa.Table]) -> BatchContext:
-        def read(stream: str, time: TimeRange) -> DataFrame | None:
-            found = files[stream, time]
+        def read(scan: Scan) -> DataFrame | None:
+            found = files[scan.extent]
             return read_archive(self.spark, found) if found.paths else None
 
         # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.

@@ -204,12 +204,20 @@ CONDITIONS: dict[str, Condition] = {
     "HOME_VERSION": Condition(
         ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
     ),
+    "DISK_FULL": Condition(ResourceError, "the disk that holds '{path}' has no space left", "{fix}"),
     "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
     "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
     "SPARK_NOT_STARTED": Condition(
         ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
     ),
     "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
+    "STATEMENT_FAILED": Condition(
+        ResourceError, "statement '{name}' has stopped: {why}", "mend the cause, then call resume() on its deployment"
+    ),
+    "LIVE_STOPPED": Condition(
+        ResourceError, "the live job cannot go on: {why}", "mend the cause: the job tries again by itself, nothing is lost"
+    ),
+    "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
     # -- internal -------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from presage.errors import PresageError, did_you_mean, error, raise_all
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
 from presage.lang.parser import parse_leniently
-from presage.model.catalog import EVENT, Attribute, Catalog, EventType
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import resolve_under_roots
 from presage.model.types import TIMESTAMP, common_type
 from presage.plan.nodes import Field
@@ -67,9 +67,9 @@ class Workspace:
         low, high = (_settled(bound, now) for bound in (statement.within.low, statement.within.high))
         return replace(statement, within=replace(statement.within, low=low, high=high))
 
-    def bind(self, query: s.Query) -> BoundQuery:
-        """The plan of a query as the user wrote it."""
-        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer))
+    def bind(self, query: s.Query, since: Moment | None = None) -> BoundQuery:
+        """The plan of a query as the user wrote it. `since`: where a standing one begins."""
+        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer, since))
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.
@@ -121,11 +121,23 @@ class Workspace:
     def _refuse_if_read(self, statement: s.Drop) -> None:
         """A stream or relation that a derived stream reads cannot go."""
         for stream in self.catalog.types.values():
-            for text in stream.producers:
-                if stream.name != statement.name and _reads(_parse_producer(text), statement.name):
+            for producer in stream.producers:
+                if stream.name != statement.name and reads(_parse_producer(producer.text), statement.name):
                     raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
 
-    def _declare_derived(self, statement: s.Query, bound: BoundQuery) -> Catalog:
+    def declare_producer(self, statement: s.Query, since: Moment | None) -> Catalog:
+        """The catalog with a standing INSERT INTO, which begins at `since`."""
+        return self._declare_derived(statement, self.bind(statement, since), since)
+
+    def end_producer(self, name: str, text: str, until: Moment) -> Catalog:
+        """The catalog after a standing INSERT INTO has been stopped; what it made before stays."""
+        stream = self.catalog.types[name]
+        ended = tuple(
+            replace(p, until=until) if p.text == text and p.until is None else p for p in stream.producers
+        )
+        return self.catalog.with_type(replace(stream, producers=ended))
+
+    def _declare_derived(self, statement: s.Query, bound: BoundQuery, since: Moment | None = None) -> Catalog:
         name = statement.insert_into
         assert name is not None
         _refuse_circle(statement, name, self.catalog)
@@ -141,12 +153,13 @@ class Workspace:
         if known is None:
             _refuse_spelling(statement, name, self.catalog)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
-            made = EventType(name, "derived", attributes, event_time=at.name, producers=(bound.text,))
+            producers = (Producer(bound.text, since),)
+            made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)
             return self.catalog.with_type(made)
         _check_fits(statement, known, bound.columns)
-        if bound.text in known.producers:
+        if any(p.text == bound.text and p.until is None for p in known.producers):
             return self.catalog
-        return self.catalog.with_type(replace(known, producers=(*known.producers, bound.text)))
+        return self.catalog.with_type(replace(known, producers=(*known.producers, Producer(bound.text, since))))
 
 
 def _parse_producer(text: str) -> s.Query:
@@ -161,7 +174,7 @@ def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
     return replace(bound, micros=now + bound.offset, offset=0)
 
 
-def _reads(query: s.Query, name: str) -> bool:
+def reads(query: s.Query, name: str) -> bool:
     """Whether a query names it in FROM, or as a relation in a condition."""
     todo: list[object] = [query]
     while todo:
@@ -196,8 +209,8 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
             )
         for stream in catalog.streams_of(path[-1]) if reached is not None else ():
             through = path if stream.name == path[-1] else [*path, stream.name]
-            for text in stream.producers:
-                todo.extend([*through, item.name] for item in _parse_producer(text).items)
+            for producer in stream.producers:
+                todo.extend([*through, item.name] for item in _parse_producer(producer.text).items)
 
 
 def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:

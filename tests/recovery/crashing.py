@@ -96,7 +96,9 @@ class MemoryTables:
                 folder.rmdir()
             del self.disk.made_by[stream]
 
-    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None:
+    def change(
+        self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
+    ) -> None:
         if self.disk.transactions[stream, table] < n:
             files = self.disk.files[stream, table]
             known = {file.path for file in files}
@@ -104,6 +106,9 @@ class MemoryTables:
             assert set(removes) <= known
             self.disk.files[stream, table] = [file for file in files if file.path not in removes] + list(adds)
             self.disk.transactions[stream, table] = n
+
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+        return []
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         return tuple(map(_from_stats, self.disk.files[stream, table]))

@@ -17,7 +17,7 @@ from presage.plan.expr import Constant
 
 # Options that every stream has. A stream with an outside source has options of that source too, which are kept as
 # they are: they are for the connector to judge.
-STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after")
+STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention")
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
 MAX_DURATION = 2**53  # microseconds, 285 years
 RESERVED_COLUMNS = ("_seq", "_t")
@@ -184,7 +184,7 @@ def _check_option(option: s.Option, name: str, value: str) -> None:
         if value not in SOURCES:
             raise error("BAD_VALUE", option.span, what="source", found=f"'{value}'",
                         expected=f"one of {', '.join(SOURCES)}", fix=did_you_mean(value, SOURCES))  # fmt: skip
-    elif name in ("max_delay", "idle_after"):
+    elif name in ("max_delay", "idle_after", "max_ahead", "retention"):
         if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
             raise error("BAD_DURATION", option.span, found=value)
     elif name == "archive" and value.lower() not in ("true", "false"):

@@ -5,7 +5,13 @@ from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import LATE_BY, SEQ, TIME
 from presage.log.files import read_files
 from presage.log.ingest import Checked
+from presage.log.limits import max_ahead
 from presage.log.log import LoadReport, Log
+from presage.log.maintenance import MaintenanceReport
+from presage.log.numbered import numbered_attributes
+from presage.log.offsets import Gap, SourceOffsets
+from presage.log.pins import Pin
+from presage.log.retention import InUse
 
 __all__ = [
     "LATE_BY",
@@ -16,8 +22,15 @@ __all__ = [
     "CatalogEntry",
     "Checked",
     "FileSet",
+    "Gap",
+    "InUse",
     "LoadReport",
     "Log",
+    "MaintenanceReport",
+    "Pin",
+    "SourceOffsets",
     "StreamInfo",
+    "max_ahead",
+    "numbered_attributes",
     "read_files",
 ]

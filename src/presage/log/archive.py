@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.errors import did_you_mean, error
-from presage.log.columns import EVENTS, LATE, REJECTED, SEQ, TIME, TIMESTAMP
+from presage.log.buckets import KeyFilter
+from presage.log.chunks import AGES, age
+from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME, TIMESTAMP
 from presage.log.committer import Committer
+from presage.log.compaction import by_arrival
 from presage.log.delta import LiveFile
-from presage.log.home import Home
+from presage.log.pins import Held
 from presage.log.state import StreamState
 
 
@@ -65,6 +69,8 @@ class FileSet:
     max_time: int | None
     predicates: Bounds
     schema: pa.Schema
+    spans: tuple[tuple[int, int, int], ...] = ()  # of each file: first and last time, rows
+    held: Held | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
 
     @property
     def exact(self) -> bool:
@@ -76,23 +82,24 @@ class StreamInfo:
     """A stream in figures, for DESCRIBE and SHOW."""
 
     name: str
-    rows: int
+    rows: int  # all that were accepted
+    retained: int  # those of them that retention has left
     late: int
     rejected: int
     ignored: dict[str, int]
     files: int
     bytes: int
-    first_time: int | None
+    first_time: int | None  # of the retained events
     last_time: int | None
     last_seq: int
     watermark: int | None
+    chunks: dict[str, tuple[int, int]]  # files and rows, by age (`chunks.AGES`)
 
 
 class Archive:
     """Reads what the committer has published."""
 
-    def __init__(self, home: Home, committer: Committer) -> None:
-        self._home = home
+    def __init__(self, committer: Committer) -> None:
         self._committer = committer
 
     def snapshot(
@@ -102,21 +109,35 @@ class Archive:
         low: int | None = None,
         high: int | None = None,
         after_seq: int | None = None,
+        key_values: Mapping[str, Collection[Any]] | None = None,
     ) -> FileSet:
-        """The files of a stream's events with after_seq < `_seq` <= up_to_seq and low <= event time < high."""
-        self._state(stream)
+        """The files of a stream's events with after_seq < `_seq` <= up_to_seq and low <= event time < high.
+
+        `key_values`: files without any of these values in a column are left out; rows are not filtered by them. The
+        files stay on disk as long as the set, or a copy of it, is referred to.
+        """
+        key = self._state(stream).key or ()
         bounds = Bounds(after_seq, up_to_seq, low, high)
-        files = [file for file in self._committer.files(stream, EVENTS) if not bounds.excludes(file)]
-        folder = self._home.table_folder(stream, EVENTS)
+        schema = self._committer.schema(stream, EVENTS)
+        keys = KeyFilter(key_values or {}, key, schema)
+        files, held = self._committer.held_files(
+            stream, EVENTS, lambda file: not bounds.excludes(file) and not keys.excludes(file)
+        )
         return FileSet(
             stream,
-            tuple(str(folder / file.name) for file in files),
+            tuple(self._committer.path_of(stream, EVENTS, file.name) for file in files),
             sum(file.rows for file in files),
             sum(file.size for file in files),
             min((file.first_time for file in files if file.first_time is not None), default=None),
             max((file.last_time for file in files if file.last_time is not None), default=None),
             bounds.still_needed(files),
-            self._committer.schema(stream, EVENTS),
+            schema,
+            tuple(
+                (f.first_time, f.last_time, f.rows)
+                for f in files
+                if f.first_time is not None and f.last_time is not None
+            ),
+            held,
         )
 
     def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:
@@ -128,7 +149,7 @@ class Archive:
         keep = _condition(table, files.predicates)
         if keep is not None:
             table = table.filter(keep)
-        return table.select(wanted)
+        return by_arrival(table, SEQ).select(wanted)
 
     def read_late(self, stream: str) -> pa.Table:
         """The late events of a stream, by arrival, with `_late_by` in microseconds."""
@@ -141,19 +162,28 @@ class Archive:
     def describe(self, stream: str) -> StreamInfo:
         state = self._state(stream)
         files = self._committer.files(stream, EVENTS)
+        ages = [(age(file, state.watermark), file) for file in files]
+        chunks = {a: [file.rows for found, file in ages if found == a] for a in AGES}
+        first_times = [file.first_time for file in files if file.first_time is not None]
         return StreamInfo(
             stream,
             state.accepted,
+            state.accepted - state.removed,
             state.late,
             state.rejected,
             dict(state.ignored),
             len(files),
             sum(file.size for file in files),
-            state.first_time,
+            min(first_times, default=None) if state.removed else state.first_time,
             state.last_time,
             state.last_seq,
             state.watermark,
+            {a: (len(rows), sum(rows)) for a, rows in chunks.items()},
         )
+
+    def holds(self, stream: str) -> bool:
+        """Whether there is a table of events of that name, a declared stream's or one of our own."""
+        return stream in self._committer.state.streams
 
     def streams(self) -> list[str]:
         """The declared streams; tables of our own are left out."""
@@ -161,9 +191,11 @@ class Archive:
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
         self._state(stream)
-        folder = self._home.table_folder(stream, table)
-        paths = [str(folder / file.name) for file in self._committer.files(stream, table)]
-        return _read(paths, self._committer.schema(stream, table))
+        files, held = self._committer.held_files(stream, table)
+        paths = [self._committer.path_of(stream, table, file.name) for file in files]
+        rows = _read(paths, self._committer.schema(stream, table))
+        held.release()
+        return by_arrival(rows, ORDER[table])
 
     def _state(self, stream: str) -> StreamState:
         return state_of(self._committer, stream)

@@ -9,6 +9,7 @@ from presage.log.columns import (
     EVENTS,
     LATE,
     LATE_BY,
+    MAX_TIME,
     REJECTED,
     REJECTED_SCHEMA,
     SEQ,
@@ -50,7 +51,7 @@ def split(table: pa.Table, event_type: EventType, watermark: int | None, first_s
 
 def _rejected(rejected: Rejected, turn: Turn) -> pa.Table:
     rows = len(rejected)
-    columns = [rejected.reasons, rejected.raws, [turn.at] * rows, rejected.origins, [turn.n] * rows]
+    columns = [rejected.reasons, rejected.raws, [min(turn.at, MAX_TIME)] * rows, rejected.origins, [turn.n] * rows]
     return pa.Table.from_arrays(
         [pa.array(c, f.type) for c, f in zip(columns, REJECTED_SCHEMA, strict=True)], schema=REJECTED_SCHEMA
     )

@@ -34,6 +34,7 @@ from presage.model.types import (
 
 RANGES = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
 MAX_SHOWN = 80
+MAX_RAW = 65_536  # characters of a rejected row that are kept
 MAX_DIGITS = 1000
 _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -50,6 +51,11 @@ def show(value: object) -> str:
     """A value as it stands in a reason: short, on one line."""
     text = json_text(value)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def cut_raw(text: str) -> str:
+    """The text of a rejected row, cut to the limit, with a note of how long it was."""
+    return text if len(text) <= MAX_RAW else f"{text[:MAX_RAW]}… (cut: {len(text):,} characters)"
 
 
 def json_text(value: object) -> str:

@@ -20,6 +20,7 @@ MAX_TIME = 253_402_300_799_999_999
 
 EVENTS, LATE, REJECTED = "events", "late", "rejected"
 TABLES = (EVENTS, LATE, REJECTED)
+ORDER = {EVENTS: SEQ, LATE: SEQ, REJECTED: "load"}  # the column that tells the order of arrival
 
 REJECTED_SCHEMA = pa.schema(
     [

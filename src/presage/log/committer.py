@@ -7,6 +7,7 @@ Opening a home finishes the records that are not marked and removes staged files
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -14,17 +15,20 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.log import crash
 from presage.log.catalog_log import CatalogLog
 from presage.log.columns import TABLES
 from presage.log.crash import CrashPoints
 from presage.log.delta import LiveFile, Tables
+from presage.log.disk import is_full
 from presage.log.home import Home
 from presage.log.journal import FileAdd, Journal, Part, Record, Turn
+from presage.log.pins import Held, Pin, Pins
 from presage.log.staging import discard, stage, sweep
 from presage.log.state import HomeState, Point
 
@@ -32,14 +36,16 @@ from presage.log.state import HomeState, Point
 RECORDS_PER_HEAD = 64
 KEYS_PER_RECORD = 16
 MOST_RECORDS_PER_HEAD = 4096
+TRIMMED_PER_RECORD = 2
 
 
 class Committer:
     def __init__(self, home: Home, tables: Tables, points: CrashPoints | None = None) -> None:
         self._home = home
         self._tables = tables
-        self._points = points or CrashPoints()
+        self.points = self._points = points or CrashPoints()
         self._journal = Journal(home.journal, home.disk, self._points)
+        self.pins = Pins()
         self.catalog = CatalogLog(home.catalog, home.disk)
         self.state = HomeState()
         # Appends queue at the first lock while files are written; the second is held only while tables change.
@@ -69,7 +75,7 @@ class Committer:
     def _clear(self, base: int) -> None:
         for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
             shutil.rmtree(leftover)
-        changes = [change for record in self._kept for change in (record, *record.parts)]
+        changes: list[Record | Part] = [change for record in self._kept for change in _changes(record)]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream in self.state.streams:
             for table in TABLES:
@@ -83,8 +89,19 @@ class Committer:
             if self._broken:
                 fix = "close the engine and open the home again"
                 raise error("HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix)
-            self._finish()
-            yield Turn(self.state.n + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
+            try:
+                self._finish()
+                yield Turn(self.state.n + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
+            except Exception as failure:
+                if is_full(failure):
+                    raise self.full() from failure
+                raise
+
+    def full(self) -> PresageError:
+        fix = "free some space and try again; nothing of what was asked for has happened"
+        if self._pending:
+            fix = "free some space; what was asked for is kept and will be finished: do not send it again"
+        return error("DISK_FULL", path=self._home.path, fix=fix)
 
     def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
         """Write rows as data files that nobody sees yet."""
@@ -142,6 +159,9 @@ class Committer:
             follower()
         return record
 
+    def reach(self, point: str) -> None:
+        self._points.reach(point)
+
     def follow(self, follower: Callable[[], None]) -> None:
         """Have the follower called after every record, by the thread that published it: it must not wait."""
         self._followers.append(follower)
@@ -167,15 +187,16 @@ class Committer:
         for stream, schemas in record.creates.items():
             self._tables.create(stream, record.n, schemas)
             self._points.reach(crash.TABLE_COMMITTED)
-        for change in (record, *record.parts):
+        for change in _changes(record):
             # A record that is carried out again may speak of a stream that a later record dropped.
-            stream = change.stream
-            if stream is None or stream not in self.state.streams:
+            name = change.stream
+            if name is None or name not in self.state.streams:
                 continue
-            if self.state.streams[stream].generation <= record.n:
+            if self.state.streams[name].generation <= record.n:
                 removes = change.removes if isinstance(change, Part) else {}
                 for table in {**change.adds, **removes}:
-                    self._tables.change(stream, table, change.adds.get(table, []), removes.get(table, []), record.n)
+                    adds, rewrites = change.adds.get(table, []), isinstance(change, Part) and change.rewrites
+                    self._tables.change(name, table, adds, removes.get(table, []), record.n, rewrites)
                     self._points.reach(crash.TABLE_COMMITTED)
         if record.catalog is not None:
             self.catalog.write(record.catalog)
@@ -183,8 +204,13 @@ class Committer:
 
     def _compact_if_due(self) -> None:
         due = min(max(RECORDS_PER_HEAD, self.state.keys() // KEYS_PER_RECORD), MOST_RECORDS_PER_HEAD)
-        if len(self._kept) >= due:
-            self._compact()
+        try:
+            if len(self._kept) >= due:
+                self._compact()
+            self._journal.trim(TRIMMED_PER_RECORD)
+        except OSError:
+            # The record has happened. Those since the head say all that a new one would: it waits for the next.
+            return
 
     def _compact(self) -> None:
         self._journal.compact(self.state.n, self.state.to_json(), self._kept)
@@ -194,6 +220,40 @@ class Committer:
         with self._tables_lock:
             self.check_open()
             return self._tables.files(stream, table)
+
+    def look(self, stream: str, table: str) -> tuple[tuple[LiveFile, ...], pa.Schema] | None:
+        """The files and the schema of a table; None if its stream has been dropped."""
+        with self._tables_lock:
+            if stream not in self.state.streams:
+                return None
+            return self.files(stream, table), self.schema(stream, table)
+
+    def held_files(
+        self, stream: str, table: str, wanted: Callable[[LiveFile], bool] = lambda file: True
+    ) -> tuple[list[LiveFile], Held]:
+        """The wanted files of a table. They stay on disk as long as what comes with them is referred to."""
+        with self._tables_lock:
+            files = [file for file in self.files(stream, table) if wanted(file)]
+            return files, self.pins.hold(self.path_of(stream, table, file.name) for file in files)
+
+    def pin(self, position: int) -> Pin:
+        with self._tables_lock:
+            self.check_open()
+            live = [(stream, table, file) for stream, table in self.tables() for file in self.files(stream, table)]
+            return self.pins.pin(position, (self.path_of(stream, table, file.name) for stream, table, file in live))
+
+    def tables(self) -> list[tuple[str, str]]:
+        """All tables of all streams, our own ones too."""
+        found = [(stream, table) for stream in list(self.state.streams) for table in TABLES]
+        return [(stream, table) for stream, table in found if self._home.table_folder(stream, table).is_dir()]
+
+    def path_of(self, stream: str, table: str, name: str) -> str:
+        return os.path.join(self._home.table_folder(stream, table), name)
+
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+        with self._tables_lock:
+            self.check_open()
+            return self._tables.obsolete(stream, table, before)
 
     def schema(self, stream: str, table: str) -> pa.Schema:
         with self._tables_lock:
@@ -212,6 +272,11 @@ class Committer:
             self._closed = True
             if self._kept and not self._pending and not self._broken:
                 self._compact()
+            self._journal.trim()
+
+
+def _changes(record: Record) -> list[Record | Part]:
+    return [record, *record.parts]
 
 
 def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+STATES_WRITTEN = "states-written"  # new states of statements lie in their folder; no record names them
 STAGED_ONE = "staged-one"  # a data file lies in its table's folder; no record names it
 STAGED = "staged"  # all data files do
 RECORD_WRITTEN = "record-written"  # the record is on disk under its temporary name
@@ -12,6 +13,14 @@ MARKED = "marked"  # the record is marked
 HEAD_WRITTEN = "head-written"  # the new head replaces the records, which are still there
 
 POINTS = (STAGED_ONE, STAGED, RECORD_WRITTEN, COMMITTED, TABLE_COMMITTED, APPLIED, MARKED, HEAD_WRITTEN)
+
+# Maintenance passes those of a commit too, and these.
+REWRITTEN_ONE = "rewritten-one"  # a file of a compaction lies in its table's folder; no record names it
+REWRITTEN = "rewritten"  # all of them do; whether their inputs are still there is not checked
+VACUUMED_ONE = "vacuumed-one"  # a data file that had left its table is deleted
+CLEANED_ONE = "cleaned-one"  # an entry of a Delta log before its checkpoint is deleted
+
+MAINTENANCE_POINTS = (REWRITTEN_ONE, REWRITTEN, VACUUMED_ONE, CLEANED_ONE)
 
 
 class CrashPoints:

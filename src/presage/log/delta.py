@@ -1,4 +1,4 @@
-"""Carries records out on Delta tables: creates, drops and file additions in, tables that any Delta reader reads out.
+"""Carries records out on Delta tables: creates, drops and changes of files in, tables that any Delta reader reads out.
 
 Everything here can be done twice: what is done already is left alone.
 """
@@ -8,29 +8,35 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
-from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, Transaction
 
 from presage.log.columns import SEQ, TIME
+from presage.log.delta_log import checkpoint_of, entry, entry_path, obsolete
 from presage.log.home import Home
 from presage.log.journal import FileAdd
-from presage.model.time import parse_timestamp, to_micros
+from presage.log.staging import timestamp_text
+from presage.model.time import parse_timestamp
 
-# A handle's commits get slower with every log entry since the checkpoint that it was opened at.
-COMMITS_PER_CHECKPOINT = 10
+# A reader starts from a checkpoint and reads all entries since; a checkpoint costs as much as there are files.
+COMMITS_PER_CHECKPOINT = 128
+# Files that were removed are our own to delete (`maintenance`): checkpoints need not remember them for a week.
+CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 _MARK = "stream.json"
 
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A data file of a table as its statistics tell it; bounds are None where they are unknown (or the column is)."""
+    """A data file of a table as its statistics tell it; bounds are None where they are unknown (or the column is).
+
+    `low` and `high` are least and greatest values of the other columns, as Delta spells them in JSON.
+    """
 
     name: str
     size: int
@@ -39,6 +45,8 @@ class LiveFile:
     last_time: int | None
     first_seq: int | None
     last_seq: int | None
+    low: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    high: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Tables(Protocol):
@@ -48,20 +56,38 @@ class Tables(Protocol):
 
     def drop(self, stream: str, n: int) -> None: ...
 
-    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None: ...
+    def change(
+        self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
+    ) -> None: ...
+
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]: ...
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
 
     def schema(self, stream: str, table: str) -> pa.Schema: ...
 
 
+@dataclass
+class _Table:
+    """What is known of a table as long as this home alone writes it."""
+
+    version: int
+    transaction: int  # the last record that changed it
+    schema: pa.Schema
+    files: dict[str, LiveFile]
+    checkpoint: int  # the version of the last one
+
+
 class DeltaTables:
-    """The tables of one home. Not thread-safe: the committer's lock is held around every call."""
+    """The tables of one home. Not thread-safe: the committer's lock is held around every call.
+
+    Log entries are written here and not by delta-rs, whose handle gets slower with every file of the table: a commit
+    must cost the same after ten thousand others. delta-rs reads tables and writes checkpoints.
+    """
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._handles: dict[Path, DeltaTable] = {}
-        self._files: dict[Path, tuple[LiveFile, ...]] = {}
+        self._tables: dict[Path, _Table] = {}
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
         """Make a stream's folder with its tables, whole or not at all."""
@@ -73,7 +99,7 @@ class DeltaTables:
         new.mkdir()
         folder.parent.mkdir(exist_ok=True)
         for table, schema in schemas.items():
-            DeltaTable.create(str(new / table), schema=Schema.from_json(schema))
+            DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
             self._sync_log(new / table, 0)
             self._home.disk.sync_folder(new / table)
         self._home.disk.write_atomically(new / _MARK, json.dumps({"stream": stream, "generation": n}).encode())
@@ -83,77 +109,88 @@ class DeltaTables:
     def drop(self, stream: str, n: int) -> None:
         """Remove a stream made before record n; one made by a later record stays."""
         folder = self._home.stream_folder(stream)
-        for path in [path for path in self._handles if path.parent == folder]:
-            self._forget(path)
+        for path in [path for path in self._tables if path.parent == folder]:
+            del self._tables[path]
         if 0 <= self._generation(folder) < n:
             away = self._home.streams / f".dropped-{n}"
             os.rename(folder, away)
             self._home.disk.sync_folder(folder.parent)
             shutil.rmtree(away)
 
-    def change(self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int) -> None:
-        """Add and remove files of the table as transaction n of this home, unless that has been done."""
+    def change(
+        self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
+    ) -> None:
+        """Add and remove files of the table as transaction n of this home, unless that has been done.
+
+        `rewrites`: the same rows in other files; a Delta reader that follows changes passes over it.
+        """
         folder = self._home.table_folder(stream, table)
+        known = self._table(folder)
+        if entry_path(folder, known.version + 1).exists():
+            del self._tables[folder]  # another program has written to the table: what it did stays
+            known = self._table(folder)
+        # The format accepts a transaction twice, and the removal of a file that is not there: the checks are ours.
+        if known.transaction >= n:
+            return
+        gone = [known.files[name] for name in removes]
+        version = known.version + 1
         try:
-            handle = self._handle(folder)
-            # Delta refuses a transaction number twice only within one handle: the check is ours.
-            if (handle.transaction_version(self._home.id) or 0) >= n:
-                return
-            now = time.time_ns() // 1_000_000
-            handle.create_write_transaction(
-                [AddAction(file.path, file.size, {}, now, True, file.stats) for file in adds],
-                mode="append",
-                schema=handle.schema(),
-                commit_properties=CommitProperties(app_transactions=[Transaction(self._home.id, n)]),
-                # Checkpoints are ours to time, and no commit may delete log files that a follower still needs.
-                post_commithook_properties=PostCommitHookProperties(False, False),
-            )
-            handle.update_incremental()
-            self._sync_log(folder, handle.version())
-            if handle.version() % COMMITS_PER_CHECKPOINT == 0:
-                self._checkpoint(folder, handle)
+            data = entry(self._home.id, n, adds, [(file.name, file.size) for file in gone], data_change=not rewrites)
+            self._home.disk.write_atomically(entry_path(folder, version), data)
+            if version >= known.checkpoint + COMMITS_PER_CHECKPOINT:
+                self._checkpoint(folder, known)
         except BaseException:
-            self._forget(folder)  # what it knows may be half of the truth
+            self._tables.pop(folder, None)  # what it knows may be half of the truth
             raise
-        if folder in self._files:
-            self._files[folder] += tuple(_from_stats(file) for file in adds)
+        known.version, known.transaction = version, n
+        for file in gone:
+            del known.files[file.name]
+        known.files.update((file.path, _from_stats(file)) for file in adds)
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         """The files of the table, in the order of their commits."""
-        folder = self._home.table_folder(stream, table)
-        if folder not in self._files:
-            actions = pa.table(self._handle(folder).get_add_actions(flatten=True)).to_pylist()
-            self._files[folder] = tuple(sorted(map(_from_action, actions), key=lambda file: file.name))
-        return self._files[folder]
+        return tuple(self._table(self._home.table_folder(stream, table)).files.values())
 
     def schema(self, stream: str, table: str) -> pa.Schema:
-        return pa.schema(self._handle(self._home.table_folder(stream, table)).schema().to_arrow())
+        return self._table(self._home.table_folder(stream, table)).schema
 
-    def _handle(self, folder: Path) -> DeltaTable:
-        if folder not in self._handles:
-            self._handles[folder] = DeltaTable(str(folder))
-        return self._handles[folder]
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+        """Log files that no reader needs that started after `before`, the oldest first. Checkpoints first if due."""
+        folder = self._home.table_folder(stream, table)
+        known = self._table(folder)
+        if known.version >= known.checkpoint + COMMITS_PER_CHECKPOINT // 8:
+            self._checkpoint(folder, known)
+        return obsolete(folder, before)
 
-    def _forget(self, folder: Path) -> None:
-        self._handles.pop(folder, None)
-        self._files.pop(folder, None)
+    def _table(self, folder: Path) -> _Table:
+        if folder not in self._tables:
+            handle = DeltaTable(str(folder))
+            actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+            files = sorted(map(_from_action, actions), key=lambda file: file.name)
+            self._tables[folder] = _Table(
+                handle.version(),
+                handle.transaction_version(self._home.id) or 0,
+                pa.schema(handle.schema().to_arrow()),
+                {file.name: file for file in files},
+                checkpoint_of(folder),
+            )
+        return self._tables[folder]
 
-    def _checkpoint(self, folder: Path, handle: DeltaTable) -> None:
+    def _checkpoint(self, folder: Path, known: _Table) -> None:
+        handle = DeltaTable(str(folder))
         handle.create_checkpoint()
         if self._home.disk.durable:
             log = folder / "_delta_log"
             self._home.disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
             self._home.disk.sync_file(log / "_last_checkpoint")
             self._home.disk.sync_folder(log)
-        # A fresh handle starts from the checkpoint; the old one would drag all entries before it along.
-        self._handles[folder] = DeltaTable(str(folder))
+        known.checkpoint = handle.version()
 
     def _sync_log(self, folder: Path, version: int) -> None:
         """delta-rs does not flush: before a record is marked as carried out, its log entries must be durable."""
         if self._home.disk.durable:
-            log = folder / "_delta_log"
-            self._home.disk.sync_file(log / f"{version:020d}.json")
-            self._home.disk.sync_folder(log)
+            self._home.disk.sync_file(entry_path(folder, version))
+            self._home.disk.sync_folder(folder / "_delta_log")
 
     def _generation(self, folder: Path) -> int:
         """The record that made the stream in this folder, -1 if there is none."""
@@ -168,20 +205,23 @@ def delta_schema(schema: pa.Schema) -> str:
 
 def _from_stats(file: FileAdd) -> LiveFile:
     stats = json.loads(file.stats)
-    low, high = stats["minValues"], stats["maxValues"]
-    times = [parse_timestamp(bound[TIME]) if TIME in bound else None for bound in (low, high)]
-    return LiveFile(file.path, file.size, file.rows, times[0], times[1], low.get(SEQ), high.get(SEQ))
+    return _live_file(file.path, file.size, file.rows, stats["minValues"], stats["maxValues"])
 
 
 def _from_action(action: dict[str, Any]) -> LiveFile:
-    times = [action.get(f"{side}.{TIME}") for side in ("min", "max")]
-    first, last = (None if when is None else to_micros(when) for when in times)
-    return LiveFile(
-        action["path"],
-        action["size_bytes"],
-        action["num_records"],
-        first,
-        last,
-        action.get(f"min.{SEQ}"),
-        action.get(f"max.{SEQ}"),
+    low, high = (
+        {name.removeprefix(side): _spelled(value) for name, value in action.items() if name.startswith(side)}
+        for side in ("min.", "max.")
     )
+    return _live_file(action["path"], action["size_bytes"], action["num_records"], low, high)
+
+
+def _live_file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[str, Any]) -> LiveFile:
+    times = [bound.pop(TIME, None) for bound in (low, high)]
+    first, last = (None if text is None else parse_timestamp(text) for text in times)
+    low, high = ({column: value for column, value in bound.items() if value is not None} for bound in (low, high))
+    return LiveFile(name, size, rows, first, last, low.pop(SEQ, None), high.pop(SEQ, None), low, high)
+
+
+def _spelled(value: Any) -> Any:
+    return timestamp_text(value) if isinstance(value, datetime) else value

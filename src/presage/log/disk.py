@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -37,3 +38,10 @@ class Disk:
     def sync_folder(self, path: Path) -> None:
         """A new name in a folder is durable only when the folder is."""
         self.sync_file(path)
+
+
+def is_full(failure: BaseException) -> bool:
+    """Whether a failure means that there is no space left, or no more of it for this user."""
+    if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return f"(os error {errno.ENOSPC})" in str(failure)  # what delta-rs makes of it

@@ -6,10 +6,12 @@ Whole columns are converted at once (`vector`); values are looked at one by one 
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from types import NoneType
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.errors import PresageError, error
-from presage.log.coerce import Mismatch, coerce_value, is_missing, json_text, show
+from presage.log.coerce import Mismatch, coerce_value, cut_raw, is_missing, json_text, show
 from presage.log.columns import attributes_schema
 from presage.log.vector import Mask, coerce_array
 from presage.model.arrow import to_arrow
@@ -36,23 +38,40 @@ _DIRECT: dict[DataType, tuple[type, ...]] = {
 }
 
 
+# The raw text of a row and where it comes from, by its number in a batch.
+Place = Callable[[int], tuple[str, str]]
+# A row of a table: what could be read of a rejected row, null where it did not fit.
+Remains = tuple[pa.Table, int]
+
+
 @dataclass
 class Rejected:
-    """Rows that were refused: one entry per row in each list."""
+    """Rows that were refused: one entry per row in each list. Of text that is no row at all nothing remains."""
 
     reasons: list[str] = field(default_factory=list)
     raws: list[str] = field(default_factory=list)
     origins: list[str] = field(default_factory=list)
+    remains: list[Remains | None] = field(default_factory=list)
 
-    def add(self, reason: str, raw: str, origin: str) -> None:
+    def __post_init__(self) -> None:
+        self.remains += [None] * (len(self.reasons) - len(self.remains))
+
+    def add(self, reason: str, raw: str, origin: str, remains: Remains | None = None) -> None:
         self.reasons.append(reason)
-        self.raws.append(raw)
+        self.raws.append(cut_raw(raw))
         self.origins.append(origin)
+        self.remains.append(remains)
 
     def extend(self, other: Rejected) -> None:
         self.reasons += other.reasons
         self.raws += other.raws
         self.origins += other.origins
+        self.remains += other.remains
+
+    def take(self, rows: Iterable[int]) -> Rejected:
+        columns = (self.reasons, self.raws, self.origins, self.remains)
+        rows = list(rows)
+        return Rejected(*([column[row] for row in rows] for column in columns))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.reasons)
@@ -65,10 +84,19 @@ class Checked:
     table: pa.Table
     rejected: Rejected = field(default_factory=Rejected)
     ignored: Counter[str] = field(default_factory=Counter)
+    place: Place | None = None  # of the rows of the table, which a later look may still refuse
 
-
-# The raw text of a row and where it comes from, by its number in a batch.
-Place = Callable[[int], tuple[str, str]]
+    def refuse(self, reasons: Mapping[int, str]) -> Checked:
+        """The same, with some rows of the table rejected after all."""
+        if not reasons:
+            return self
+        rejected = self.rejected.take(range(len(self.rejected)))
+        for row in sorted(reasons):
+            raw, origin = self.place(row) if self.place is not None else ("", "")
+            rejected.add(reasons[row], raw or row_text(self.table, row), origin, (self.table, row))
+        keep = np.ones(self.table.num_rows, dtype=bool)
+        keep[list(reasons)] = False
+        return Checked(self.table.filter(pa.array(keep)), rejected, self.ignored, placed(self.place, keep))
 
 
 @dataclass
@@ -122,6 +150,14 @@ def check_table(
     return checked
 
 
+def placed(place: Place | None, keep: Mask) -> Place | None:
+    """The places of the rows that are kept."""
+    if place is None:
+        return None
+    known, kept = place, np.flatnonzero(keep)
+    return lambda row: known(int(kept[row]))
+
+
 def shifted(place: Place, start: int) -> Place:
     """The places of a batch that begins at row `start`."""
     return lambda row: place(start + row)
@@ -150,12 +186,12 @@ def check_columns(attributes: tuple[Attribute, ...], required: str | None, batch
     table = pa.Table.from_arrays(arrays, schema=attributes_schema(attributes))
     rejected = Rejected()
     for row in sorted(bad):
-        rejected.add(bad[row], *batch.place(row))
-    if bad:
-        keep = np.ones(batch.rows, dtype=bool)
-        keep[list(bad)] = False
-        table = table.filter(pa.array(keep))
-    return Checked(table, rejected, ignored)
+        rejected.add(bad[row], *batch.place(row), (table, row))
+    if not bad:
+        return Checked(table, rejected, ignored, batch.place)
+    keep = np.ones(batch.rows, dtype=bool)
+    keep[list(bad)] = False
+    return Checked(table.filter(pa.array(keep)), rejected, ignored, placed(batch.place, keep))
 
 
 def convert(
@@ -217,7 +253,9 @@ def _convert_list(values: list[Any], wanted: DataType, nan_is_null: bool) -> pa.
     kinds = set(map(type, values)) - {NoneType}
     try:
         if kinds <= set(_DIRECT.get(wanted, ())):
-            return pa.array(values, to_arrow(wanted))
+            array = pa.array(values, to_arrow(wanted))
+            # More text than one array holds comes as several: the closer look takes them as they are.
+            return array if isinstance(array, pa.Array) else None
         if wanted == TIMESTAMP and kinds in ({datetime}, {str}):
             return pa.array(values, pa.string() if kinds == {str} else to_arrow(wanted))
         if wanted == STRING and nan_is_null and kinds <= {str, float}:
@@ -288,7 +326,14 @@ def _check_pandas(attributes: tuple[Attribute, ...], required: str | None, frame
 
 def join(parts: list[Checked]) -> Checked:
     """Several checked parts as one, in order."""
-    whole = Checked(pa.concat_tables([part.table for part in parts]))
+    ends = list(accumulate(part.table.num_rows for part in parts))
+
+    def place(row: int) -> tuple[str, str]:
+        number = bisect_right(ends, row)
+        of_part = parts[number].place
+        return of_part(row - ends[number] + parts[number].table.num_rows) if of_part is not None else ("", "")
+
+    whole = Checked(pa.concat_tables([part.table for part in parts]), place=place)
     for part in parts:
         whole.rejected.extend(part.rejected)
         whole.ignored.update(part.ignored)

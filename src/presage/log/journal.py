@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ class Part:
     seqs: int = 0
     adds: dict[str, list[FileAdd]] = field(default_factory=dict)
     removes: dict[str, list[str]] = field(default_factory=dict)  # names of files, by table
+    rewrites: bool = False  # the files added hold the rows of those removed
+    removed: int = 0  # events that retention takes away
+    key: list[str] | None = None  # the columns by which old files of the stream are bucketed
     accepted: int = 0
     first_time: int | None = None
     last_time: int | None = None
@@ -69,6 +73,8 @@ class Record:
     creates: dict[str, dict[str, str]] = field(default_factory=dict)  # stream -> table -> Delta schema
     catalog: dict[str, Any] | None = None
     parts: list[Part] = field(default_factory=list)
+    # Source -> partition -> how far its offsets are: see `offsets.Numbering`. What is not named stays as it is.
+    sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     live: dict[str, Any] | None = None  # what becomes of the standing statements: see `state.LiveState`
 
     def to_bytes(self) -> bytes:
@@ -112,6 +118,7 @@ class Journal:
         self._folder = folder
         self._disk = disk
         self._points = points
+        self._covered: deque[int] = deque()  # records that the head has taken in and that are still there
 
     def read(self) -> Found:
         """Head and records, in order; leftovers of a crash are cleared away, a gap is an error."""
@@ -152,8 +159,13 @@ class Journal:
         """Put the state after record n, all of whose predecessors are carried out, in the place of the records."""
         self._disk.write_atomically(self._folder / HEAD, json.dumps({"n": n, "state": state}).encode())
         self._points.reach(crash.HEAD_WRITTEN)
-        for record in records:
-            self._path(record.n, DONE).unlink()
+        self._covered.extend(record.n for record in records)
+
+    def trim(self, most: int | None = None) -> None:
+        """Delete records that the head has taken in, some at a time: so that no commit waits for all of them."""
+        for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
+            self._path(self._covered[0], DONE).unlink(missing_ok=True)
+            self._covered.popleft()
 
     def _read_head(self) -> dict[str, Any] | None:
         path = self._folder / HEAD

@@ -8,27 +8,49 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from presage.errors import error
 from presage.log.archive import Archive, state_of
 from presage.log.arrival import arrive
 from presage.log.catalog_log import CatalogEntry
-from presage.log.columns import EVENTS, SEQ, TIME, table_schemas
+from presage.log.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables, Tables, delta_schema
 from presage.log.home import DERIVED, Home
 from presage.log.ingest import Checked, check
 from presage.log.journal import Part, Record, Turn
+from presage.log.limits import MAX_AHEAD, check_watermark, limit_names, refuse_ahead
+from presage.log.maintenance import GRACE, Maintenance, MaintenanceReport
+from presage.log.numbered import (
+    Sorted,
+    held_schema,
+    held_table,
+    numbered_attributes,
+    numbered_schemas,
+    offsets_table,
+    settle,
+    skip,
+    sort_out,
+)
+from presage.log.offsets import Gap, SourceOffsets, gaps
+from presage.log.pins import Pin
+from presage.log.retention import InUse
 from presage.log.state import LiveState, Point, StreamState
 from presage.model.catalog import EventType
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of the rows of one load. A duplicate brought nothing: its range is that of the first call."""
+    """What became of the rows of one load. A duplicate brought nothing: its range is that of the first call.
+
+    With source offsets: `duplicates` were in the log before, `held` wait for events that are still on their way, and
+    `accepted` and `late` count those too that an earlier load had to hold back.
+    """
 
     accepted: int = 0
     late: int = 0
@@ -37,13 +59,16 @@ class LoadReport:
     first_seq: int | None = None
     last_seq: int | None = None
     duplicate: bool = False
+    duplicates: int = 0
+    held: int = 0
 
 
 class Log:
     def __init__(self, home: Home, committer: Committer) -> None:
         self._home = home
         self._committer = committer
-        self.archive = Archive(home, committer)
+        self.archive = Archive(committer)
+        self.maintenance = Maintenance(home, committer)
 
     @classmethod
     def open(
@@ -116,6 +141,8 @@ class Log:
         with self._committer.turn() as turn:
             for name in drops:
                 state_of(self._committer, name)
+            beside = [table for name in drops for table in (held_table(name), offsets_table(name))]
+            drops = (*drops, *(table for table in beside if table in self._committer.state.streams))
             for name in schemas:
                 if name in self._committer.state.streams and name not in drops:
                     raise error("ALREADY_DECLARED", name=name, kind="stream", fix=f"DROP STREAM {name} first")
@@ -124,21 +151,57 @@ class Log:
 
     # -- events ---------------------------------------------------------------------------------
 
-    def append(self, event_type: EventType, data: object, once: str | None = None) -> LoadReport:
-        """Append rows (see `ingest.check` for what they may be). They are durable when this returns."""
-        if type(data).__module__.startswith("pyspark.sql"):
+    def append(
+        self, event_type: EventType, data: object, once: str | None = None, source: SourceOffsets | None = None
+    ) -> LoadReport:
+        """Append rows (see `ingest.check` for what they may be). They are durable when this returns.
+
+        With a source's offsets each event is appended once, whatever path it comes on, and after those before it: see
+        `offsets`. Rows that come too early are durable too, and held back.
+        """
+        is_frame = type(data).__module__.startswith("pyspark.sql")
+        if is_frame and source is None:
             return self.append_spark(event_type, data, once)
         with self._committer.turn():
             if once is not None and once in state_of(self._committer, event_type.name).once:
                 return self._duplicate(event_type, once)  # known without looking at the rows
-        checked = check(event_type.attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
+        attributes = event_type.attributes
+        if source is not None:
+            if is_frame:
+                from presage.log.spark_ingest import collect_frame  # the only road to PySpark, as below
+
+                data = collect_frame(event_type, data)
+            data = settle(data)
+            attributes = numbered_attributes(event_type, source, data)
+        checked = check(attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
         with self._committer.turn() as turn:
             state = state_of(self._committer, event_type.name)
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
+            checked = refuse_ahead(checked, event_type, turn.at)
+            if source is not None:
+                numbered = sort_out(checked, event_type, source, state.sources, lambda: self._held(event_type))
+                return self._append_numbered(event_type, state, numbered, once)
             if once is None and not checked.table.num_rows and not checked.rejected and not checked.ignored:
                 return LoadReport()
             return self._append(turn, event_type, state, checked, once)
+
+    def gaps(self, stream: str) -> list[Gap]:
+        """The offsets that a stream's sources have not brought yet, though later ones have come."""
+        return gaps(state_of(self._committer, stream).sources)
+
+    def skip_gap(self, event_type: EventType, source: str, partition: str, up_to: int) -> LoadReport:
+        """Wait no longer for what a source has lost: its offsets up to and with `up_to` that have not come.
+
+        Held rows that waited for them only are appended. Should a lost event turn up after all, it is appended then.
+        """
+        with self._committer.turn():
+            state = state_of(self._committer, event_type.name)
+            held = lambda: self._held(event_type)  # noqa: E731
+            numbered = skip(event_type, source, partition, up_to, state.sources, held)
+            if numbered is None:
+                return LoadReport()
+            return self._append_numbered(event_type, state, numbered, None, "skip")
 
     def append_spark(self, event_type: EventType, frame: object, once: str | None = None) -> LoadReport:
         """Append the rows of a Spark DataFrame; its executors write the data files."""
@@ -161,12 +224,34 @@ class Log:
                 return LoadReport()
             return self._publish(turn, replace(draft, once=once))
 
-    def append_watermark(self, stream: str, time: int) -> None:
-        """Declare that the stream has nothing more to tell from before `time`; what still comes is late."""
+    def append_watermark(self, stream: str, time: int, max_ahead: int = MAX_AHEAD) -> None:
+        """Declare that the stream has nothing more to tell from before `time`; what still comes is late.
+
+        A time more than `max_ahead` after the wall clock is refused: no event could follow it.
+        """
         with self._committer.turn() as turn:
             state = state_of(self._committer, stream)
+            time = check_watermark(stream, time, max_ahead, turn.at)
             if state.watermark is None or time > state.watermark:
                 self._committer.publish(turn, Record(turn.n, "watermark", turn.at, stream=stream, watermark=time))
+
+    # -- maintenance ----------------------------------------------------------------------------
+
+    def pin(self, position: int | None = None) -> Pin:
+        """Keep what is live now on disk, and events after the position in the archive, until the pin is released.
+
+        Without a position all events that are there now stay.
+        """
+        return self._committer.pin(0 if position is None else position)
+
+    def maintain(
+        self, types: Iterable[EventType], in_use: InUse | None = None, grace: float = GRACE
+    ) -> MaintenanceReport:
+        """Compact streams and results, apply retention, delete what nobody reads; see `maintenance`.
+
+        May be called by any thread, beside all other calls. `in_use`: how far the standing statements are.
+        """
+        return self.maintenance.run(types, in_use, grace=grace)
 
     # -- standing statements --------------------------------------------------------------------
 
@@ -179,6 +264,10 @@ class Log:
     def live(self) -> LiveState:
         """What is known of the standing statements. Only `publish` changes it; a caller must not."""
         return self._committer.state.live
+
+    def reach(self, point: str) -> None:
+        """Say how far a batch is: see `crash`."""
+        self._committer.reach(point)
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Have the follower called after each record; it must return at once."""
@@ -226,15 +315,61 @@ class Log:
         first, last = (times["min"].value, times["max"].value) if times is not None else (None, None)
         return Part(name, adds=staged, accepted=rows.num_rows, first_time=first, last_time=last, watermark=watermark)
 
+    def _append_numbered(
+        self, event_type: EventType, state: StreamState, numbered: Sorted, once: str | None, kind: str = "append"
+    ) -> LoadReport:
+        """Publish what the offsets of a load have decided, in one record with how far the source is now."""
+        checked = numbered.checked
+        if once is None and not numbered.sources and not checked.table.num_rows and not checked.rejected:
+            return LoadReport(duplicates=numbered.duplicates)  # nothing is new
+        tables = numbered_schemas(event_type)
+        missing = {name: tables[name] for name in tables if name not in self._committer.state.streams}
+        if missing:
+            with self._committer.turn() as turn:
+                self._committer.publish(turn, Record(turn.n, "catalog", turn.at, creates=missing))
+        with self._committer.turn() as turn:
+            first, count = self._committer.state.position + 1, checked.table.num_rows
+            seqs = pa.array(np.arange(first, first + count))
+            rows = {offsets_table: numbered.numbers.add_column(0, SEQ, seqs), held_table: numbered.held}
+            parts = []
+            try:
+                for name_of, table in rows.items():
+                    name = name_of(event_type.name)
+                    removes = {EVENTS: numbered.spent} if name_of is held_table and numbered.spent else {}
+                    if table.num_rows or removes:
+                        adds = self._committer.stage(turn, name, {EVENTS: table})
+                        parts.append(Part(name, adds=adds, removes=removes, accepted=table.num_rows))
+                draft = self._draft(turn, event_type, state, checked, once)
+            except Exception:
+                for name in tables:
+                    self._committer.discard(turn, name)
+                raise
+            report = self._publish(turn, replace(draft, kind=kind, parts=parts, sources=numbered.sources))
+            return replace(report, duplicates=numbered.duplicates, held=numbered.held.num_rows)
+
+    def _held(self, event_type: EventType) -> dict[str, pa.Table]:
+        """The files of rows that are held back, or were."""
+        name = held_table(event_type.name)
+        if name not in self._committer.state.streams:
+            return {}
+        folder = self._home.table_folder(name, EVENTS)
+        files = [file.name for file in self._committer.files(name, EVENTS)]
+        return {file: pq.ParquetFile(folder / file).read().cast(held_schema(event_type)) for file in files}
+
     def _append(
         self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
     ) -> LoadReport:
+        return self._publish(turn, self._draft(turn, event_type, state, checked, once))
+
+    def _draft(
+        self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
+    ) -> Record:
         first = self._committer.state.position + 1
         tables = arrive(checked, event_type, state.watermark, first, turn)
         staged = self._committer.stage(turn, event_type.name, tables)
         events = tables[EVENTS]
         first_time, last_time = (int(events[TIME][i].value) if events.num_rows else None for i in (0, -1))
-        draft = Record(
+        return Record(
             turn.n,
             "append",
             turn.at,
@@ -245,12 +380,11 @@ class Log:
             accepted=events.num_rows,
             late=checked.table.num_rows - events.num_rows,
             rejected=len(checked.rejected),
-            ignored=dict(checked.ignored),
+            ignored=limit_names(checked.ignored, {}),
             first_time=first_time,
             last_time=last_time,
-            watermark=None if last_time is None else last_time - event_type.max_delay,
+            watermark=None if last_time is None else max(last_time - event_type.max_delay, MIN_TIME),
         )
-        return self._publish(turn, draft)
 
     def _publish(self, turn: Turn, draft: Record) -> LoadReport:
         record = self._committer.publish(turn, draft)

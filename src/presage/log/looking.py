@@ -57,7 +57,7 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
     rows.append(("event time", event_type.event_time or ""))
     rows += [("key", ", ".join(event_type.key))] if event_type.key else []
     rows += [(f"option {n}", v) for n, v in event_type.options.items()]
-    rows += [(f"statement {i + 1}", text) for i, text in enumerate(event_type.producers)]
+    rows += [(f"statement {i + 1}", p.text) for i, p in enumerate(event_type.producers)]
     if event_type.kind == "stream":
         rows += _archive_rows(event_type, archive)
     else:
@@ -69,10 +69,10 @@ def _archive_rows(event_type: EventType, archive: Archive) -> list[tuple[str, st
     info = archive.describe(event_type.name)
     ignored = ", ".join(f"{n} ({c})" for n, c in sorted(info.ignored.items()))
     rows = [("max delay", format_duration(event_type.max_delay))]
-    rows += [
-        (name, str(count)) for name, count in (("rows", info.rows), ("late", info.late), ("rejected", info.rejected))
-    ]
+    counts = (("rows", info.rows), ("retained", info.retained), ("late", info.late), ("rejected", info.rejected))
+    rows += [(name, str(count)) for name, count in counts]
     rows += [("ignored attributes", ignored)] if ignored else []
     times = (("first event", info.first_time), ("last event", info.last_time), ("watermark", info.watermark))
     rows += [(label, format_timestamp(time)) for label, time in times if time is not None]
-    return [*rows, ("position", str(info.last_seq)), ("files", str(info.files)), ("bytes", str(info.bytes))]
+    rows += [("position", str(info.last_seq)), ("files", str(info.files)), ("bytes", str(info.bytes))]
+    return rows + [(f"{age} chunks", f"{files} files, {count} rows") for age, (files, count) in info.chunks.items()]

@@ -22,10 +22,11 @@ from pyspark.sql import types as st
 
 from presage.errors import error
 from presage.log.arrival import arrive
-from presage.log.columns import EVENTS, LATE, REJECTED, TIME
+from presage.log.columns import EVENTS, LATE, MIN_TIME, REJECTED, TIME
 from presage.log.home import Home
 from presage.log.ingest import Checked, check_table, refuse_duplicates
 from presage.log.journal import FileAdd, Record, Turn
+from presage.log.limits import limit_names, refuse_ahead
 from presage.log.staging import stage
 from presage.log.state import StreamState
 from presage.model.catalog import EventType
@@ -33,6 +34,7 @@ from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, A
 
 ROWS_PER_TASK = 500_000
 MOST_TASKS = 1_000
+MOST_COLLECTED = 5_000_000  # rows with source offsets
 FILES_PER_TASK = 100  # a file's number in its name is its task's, times this, plus its own
 _ARRIVAL = "__presage_arrival"  # the row's place in the frame, which decides between equal times
 _COUNTED = "part int, rows long, ignored string"
@@ -69,7 +71,7 @@ def stage_frame(
         place = [f.col(f"`{time}`"), f.col(_ARRIVAL)]
         ordered = given.repartitionByRange(tasks, *place).sortWithinPartitions(*place)
         ordered = ordered.drop(_ARRIVAL, *others).persist(StorageLevel.MEMORY_AND_DISK)
-        counted = sorted(ordered.mapInArrow(_counter(event_type), _COUNTED).collect())
+        counted = sorted(ordered.mapInArrow(_counter(event_type, turn), _COUNTED).collect())
         starts, total = {}, 0
         ignored = +Counter(dict(zip(others, filled, strict=True)))
         for part, count, names in counted:
@@ -83,6 +85,21 @@ def stage_frame(
         ordered.unpersist()
         given.unpersist()
     return _draft(turn, event_type, written, total, dict(ignored))
+
+
+def collect_frame(event_type: EventType, frame: object) -> pa.Table:
+    """All rows of a frame, on the driver: where one row decides what becomes of another, it must see them all."""
+    frame = cast(DataFrame, frame)
+    _check_shape(event_type, frame)
+    table = frame.limit(MOST_COLLECTED + 1).toArrow()
+    if table.num_rows > MOST_COLLECTED:
+        raise error(
+            "UNSUPPORTED",
+            what=f"a load with source offsets of more than {MOST_COLLECTED:,} rows",
+            where="from a Spark DataFrame",
+            fix="load the frame in pieces: their order does not matter",
+        )
+    return table
 
 
 def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ignored: dict[str, int]) -> Record:
@@ -103,16 +120,16 @@ def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ig
         accepted=rows[EVENTS],
         late=rows[LATE],
         rejected=rows[REJECTED],
-        ignored=ignored,
+        ignored=limit_names(ignored, {}),
         first_time=min((row.first_time for row in events), default=None),
         last_time=last,
-        watermark=None if last is None else last - event_type.max_delay,
+        watermark=None if last is None else max(last - event_type.max_delay, MIN_TIME),
     )
 
 
-def _counter(event_type: EventType) -> Any:
+def _counter(event_type: EventType, turn: Turn) -> Any:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        part, checked = _checked(event_type, batches)
+        part, checked = _checked(event_type, turn, batches)
         if checked is not None:
             names = json.dumps(checked.ignored)
             yield pa.RecordBatch.from_pydict(
@@ -126,7 +143,7 @@ def _writer(
     event_type: EventType, folder: str, turn: Turn, watermark: int | None, starts: dict[int, int], durable: bool
 ) -> Any:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        part, checked = _checked(event_type, batches)
+        part, checked = _checked(event_type, turn, batches)
         if checked is None:
             return
         # A task that is run twice writes its files under two names; the driver keeps those that it hears of.
@@ -150,7 +167,7 @@ def _writer(
     return write
 
 
-def _checked(event_type: EventType, batches: Iterator[pa.RecordBatch]) -> tuple[int, Checked | None]:
+def _checked(event_type: EventType, turn: Turn, batches: Iterator[pa.RecordBatch]) -> tuple[int, Checked | None]:
     """All rows of a task, checked; None if it has none."""
     context = TaskContext.get()
     assert context is not None
@@ -160,7 +177,8 @@ def _checked(event_type: EventType, batches: Iterator[pa.RecordBatch]) -> tuple[
         return part, None
     table = pa.Table.from_batches(rows)
     origin = lambda row: f"partition {part}, row {row + 1}"  # noqa: E731
-    return part, check_table(event_type.attributes, event_type.event_time, table, origin=origin)
+    checked = check_table(event_type.attributes, event_type.event_time, table, origin=origin)
+    return part, refuse_ahead(checked, event_type, turn.at)
 
 
 def _check_shape(event_type: EventType, frame: DataFrame) -> None:

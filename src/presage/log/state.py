@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from presage.log.journal import Part, Record
+from presage.log.limits import limit_names
 
 
 @dataclass
@@ -15,6 +15,8 @@ class StreamState:
 
     generation: int  # the number of the record that made it
     accepted: int = 0
+    removed: int = 0  # of the accepted, by retention
+    key: list[str] | None = None  # by which its old files are bucketed, once there are some
     late: int = 0
     rejected: int = 0
     ignored: dict[str, int] = field(default_factory=dict)
@@ -23,6 +25,8 @@ class StreamState:
     watermark: int | None = None  # an event before it is late
     last_seq: int = 0
     once: dict[str, list[int]] = field(default_factory=dict)  # key -> first and number of sequence numbers
+    # Source -> partition -> how far its offsets are: see `offsets.Numbering`.
+    sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -76,12 +80,17 @@ class HomeState:
             self._advance_stream(stream, record)
             stream.late += record.late
             stream.rejected += record.rejected
-            stream.ignored = dict(Counter(stream.ignored) + Counter(record.ignored))
+            stream.ignored = limit_names(record.ignored, stream.ignored)
+            for source, partitions in record.sources.items():
+                stream.sources[source] = {**stream.sources.get(source, {}), **partitions}
             if record.once is not None:
                 stream.once[record.once] = [record.first_seq, record.seqs]
             self.arrivals = record.n
         for part in record.parts:
             self._advance_stream(self.streams[part.stream], part)
+            self.streams[part.stream].removed += part.removed
+            if part.key is not None:
+                self.streams[part.stream].key = part.key
         if record.live is not None:
             self.live.advance(record.live)
 

@@ -165,4 +165,4 @@ def readable(text: str) -> str:
 
 def in_file_order(rejected: Rejected) -> Rejected:
     order = sorted(range(len(rejected)), key=lambda i: int(rejected.origins[i].rpartition(":")[2]))
-    return Rejected(*([column[i] for i in order] for column in (rejected.reasons, rejected.raws, rejected.origins)))
+    return rejected.take(order)

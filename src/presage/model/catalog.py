@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from presage.errors import error
 from presage.model.text import Span
@@ -20,10 +21,41 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """`now` of a standing statement, in the log: a position, and how far the time of each stream was known there."""
+
+    position: int
+    watermarks: Mapping[str, int | None] = field(default_factory=dict)
+
+    def watermark(self, streams: Iterable[str]) -> int | None:
+        """How far the time of all these streams was known; None where one had told nothing yet."""
+        known = [self.watermarks.get(name) for name in streams]
+        times = [time for time in known if time is not None]
+        return min(times) if times and len(times) == len(known) else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"position": self.position, "watermarks": dict(self.watermarks)}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any] | None) -> Moment | None:
+        return None if content is None else cls(content["position"], content["watermarks"])
+
+
+@dataclass(frozen=True)
+class Producer:
+    """A statement that fills a derived stream, by its text. A standing one sees what arrived after `since` and, once it
+    is stopped, up to `until`; one that was only declared sees everything."""
+
+    text: str
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+@dataclass(frozen=True)
 class EventType:
     """An event type. `attributes` holds all of them, inherited ones first; `kind` is schema, stream or derived.
 
-    A derived stream is what INSERT INTO fills; `producers` are the texts of the statements that do.
+    A derived stream is what INSERT INTO fills; `producers` are the statements that do.
     """
 
     name: str
@@ -34,7 +66,7 @@ class EventType:
     key: tuple[str, ...] = ()
     max_delay: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
-    producers: tuple[str, ...] = ()
+    producers: tuple[Producer, ...] = ()
 
     @property
     def has_events(self) -> bool:

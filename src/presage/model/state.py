@@ -42,14 +42,14 @@ class State:
         return MAGIC + struct.pack("<HI", VERSION, len(head)) + head + b"".join(bodies)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> State:
+    def from_bytes(cls, data: bytes, path: object = "?") -> State:
         if data[: len(MAGIC)] != MAGIC:
-            raise error(
-                "HOME_CORRUPT", what="a state file", path="?", why="it does not start with the mark of a state", fix=""
-            )
+            why, fix = "it does not start with the mark of a state", "restore the file from a copy of the home"
+            raise error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=fix)
         version, size = struct.unpack_from("<HI", data, len(MAGIC))
         if version != VERSION:
-            raise error("HOME_VERSION", path="?", found=f"state {version}", expected=f"state {VERSION}", fix="")
+            fix = "use the version of Presage that wrote it, or deploy the statement again"
+            raise error("HOME_VERSION", path=path, found=f"state {version}", expected=f"state {VERSION}", fix=fix)
         at = len(MAGIC) + struct.calcsize("<HI")
         head = json.loads(data[at : at + size])
         at += size

@@ -21,6 +21,10 @@ SEQ = "_seq"
 _OWN = re.compile(r"_(t|seq|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
 
 
+# Of a scan: stream, event time, and the positions between which the events arrived.
+Extent = tuple[str, TimeRange, int | None, int | None]
+
+
 def is_own_name(name: str) -> bool:
     return _OWN.fullmatch(name) is not None
 
@@ -171,6 +175,13 @@ class Scan(Node):
     attributes: tuple[str, ...]  # names in the archive, parallel to `fields`
     time: TimeRange = ALL_TIME
     event_time: str | None = None  # the attribute that holds the event's own time
+    after: int | None = None  # only what arrived after this position
+    until: int | None = None  # and not after this one
+
+    @property
+    def extent(self) -> Extent:
+        """Which events these are; scans of equal extent differ in names and attributes only."""
+        return self.stream, self.time, self.after, self.until
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -189,6 +200,10 @@ class Scan(Node):
             low = format_timestamp(self.time.low) if self.time.low is not None else ""
             high = format_timestamp(self.time.high) if self.time.high is not None else ""
             bounds = f" within [{low}, {high})"
+        if self.after is not None:
+            bounds += f" after position {self.after}"
+        if self.until is not None:
+            bounds += f" up to position {self.until}"
         return f"Scan {self.stream} as {self.alias} [{', '.join(self.attributes)}]{bounds}"
 
 

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from presage.errors import error
-from presage.model.time import TimeRange
 from presage.plan.expr import Expr, InRelation
 from presage.plan.nodes import (
     SEQ,
@@ -38,12 +37,12 @@ NO_EVENTS = -(2**62)
 class BatchContext:
     """What a plan needs to run. `clock` is where the statement's time stops, `inner_clock` that of derived streams.
 
-    `read` gives the archived events of a stream in a time range with TIME as a timestamp; `relations` holds Arrow
+    `read` gives the archived events that a scan speaks of with TIME as a timestamp; `relations` holds Arrow
     tables; `operators` maps a room's node to the function that runs it.
     """
 
     spark: SparkSession
-    read: Callable[[str, TimeRange], DataFrame | None]
+    read: Callable[[Scan], DataFrame | None]
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
     clock: int
@@ -89,7 +88,7 @@ def struct_type(fields: list[Field] | tuple[Field, ...], order: tuple[str, ...] 
 
 
 def _run_scan(node: Scan, context: BatchContext) -> DataFrame:
-    frame = context.read(node.stream, node.time)
+    frame = context.read(node)
     if frame is None:
         return context.spark.createDataFrame([], struct_type(node.columns))
     # The condition stands on the stored column, where Parquet's statistics can use it.

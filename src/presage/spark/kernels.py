@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from presage.columnar.sorting import sorted_table
 from presage.model.arrow import to_arrow
 from presage.model.state import State
 from presage.plan.nodes import Field
@@ -90,27 +91,6 @@ def _whole(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator
         table = pa.Table.from_batches(held)
         if table.num_rows:
             yield sorted_table(table, sort)
-
-
-def sorted_table(table: pa.Table, sort: tuple[str, ...]) -> pa.Table:
-    """The table in processing order; a table that is in order already is not touched."""
-    keys = [table[name].to_numpy() for name in sort]
-    if _is_sorted(keys):
-        return table
-    return table.combine_chunks().take(pa.array(np.lexsort(keys[::-1])))
-
-
-def _is_sorted(keys: list[np.ndarray]) -> bool:
-    """Whether rows rise lexicographically by the key columns."""
-    undecided = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    for key in keys:
-        rising, falling = key[:-1] < key[1:], key[:-1] > key[1:]
-        if np.any(falling & undecided):
-            return False
-        undecided &= ~rising
-        if not undecided.any():
-            return True
-    return True
 
 
 def _pieces(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator[pa.Table]:

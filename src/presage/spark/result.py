@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from presage.columnar.sorting import sorted_table
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
 from presage.spark.expressions import quoted
 from presage.spark.failures import explained
-from presage.spark.kernels import sorted_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,15 +96,18 @@ class Result:
 
 
 class TableResult(Result):
-    """A result that is known already: SHOW, DESCRIBE, EXPLAIN."""
+    """A result that is known already: SHOW, DESCRIBE, EXPLAIN, rows of a standing statement."""
 
     def __init__(
-        self, columns: tuple[Field, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]
+        self,
+        columns: tuple[Field, ...],
+        table: pa.Table,
+        spark: Callable[[], SparkSession],
+        explain: Callable[[], str] = lambda: "this statement reads the catalog",
     ) -> None:
-        super().__init__(columns, self._unused, 0, lambda: "this statement reads the catalog", lambda: 1)
+        super().__init__(columns, self._unused, 0, explain, lambda: 1)
         self._spark = spark
-        arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
-        self._table = pa.table(arrays, names=[c.name for c in columns])
+        self._table = table
 
     @classmethod
     def of_text(
@@ -112,11 +115,14 @@ class TableResult(Result):
     ) -> TableResult:
         """A table whose columns are all STRING, or LONG where a column holds integers."""
         types = [LONG if any(isinstance(r[i], int) for r in rows) else STRING for i in range(len(names))]
-        return cls(tuple(Field(n, k) for n, k in zip(names, types, strict=True)), rows, spark)
+        columns = tuple(Field(n, k) for n, k in zip(names, types, strict=True))
+        arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
+        return cls(columns, pa.table(arrays, names=list(names)), spark)
 
     @property
     def df(self) -> DataFrame:
-        return self._spark().createDataFrame(self.to_arrow())
+        # In one piece: PySpark 4.3 takes a table that begins with an empty chunk for an empty one.
+        return self._spark().createDataFrame(self.to_arrow().combine_chunks())
 
     def _unused(self) -> DataFrame:
         return self.df

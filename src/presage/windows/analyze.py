@@ -14,7 +14,7 @@ from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.model.catalog import Catalog
+from presage.model.catalog import Catalog, Moment
 from presage.model.text import Span
 from presage.model.time import TimeRange
 from presage.model.types import TIMESTAMP, is_orderable
@@ -33,6 +33,9 @@ class QueryContext:
     catalog: Catalog
     now: int
     parse_producer: Callable[[str], s.Query]
+    # Where a standing statement begins and, if it was stopped, ends. None: it sees the whole archive.
+    since: Moment | None = None
+    until: Moment | None = None
     # Derived streams on the way to this query, to refuse circles.
     path: tuple[str, ...] = ()
     # How many statements of derived streams are part of the query so far; all contexts of a query share it.

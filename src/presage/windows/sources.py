@@ -13,7 +13,7 @@ from presage.model import types as t
 from presage.model.catalog import EventType
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.plan.expr import ColumnRef, Comparison, Constant, Expr, conjunction
+from presage.plan.expr import FALSE, ColumnRef, Comparison, Constant, Expr, conjunction
 from presage.plan.nodes import TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp
 from presage.plan.query import BoundQuery
 
@@ -38,7 +38,9 @@ def bind_stream(
     ranks: list[int] = []
     for stream in context.catalog.streams_of(event_type.name):
         if stream.kind == "stream":
-            sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time))
+            after = context.since.position if context.since else None
+            until = context.until.position if context.until else None
+            sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time, after, until))
             ranks.append(0)
         derived = _derived(stream, fields, names, time, context, bind, span)
         sources.extend(derived)
@@ -71,13 +73,15 @@ def _derived(
     if stream.name in context.path:
         circle = " -> ".join([*context.path[context.path.index(stream.name) :], stream.name])
         raise error("CYCLE", span, what=f"the derived stream '{stream.name}'", path=circle)
-    inner = replace(context, path=(*context.path, stream.name))
     found: list[Node] = []
-    for text in stream.producers:
+    for producer in stream.producers:
+        inner = replace(
+            context, path=(*context.path, stream.name), since=producer.since, until=producer.until
+        )
         context.opened.append(stream.name)
         _check_size(stream, inner, span)
         try:
-            bound = bind(context.parse_producer(text), inner)
+            bound = bind(context.parse_producer(producer.text), inner)
         except PresageError as problem:
             # The place in the statement's own text means nothing in the text at hand.
             problem.span, problem.others = span, ()
@@ -95,7 +99,7 @@ def _derived(
             Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True)
         )
         node = Project(node, outputs)
-        bounds = conjunction(_bounds(time))
+        bounds = conjunction([*_bounds(time), *_moments(bound, context)])
         found.append(Filter(node, bounds) if bounds is not None else node)
     return found
 
@@ -129,4 +133,21 @@ def _bounds(time: TimeRange) -> list[Expr]:
         parts.append(Comparison(t.BOOLEAN, ">=", column, Constant(t.LONG, time.low)))
     if time.high is not None:
         parts.append(Comparison(t.BOOLEAN, "<", column, Constant(t.LONG, time.high)))
+    return parts
+
+
+def _moments(bound: BoundQuery, context: QueryContext) -> list[Expr]:
+    """Where a standing statement begins and ends, as conditions on the rows of another statement that it reads.
+
+    Such a row has no arrival of its own: it is made when the time of the streams behind it is known up to its own.
+    """
+    column = ColumnRef(t.LONG, TIME)
+    streams = {scan.stream for scan in bound.scans()}
+    parts: list[Expr] = []
+    for moment, op in ((context.since, ">"), (context.until, "<=")):
+        known = moment.watermark(streams) if moment is not None else None
+        if known is not None:
+            parts.append(Comparison(t.BOOLEAN, op, column, Constant(t.LONG, known)))
+        elif moment is context.until and moment is not None:
+            parts.append(FALSE)
     return parts

@@ -1,0 +1,80 @@
+"""A vector and two types in, the vector in the other type out; NULL where it cannot be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.arithmetic import LEAST
+from presage.columnar.distinct import per_distinct
+from presage.columnar.reshape import widened
+from presage.columnar.text_values import reader, timestamp_text
+from presage.columnar.vectors import DTYPES, Cells, Flat, Vector, both_valid, is_flat, nothing, to_cells
+from presage.model import types as t
+from presage.model.arrow import to_arrow
+from presage.model.types import DataType
+
+Cast = Callable[[Vector], Vector]
+
+
+def cast(source: DataType, target: DataType) -> Cast | None:
+    """None for DOUBLE to STRING: how many digits Spark writes depends on the version of Java below it."""
+    if source == target:
+        return lambda vector: vector
+    if source == t.NULL:
+        null = nothing(target)
+        return lambda vector: null
+    if target == t.STRING:
+        return _to_text(source)
+    if source == t.STRING:
+        return per_distinct(reader(target), (t.STRING,), target)
+    if not is_flat(target):
+        arrow = to_arrow(target)
+        return lambda vector: Cells(widened(to_cells(vector, source), arrow))
+    if target == t.BOOLEAN:
+        return _nonzero
+    least = LEAST.get(target)
+    if least is not None and source in (t.LONG, t.DOUBLE):
+        return _narrowed(least, target)
+    return _plain(DTYPES[target])
+
+
+def _plain(dtype: type[np.generic]) -> Cast:
+    def run(vector: Vector) -> Flat:
+        assert isinstance(vector, Flat)
+        return Flat(vector.values.astype(dtype), vector.valid)
+
+    return run
+
+
+def _nonzero(vector: Vector) -> Flat:
+    assert isinstance(vector, Flat)
+    return Flat(vector.values != 0, vector.valid)
+
+
+def _narrowed(least: int, target: DataType) -> Cast:
+    dtype = DTYPES[target]
+
+    def run(vector: Vector) -> Flat:
+        assert isinstance(vector, Flat)
+        values = vector.values
+        if values.dtype.kind == "f":
+            # As Spark: 2.0**63, which is what the greatest LONG becomes as a DOUBLE, still counts as that LONG.
+            fits = (np.floor(values) <= float(-least - 1)) & (np.ceil(values) >= float(least))
+            with np.errstate(invalid="ignore"):
+                whole = np.where(values >= 2.0**63, 2**63 - 1, values.astype(np.int64))
+        else:
+            fits, whole = (values >= least) & (values < -least), values
+        return Flat(whole.astype(dtype), vector.valid if fits.all() else both_valid(vector.valid, fits))
+
+    return run
+
+
+def _to_text(source: DataType) -> Cast | None:
+    if source == t.DOUBLE:
+        return None
+    if source == t.TIMESTAMP:
+        return per_distinct(timestamp_text, (t.TIMESTAMP,), t.STRING)
+    return lambda vector: Cells(to_cells(vector, source).cast(pa.string()))

@@ -1,0 +1,190 @@
+"""Expressions in, nodes that compute them out: equal subexpressions become one node, whatever statement they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar import logic
+from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
+from presage.columnar.arithmetic import compute, negate, seconds_between
+from presage.columnar.casts import cast
+from presage.columnar.functions import compile_function
+from presage.columnar.functions.call import Kernel
+from presage.columnar.like import like
+from presage.columnar.membership import in_list, in_relation, relation_terms_supported
+from presage.columnar.order import compare
+from presage.columnar.texts import concatenated
+from presage.columnar.vectors import Flat, Vector, constant, from_arrow, one_array
+from presage.model import types as t
+from presage.model.types import ArrayOf
+from presage.plan import expr as e
+
+
+class Batch:
+    """The rows that are worked on, and what is known of them so far."""
+
+    __slots__ = ("known", "table")
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.known: dict[Node, Vector] = {}
+
+
+class Node:
+    """One expression; computed once for each batch."""
+
+    __slots__ = ("children", "kernel", "number")
+
+    def __init__(self, number: int, kernel: Kernel, children: tuple[Node, ...]) -> None:
+        self.number = number
+        self.kernel = kernel
+        self.children = children
+
+    def value(self, batch: Batch) -> Vector:
+        known = batch.known.get(self)
+        if known is None:
+            known = batch.known[self] = self.kernel(*[child.value(batch) for child in self.children])
+        return known
+
+
+class ConstantNode(Node):
+    __slots__ = ("vector",)
+
+    def __init__(self, number: int, vector: Vector) -> None:
+        super().__init__(number, lambda: vector, ())
+        self.vector = vector
+
+    def value(self, batch: Batch) -> Vector:
+        return self.vector
+
+
+class ColumnNode(Node):
+    """Reads a column by its exact name: a dot in it is no field access."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, number: int, column: e.ColumnRef) -> None:
+        super().__init__(number, lambda: None, ())  # type: ignore[arg-type, return-value]
+        self.column = column
+
+    def value(self, batch: Batch) -> Vector:
+        known = batch.known.get(self)
+        if known is None:
+            array = one_array(batch.table.column(self.column.name))
+            known = batch.known[self] = from_arrow(array, self.column.type)
+        return known
+
+
+class Nodes:
+    """Compiles expressions, and remembers them: by identity at once, by content after a look at the parts."""
+
+    def __init__(self, relations: Mapping[str, pa.Table]) -> None:
+        self._relations = relations
+        self._by_content: dict[tuple[object, ...], Node | None] = {}
+        # The expression is kept beside its node, so that its identity is not given to another one.
+        self._by_identity: dict[int, tuple[e.Expr, Node | None]] = {}
+
+    def node(self, expr: e.Expr) -> Node | None:
+        """None if a part of it cannot be computed here."""
+        seen = self._by_identity.get(id(expr))
+        if seen is None:
+            if len(self._by_identity) > MAX_REMEMBERED:
+                self._by_identity.clear()
+                self._by_content.clear()
+            seen = self._by_identity[id(expr)] = (expr, self._node(expr))
+        return seen[1]
+
+    def _node(self, expr: e.Expr) -> Node | None:
+        children = [self.node(child) for child in expr.children()]
+        given = tuple(child for child in children if child is not None)
+        if len(given) < len(children):
+            return None
+        key = (type(expr), expr.type, _own_parts(expr), *(child.number for child in given))
+        if key not in self._by_content:
+            self._by_content[key] = self._built(expr, given)
+        return self._by_content[key]
+
+    def _built(self, expr: e.Expr, children: tuple[Node, ...]) -> Node | None:
+        number = len(self._by_content)
+        if isinstance(expr, e.Constant):
+            return ConstantNode(number, constant(expr.value, expr.type))
+        if isinstance(expr, e.Duration):
+            return ConstantNode(number, Flat(np.array([expr.micros], np.int64)))
+        if isinstance(expr, e.ColumnRef):
+            return ColumnNode(number, expr)
+        kernel = in_relation(expr, self._relations) if isinstance(expr, e.InRelation) else kernel_of(expr)
+        if kernel is None:
+            return None
+        if all(isinstance(child, ConstantNode) for child in children):
+            return ConstantNode(number, kernel(*[child.vector for child in children]))  # type: ignore[attr-defined]
+        return Node(number, kernel, children)
+
+
+# Statements come and go; what they left behind is forgotten now and then.
+MAX_REMEMBERED = 100_000
+
+
+def _own_parts(expr: e.Expr) -> str:
+    """What an expression is beside its children. As text, because 0.0 equals -0.0 and NaN not even itself."""
+    own = [getattr(expr, f.name) for f in fields(expr) if f.name not in ("type", "span")]
+    return repr([v for v in own if not isinstance(v, e.Expr) and not (isinstance(v, tuple) and _has_expr(v))])
+
+
+def _has_expr(values: tuple[object, ...]) -> bool:
+    return any(isinstance(v, e.Expr) for v in values)
+
+
+# -- kernels --------------------------------------------------------------------------------------------
+
+
+def kernel_of(expr: e.Expr) -> Kernel | None:
+    """The function over the vectors of the children; None if there is none."""
+    build = _KERNELS.get(type(expr))
+    return build(expr) if build else None
+
+
+def supports_node(expr: e.Expr) -> bool:
+    """Whether this expression can be computed here if its children can."""
+    if isinstance(expr, e.Constant | e.Duration | e.ColumnRef):
+        return True
+    if isinstance(expr, e.InRelation):
+        return relation_terms_supported(expr)
+    return kernel_of(expr) is not None
+
+
+def _arithmetic(expr: e.Arithmetic) -> Kernel:
+    if expr.op == "||":
+        return concatenated
+    if expr.left.type == t.TIMESTAMP and expr.right.type == t.TIMESTAMP:
+        return seconds_between
+    return compute(expr.op, t.LONG if expr.type == t.TIMESTAMP else expr.type)
+
+
+def _element(expr: e.ElementOf) -> Kernel:
+    if isinstance(expr.base.type, ArrayOf):
+        return element_at_place(expr.base.type.element, expr.from_end)
+    return value_at_key(expr.base.type)
+
+
+_KERNELS: dict[type[e.Expr], Callable[[Any], Kernel | None]] = {
+    e.And: lambda expr: logic.all_of,
+    e.Arithmetic: _arithmetic,
+    e.CaseWhen: lambda expr: logic.case_when(expr.type),
+    e.CastTo: lambda expr: cast(expr.operand.type, expr.type),
+    e.Comparison: lambda expr: compare(expr.op, expr.left.type),
+    e.ElementOf: _element,
+    e.FieldOf: lambda expr: field_of(expr.base.type, expr.name),
+    e.FunctionCall: compile_function,
+    e.InList: in_list,
+    e.IsNull: lambda expr: logic.is_null,
+    e.Like: like,
+    e.MakeStruct: lambda expr: make_struct([v.type for v in expr.values], expr.type),
+    e.Negate: lambda expr: negate(expr.type),
+    e.Not: lambda expr: logic.negation,
+    e.Or: lambda expr: logic.any_of,
+}

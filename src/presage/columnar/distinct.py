@@ -1,0 +1,64 @@
+"""A function of single values and vectors in, a vector out: the function runs once for each distinct tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.vectors import Bools, Ints, Vector, both_valid, from_arrow, nothing, take, to_cells
+from presage.model import types as t
+from presage.model.arrow import to_arrow
+from presage.model.types import DataType
+
+
+def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], result: DataType) -> Callable[..., Vector]:
+    """NULL for a NULL argument, and where the function gives None. A TIMESTAMP is an int of microseconds."""
+    arrow = to_arrow(result)
+
+    def run(*args: Vector) -> Vector:
+        valid: Bools | None = None
+        tables: list[list[Any]] = []
+        places: list[Ints] = []
+        codes: Ints | None = None
+        for arg, data_type in zip(args, types, strict=True):
+            valid = both_valid(valid, arg.valid)
+            values, place = _encoded(arg, data_type)
+            if len(arg) == 1 and not values:
+                return nothing(result)
+            tables.append(values)
+            places.append(place)
+            if len(arg) != 1:
+                codes = place if codes is None else _dense(codes) * max(len(values), 1) + place
+        if codes is None:
+            found = [function(*[values[0] for values in tables])]
+            return from_arrow(pa.array(found, arrow), result)
+        if valid is not None:
+            codes = np.where(valid, codes, -1)
+        distinct, rows, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        # Each distinct tuple is read off the first row that has it.
+        picked = [
+            [values[i] for i in (place[rows] if len(place) != 1 else np.zeros_like(rows))]
+            if values
+            else [None] * len(rows)
+            for values, place in zip(tables, places, strict=True)
+        ]
+        found = [None if code < 0 else function(*tup) for code, *tup in zip(distinct, *picked, strict=True)]
+        return take(from_arrow(pa.array(found, arrow), result), inverse)
+
+    return run
+
+
+def _encoded(vector: Vector, data_type: DataType) -> tuple[list[Any], Ints]:
+    array = to_cells(vector, data_type)
+    if data_type == t.TIMESTAMP:
+        array = array.view(pa.int64())
+    encoded = array.dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _dense(codes: Ints) -> Ints:
+    """Numbered from 0, so that products of many codes stay small."""
+    return np.unique(codes, return_inverse=True)[1]

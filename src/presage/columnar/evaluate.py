@@ -1,0 +1,81 @@
+"""Expressions of the plan and an Arrow table in, Arrow columns out: exactly the values that Spark gives.
+
+Nothing fails on a row: division by zero, overflow, a text that is no number are NULL. What cannot be computed here to
+the last digit goes to a stranger, in one call for all such expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from presage.columnar.compile import Batch, Nodes, supports_node
+from presage.columnar.vectors import Bools, Vector, flat_from_arrow, to_array, truth
+from presage.errors import error
+from presage.plan.display import show
+from presage.plan.expr import Expr
+
+Foreign = Callable[[Sequence[Expr], pa.Table], list[pa.Array]]
+
+
+def supports(expr: Expr) -> bool:
+    """Whether the whole expression can be computed here."""
+    return all(map(supports_node, expr.walk()))
+
+
+class Evaluator:
+    """Computes expressions over tables. Compiles an expression when it first meets it; keep the expression, too.
+
+    `relations` gives the tables of the relations that expressions name; `foreign` computes what is not supported.
+    """
+
+    def __init__(self, relations: Mapping[str, pa.Table] | None = None, foreign: Foreign | None = None) -> None:
+        self._nodes = Nodes(relations or {})
+        self._foreign = foreign
+
+    def column(self, expr: Expr, table: pa.Table) -> pa.Array:
+        """One array of `to_arrow(expr.type)`, as long as the table."""
+        return self.columns([expr], table)[0]
+
+    def columns(self, exprs: Sequence[Expr], table: pa.Table) -> list[pa.Array]:
+        batch, rows = Batch(table), table.num_rows
+        found: list[pa.Array] = []
+        strangers: list[int] = []
+        for i, expr in enumerate(exprs):
+            node = self._nodes.node(expr)
+            if node is None:
+                strangers.append(i)
+            found.append(None if node is None else to_array(node.value(batch), expr.type, rows))
+        if strangers:
+            answers = self._ask([exprs[i] for i in strangers], table)
+            for i, answer in zip(strangers, answers, strict=True):
+                found[i] = answer
+        return found
+
+    def mask(self, condition: Expr, table: pa.Table) -> Bools:
+        """The rows for which the condition is true; NULL is not."""
+        return self.masks([condition], table)[0]
+
+    def masks(self, conditions: Sequence[Expr], table: pa.Table) -> list[Bools]:
+        """As `mask`, of several conditions: what they share is computed once."""
+        nodes = [self._nodes.node(condition) for condition in conditions]
+        asked = [condition for condition, node in zip(conditions, nodes, strict=True) if node is None]
+        answers = iter(self._ask(asked, table) if asked else [])
+        batch, rows = Batch(table), table.num_rows
+        return [truth(flat_from_arrow(next(answers)) if n is None else n.value(batch), rows) for n in nodes]
+
+    def computes(self, expr: Expr) -> bool:
+        """As `supports`, but remembered."""
+        return self._nodes.node(expr) is not None
+
+    def vector(self, expr: Expr, table: pa.Table) -> Vector:
+        """As the evaluator itself works with it; only for what it computes."""
+        node = self._nodes.node(expr)
+        assert node is not None
+        return node.value(Batch(table))
+
+    def _ask(self, exprs: list[Expr], table: pa.Table) -> list[pa.Array]:
+        if self._foreign is None:
+            raise error("INTERNAL", exprs[0].span, what=f"{show(exprs[0])} cannot be computed without Spark")
+        return self._foreign(exprs, table)

@@ -1,0 +1,167 @@
+"""Values in, whether a list or a relation has them out: NaN equals NaN, -0.0 equals 0.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.columnar.casts import cast
+from presage.columnar.logic import any_of
+from presage.columnar.order import compare
+from presage.columnar.vectors import (
+    DTYPES,
+    Bools,
+    Cells,
+    Flat,
+    Ints,
+    Numbers,
+    Vector,
+    both_valid,
+    from_arrow,
+    is_flat,
+    one_array,
+)
+from presage.errors import error
+from presage.model import types as t
+from presage.model.types import DataType
+from presage.plan import expr as e
+
+Codes = Callable[[Vector], Ints]
+
+
+def in_list(expr: e.InList) -> Callable[..., Vector]:
+    """NULL if the value is, or if a NULL of the list could be it."""
+    data_type = expr.operand.type
+    if data_type == t.NULL:
+        return lambda operand, *items: Flat(np.zeros(1, np.bool_), np.zeros(1, np.bool_))
+    equal = compare("=", data_type)
+    constants = [i.value for i in expr.items if isinstance(i, e.Constant)]
+    if len(constants) < len(expr.items) or not (is_flat(data_type) or data_type == t.STRING):
+        return lambda operand, *items: any_of(*[equal(operand, item) for item in items])
+    codes = codes_of(_distinct(constants, data_type), data_type)
+    has_null = None in constants
+
+    def run(operand: Vector, *_: Vector) -> Vector:
+        found = codes(operand) >= 0
+        return Flat(found, both_valid(operand.valid, found) if has_null else operand.valid)
+
+    return run
+
+
+def _distinct(constants: Sequence[object], data_type: DataType) -> Vector:
+    given = [c for c in constants if c is not None]
+    if data_type == t.STRING:
+        return Cells(pa.array(given, pa.string()).unique())
+    return Flat(np.array(given, DTYPES[data_type]))
+
+
+def codes_of(values: Vector, data_type: DataType) -> Codes:
+    """A function from a vector to the place of each value among the distinct `values`; -1 for others and for NULL."""
+    if isinstance(values, Cells):
+        table = values.array.unique().drop_null()
+        return lambda vector: _text_codes(vector, table)
+    known = np.unique(values.values if values.valid is None else values.values[values.valid])
+    if len(known) == 0:
+        return lambda vector: np.full(len(vector), -1, np.int64)
+    # np.unique leaves one NaN, at the end, where searchsorted finds it too.
+    return lambda vector: _number_codes(vector, known)
+
+
+def _text_codes(vector: Vector, table: pa.Array) -> Ints:
+    assert isinstance(vector, Cells)
+    # A NULL is not in the table, which has none.
+    places = pc.index_in(vector.array, value_set=table)
+    found: Ints = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _number_codes(vector: Vector, known: Numbers) -> Ints:
+    assert isinstance(vector, Flat)
+    places = np.minimum(np.searchsorted(known, vector.values), len(known) - 1)
+    hits = known[places] == vector.values
+    if known.dtype.kind == "f" and known[-1] != known[-1]:
+        hits |= vector.values != vector.values
+    if vector.valid is not None:
+        hits = hits & vector.valid
+    return np.where(hits, places, -1)
+
+
+# -- relations ------------------------------------------------------------------------------------------
+
+
+def relation_terms_supported(expr: e.InRelation) -> bool:
+    return all(is_flat(a.type) or a.type in (t.STRING, t.NULL) for a in expr.args)
+
+
+def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callable[..., Vector]:
+    """Never NULL: a null matches nothing, neither among the terms nor in the relation."""
+    relation = relations.get(expr.relation)
+    if relation is None:
+        raise error("INTERNAL", expr.span, what=f"the rows of relation '{expr.relation}' were not given")
+    if not expr.args:
+        return _always(relation.num_rows > 0)
+    if any(arg.type == t.NULL for arg in expr.args):
+        return _always(False)
+    steps: list[Codes] = []
+    known: Ints | None = None
+    tables: list[Ints] = []
+    for attribute, arg in zip(expr.attributes, expr.args, strict=True):
+        column, wanted = _shared_type(one_array(relation.column(attribute)), arg.type)
+        codes = codes_of(column, wanted)
+        steps.append(_cast_first(codes, arg.type, wanted))
+        own = codes(column)
+        if known is None:
+            known = own
+        else:
+            # The pairs of the relation's rows, numbered; the first n columns count as one from here on.
+            pairs = _pairs(known, own)
+            tables.append(np.unique(pairs[pairs >= 0]))
+            known = _placed(pairs, tables[-1])
+    assert known is not None
+    present = np.unique(known[known >= 0])
+
+    def run(*args: Vector) -> Vector:
+        codes = steps[0](args[0])
+        for step, table, arg in zip(steps[1:], tables, args[1:], strict=True):
+            codes = _placed(_pairs(codes, step(arg)), table)
+        return Flat(_placed(codes, present) >= 0)
+
+    return run
+
+
+def _always(answer: bool) -> Callable[..., Vector]:
+    return lambda *args: Flat(np.full(1, answer))
+
+
+def _shared_type(column: pa.Array, found: DataType) -> tuple[Vector, DataType]:
+    """The relation's values in the type in which they are compared: of numbers the wider."""
+    numbers = {pa.int32(): t.INT, pa.int64(): t.LONG, pa.float64(): t.DOUBLE}
+    own = numbers.get(column.type, found)
+    wanted = t.common_type(found, own) or found
+    convert = cast(own, wanted)
+    assert convert is not None
+    return convert(from_arrow(column, own)), wanted
+
+
+def _cast_first(codes: Codes, found: DataType, wanted: DataType) -> Codes:
+    if found == wanted:
+        return codes
+    convert = cast(found, wanted)
+    assert convert is not None
+    return lambda vector: codes(convert(vector))
+
+
+def _pairs(a: Ints, b: Ints) -> Ints:
+    # A relation has fewer than 2**31 rows, so a pair of places fits.
+    return np.where((a >= 0) & (b >= 0), a * 2**31 + b, -1)
+
+
+def _placed(codes: Ints, table: Ints) -> Ints:
+    if len(table) == 0:
+        return np.full(len(codes), -1, np.int64)
+    places = np.minimum(np.searchsorted(table, codes), len(table) - 1)
+    hits: Bools = table[places] == codes
+    return np.where(hits, places, -1)

@@ -1,0 +1,159 @@
+"""Many conditions and a table in, the rows of each condition out: all of them answered together, by tables.
+
+Every part `column = constant`, `column < constant`, `column IN (constants)` is known to an index of its column, which
+looks at the column's values once for all conditions. The part of a condition that the fewest rows satisfy gives its
+candidates; the other parts are checked on them, for all conditions in one sweep over pairs of condition and row. Only
+what has another form is computed condition by condition, on the candidates alone. Cost: one pass over the columns, and
+the number of candidate pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.column_index import ColumnIndex, Pairs, Seen
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.predicate_atoms import split_conditions
+from presage.columnar.vectors import Bools, Ints
+from presage.plan.expr import Expr
+
+# A part that more than this share of the rows satisfies is no help: the condition is then computed on all rows.
+DENSE = 8
+# Below it even all rows are few.
+FEW_ROWS = 1024
+# So many are sooner computed one by one.
+FEW_CONDITIONS = 4
+# Pairs of condition and row that are held at once.
+MAX_PAIRS = 2_000_000
+_ABSENT = 2**62
+
+
+class PredicateIndex:
+    """`matches` gives for each condition the rows for which it is true. A condition of None is true for all."""
+
+    def __init__(
+        self, conditions: Sequence[Expr | None], evaluator: Evaluator | Mapping[str, pa.Table] | None = None
+    ) -> None:
+        self._evaluator = evaluator if isinstance(evaluator, Evaluator) else Evaluator(evaluator)
+        self._conditions = list(conditions)
+        split = split_conditions(self._conditions)
+        self._count = len(self._conditions)
+        self._columns = [ColumnIndex(atoms, self._count) for atoms in split.subjects]
+        self._rest = split.rest
+        self._never = split.never
+        self._with_rest = np.array([rest is not None for rest in self._rest], np.bool_)
+
+    def matches(self, table: pa.Table) -> list[Ints]:
+        """Row numbers in ascending order, one array for each condition."""
+        rows = table.num_rows
+        nothing = np.zeros(0, np.int64)
+        found: list[Ints] = [nothing] * self._count
+        if rows == 0 or self._count == 0:
+            return found
+        if self._count <= FEW_CONDITIONS:
+            self._on_all_rows(np.arange(self._count), table, found)
+            return found
+        seen = [column.look(self._evaluator.vector(column.subject, table), rows) for column in self._columns]
+        counts, source = self._sources(seen, rows)
+        if self._never:
+            counts[list(self._never)] = 0
+        dense = counts > (rows if rows <= FEW_ROWS else rows // DENSE)
+        for numbers in _portions(np.flatnonzero(~dense & (counts > 0)), counts):
+            for number, matched in self._by_pairs(numbers, source, seen, table):
+                found[number] = matched
+        self._on_all_rows(np.flatnonzero(dense), table, found)
+        return found
+
+    # -- where candidates come from -----------------------------------------------------------------------
+
+    def _sources(self, seen: list[Seen], rows: int) -> tuple[Ints, Ints]:
+        """For each condition how many candidates its best part leaves, and which part that is (-1: none)."""
+        counts, source = np.full(self._count, _ABSENT, np.int64), np.full(self._count, -1, np.int64)
+        for j, (column, one) in enumerate(zip(self._columns, seen, strict=True)):
+            if column.with_equal.any():
+                _improve(counts, source, one.equal_counts(), column.with_equal, 2 * j)
+        # Ranges need the column sorted: only where no equality leaves few rows.
+        open_ = counts > rows // DENSE
+        for j, (column, one) in enumerate(zip(self._columns, seen, strict=True)):
+            if (column.with_range & open_).any():
+                _improve(counts, source, one.range_counts(), column.with_range, 2 * j + 1)
+        return counts, source
+
+    def _by_pairs(self, numbers: Ints, source: Ints, seen: list[Seen], table: pa.Table) -> list[tuple[int, Ints]]:
+        rows = table.num_rows
+        parts: list[Pairs] = []
+        in_order = True
+        for kind in np.unique(source[numbers]):
+            one, mine = seen[kind // 2], numbers[source[numbers] == kind]
+            parts.append(one.range_pairs(mine) if kind % 2 else one.equal_pairs(mine))
+            # By condition, then by row: so come the pairs of equalities with one value each.
+            in_order = not kind % 2 and not one.allow_several(mine)
+        owners, found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+        if len(parts) > 1 or not in_order:
+            keys = owners * rows + found
+            keys.sort()
+            owners, found = np.divmod(keys, rows)
+        for j, one in enumerate(seen):
+            keep = one.check(numbers, owners, found, source, j)
+            if keep is not None:
+                owners, found = owners[keep], found[keep]
+        bounds = np.searchsorted(owners, np.stack((numbers, numbers + 1)))
+        matched = [(int(n), found[a:b]) for n, a, b in zip(numbers, *bounds, strict=True)]
+        return self._with_the_rest(matched, table) if self._with_rest[numbers].any() else matched
+
+    # -- what has no index --------------------------------------------------------------------------------
+
+    def _with_the_rest(self, matched: list[tuple[int, Ints]], table: pa.Table) -> list[tuple[int, Ints]]:
+        """Candidates for which the remaining parts hold, too. Parts that only Spark computes go in one call."""
+        done = [(n, rows) for n, rows in matched if self._rest[n] is None or not len(rows)]
+        foreign = [(n, rows) for n, rows in matched if len(rows) and self._is_foreign(n)]
+        for n, rows in matched:
+            rest = self._rest[n]
+            if rest is not None and len(rows) and not self._is_foreign(n):
+                done.append((n, rows[self._evaluator.mask(rest, _taken(table, rest, rows))]))
+        if foreign:
+            union = np.unique(np.concatenate([rows for _, rows in foreign]))
+            asked = [rest for n, _ in foreign if (rest := self._rest[n]) is not None]
+            masks = self._evaluator.masks(asked, table.take(pa.array(union)))
+            done += [
+                (n, rows[mask[np.searchsorted(union, rows)]]) for (n, rows), mask in zip(foreign, masks, strict=True)
+            ]
+        return done
+
+    def _is_foreign(self, number: int) -> bool:
+        rest = self._rest[number]
+        return rest is not None and not self._evaluator.computes(rest)
+
+    def _on_all_rows(self, numbers: Ints, table: pa.Table, found: list[Ints]) -> None:
+        asked = [(int(n), c) for n in numbers if (c := self._conditions[n]) is not None]
+        for (number, _), mask in zip(asked, self._evaluator.masks([c for _, c in asked], table), strict=True):
+            found[number] = np.flatnonzero(mask)
+        every = np.arange(table.num_rows)
+        for n in numbers:
+            if self._conditions[n] is None:
+                found[n] = every
+
+
+def _improve(counts: Ints, source: Ints, offered: Ints, given: Bools, kind: int) -> None:
+    better = given & (offered < counts)
+    counts[better] = offered[better]
+    source[better] = kind
+
+
+def _portions(numbers: Ints, counts: Ints) -> list[Ints]:
+    """Conditions in order, cut where their candidates would be too many at once."""
+    if not len(numbers):
+        return []
+    portion = np.cumsum(counts[numbers]) // MAX_PAIRS
+    return np.split(numbers, np.flatnonzero(np.diff(portion)) + 1)
+
+
+def _taken(table: pa.Table, expr: Expr, rows: Ints) -> pa.Table:
+    """The rows of the columns that the expression reads."""
+    names = sorted(expr.columns())
+    if not names:
+        return pa.table({"": pa.nulls(len(rows))})
+    return table.select(names).take(pa.array(rows))

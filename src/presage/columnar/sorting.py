@@ -1,0 +1,31 @@
+"""A table in, its rows in processing order out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+
+def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
+    """The table in the order of its key columns; a table that is in order already is not touched."""
+    if table.num_rows < 2:
+        return table
+    keys = [table[name].to_numpy() for name in sort]
+    if _is_sorted(keys):
+        return table
+    return table.combine_chunks().take(pa.array(np.lexsort(keys[::-1])))
+
+
+def _is_sorted(keys: list[np.ndarray]) -> bool:
+    """Whether rows rise lexicographically by the key columns."""
+    undecided = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        rising, falling = key[:-1] < key[1:], key[:-1] > key[1:]
+        if np.any(falling & undecided):
+            return False
+        undecided &= ~rising
+        if not undecided.any():
+            return True
+    return True

@@ -1,0 +1,111 @@
+"""A bounded query through the live driver: the log is replayed in batches as it arrived, and its end is the end.
+
+The rows are those of the batch driver, to the last bit: `Engine.query(mode="stream", batches=n)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator, Foreign
+from presage.columnar.holding import NOTHING_KNOWN
+from presage.columnar.sorting import sorted_table
+from presage.live.program import Program
+from presage.live.results import schema_of
+from presage.live.spans import Place, Span
+from presage.live.tasks import Kept, Runner, Task
+from presage.log import Archive
+from presage.log.reading import read_events
+from presage.model.state import State
+from presage.plan.nodes import SEQ, TIME
+
+END_OF_TIME = 2**62
+
+
+class Replay:
+    """The steps of one query over what had arrived up to a position. Call `step` with 1, 2, … `batches` in turn."""
+
+    def __init__(
+        self,
+        program: Program,
+        archive: Archive,
+        position: int,
+        batches: int,
+        delays: Mapping[str, int],
+        relations: Mapping[str, pa.Table],
+        foreign: Callable[[], Foreign],
+    ) -> None:
+        self._program = program
+        self._archive = archive
+        evaluator = Evaluator(relations, foreign() if program.native else None)
+        self._kept = Kept(program, evaluator, relations)
+        self._states: dict[str, bytes] = {}
+        self._runner = Runner(lambda task: self._kept, self._read_states)
+        arrivals = {name: _arrivals(archive, name, position) for name in program.streams}
+        self._places = _places(arrivals, delays, position, batches)
+        self._last = self._last_time(position)
+        self._made: list[pa.Table] = []
+
+    def step(self, number: int) -> None:
+        program, end = self._program, number == len(self._places) - 1
+        span = Span(self._places[number - 1], self._places[number])
+        if span.end.clock == NOTHING_KNOWN:
+            return
+        upper = program.upper
+        if end:
+            clock = upper if upper is not None else self._last
+            inner = max(clock, self._last)
+        else:
+            inner = span.end.clock
+            clock = inner if upper is None else min(inner, upper)
+        files = tuple(tuple(span.files(scan, self._archive)) for scan in program.scans)
+        (outcome,) = self._runner.run([Task("0", program, 0, files, clock, inner, end, must_run=True)])
+        if outcome.failure is not None:
+            raise outcome.failure
+        self._states |= {place: state.to_bytes() for place, state in outcome.states.items()}
+        if outcome.rows is not None:
+            self._made.append(sorted_table(outcome.rows, (TIME, SEQ, *program.plan.order)))
+
+    def rows(self) -> pa.Table:
+        """What all steps made, in the order of making."""
+        schema = schema_of(self._program.columns)
+        return pa.concat_tables([schema.empty_table(), *(t.select(schema.names).cast(schema) for t in self._made)])
+
+    def _read_states(self, task: Task) -> dict[str, State]:
+        # Through bytes, as between two lives of a job.
+        return {place: State.from_bytes(data) for place, data in self._states.items()}
+
+    def _last_time(self, position: int) -> int:
+        """The time of the last event that the query speaks of."""
+        whole = Span(Place(), Place(position, END_OF_TIME))
+        last = NOTHING_KNOWN
+        for scan in {scan.extent: scan for scan in self._program.scans}.values():
+            for files in whole.files(scan, self._archive):
+                times = read_events(files, ())[TIME].to_numpy()
+                last = max(last, int(times.max())) if len(times) else last
+        return last
+
+
+def _arrivals(archive: Archive, stream: str, position: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sequence numbers of a stream's events, rising, and the greatest time up to each."""
+    table = read_events(archive.snapshot(stream, position), ())
+    order = np.argsort(table[SEQ].to_numpy())
+    return table[SEQ].to_numpy()[order], np.maximum.accumulate(table[TIME].to_numpy()[order])
+
+
+def _places(
+    arrivals: Mapping[str, tuple[np.ndarray, np.ndarray]], delays: Mapping[str, int], position: int, batches: int
+) -> list[Place]:
+    """Where each batch ends: equal shares of the arrivals, and how far time was known there."""
+    places = [Place()]
+    for number in range(1, batches):
+        cut = position * number // batches
+        marks = []
+        for stream, (numbers, greatest) in arrivals.items():
+            seen = int(np.searchsorted(numbers, cut, side="right"))
+            marks.append(int(greatest[seen - 1]) - delays[stream] if seen else NOTHING_KNOWN)
+        places.append(Place(cut, max(min(marks, default=NOTHING_KNOWN), places[-1].clock)))
+    return [*places, Place(position, END_OF_TIME)]

@@ -1,0 +1,192 @@
+"""What a user holds of a standing statement: its status, its rows, a subscription, an end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from presage.columnar.holding import NOTHING_KNOWN
+from presage.errors import error
+from presage.live.results import schema_of, unpack
+from presage.live.statement import FAILED, RUNNING, Statement
+from presage.plan.nodes import Field
+
+if TYPE_CHECKING:
+    from presage.live.standing import Standing
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Status:
+    """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream."""
+
+    state: str  # running, catching up, stopped, finished, failed
+    rows_in: int
+    rows_out: int
+    lag: int
+    watermark: datetime | None
+    state_bytes: int
+    last_error: str | None
+    position: int
+
+
+class Row(dict[str, Any]):
+    """A row for a subscriber. `id` is the same whenever the row is delivered again."""
+
+    def __init__(self, values: dict[str, Any], identity: str) -> None:
+        super().__init__(values)
+        self.id = identity
+
+
+class Deployment:
+    """A standing statement. It lives in the home, not in this object: another object of the same name is as good."""
+
+    def __init__(self, standing: Standing, number: str) -> None:
+        self._standing = standing
+        self._number = number
+        self._subscriptions: list[Subscription] = []
+
+    @property
+    def name(self) -> str:
+        return self._statement.name
+
+    @property
+    def text(self) -> str:
+        return self._statement.text
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self._standing.columns(self._number)
+
+    @property
+    def status(self) -> Status:
+        statement, job = self._statement, self._standing.job
+        place = job.place(statement)
+        behind = statement.status == RUNNING and statement.place is not None
+        known = place.clock != NOTHING_KNOWN
+        return Status(
+            "catching up" if behind else statement.status,
+            statement.rows_in,
+            statement.rows_out,
+            job.lag(statement),
+            _EPOCH + timedelta(microseconds=place.clock) if known else None,
+            statement.state_bytes,
+            statement.error or self._standing.trouble() or None,
+            place.position,
+        )
+
+    def table(self) -> pa.Table:
+        """All rows so far, in order, as Arrow."""
+        columns = self.columns
+        parts = [rows for _, _, rows in unpack(self._standing.archive, int(self._number), columns)]
+        return pa.concat_tables([schema_of(columns).empty_table(), *parts])
+
+    def results(self) -> Any:
+        """All rows so far, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
+        return self._standing.result(self.columns, self.table())
+
+    def subscribe(self, callback: Callable[[Row], object], after: int = 0) -> Subscription:
+        """Call back with each row, in order, from a thread of its own; at least once, each row with its `id`.
+
+        `after`: how many of the statement's first rows to leave out; `status.rows_out` for those that are to come.
+        """
+        subscription = Subscription(self, callback, after)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Wait until all that has arrived so far is taken in and its rows are with the subscribers.
+
+        Raises what stopped the statement, if something did, and a TIMEOUT after `timeout` seconds.
+        """
+        self._standing.drain(self._number, timeout)
+        until = None if timeout is None else time.monotonic() + timeout
+        for subscription in self._subscriptions:
+            subscription.wait(self._statement.rows_out, until)
+        if self._statement.status == FAILED:
+            raise error("STATEMENT_FAILED", name=self.name, why=self._statement.error)
+
+    def stop(self) -> None:
+        """End the statement. What it made stays; events that come later are not for it."""
+        self._standing.stop(self._number)
+        for subscription in self._subscriptions:
+            subscription.wait(self._statement.rows_out, time.monotonic() + 5)
+            subscription.cancel()
+
+    def resume(self) -> None:
+        """Let a statement that failed go on from where it was."""
+        self._standing.resume(self._number)
+
+    def __repr__(self) -> str:
+        return f"Deployment({self.name!r}, {self.status.state})"
+
+    @property
+    def _statement(self) -> Statement:
+        return self._standing.job.statements[self._number]
+
+    def _after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
+        for found, first, rows in unpack(self._standing.archive, int(self._number), self.columns, record):
+            if first + rows.num_rows > row:
+                skip = max(0, row - first)
+                yield found, first + skip, rows.slice(skip)
+
+
+class Subscription:
+    """Hands the rows of a statement to a function. An exception of the function ends it; `error` keeps it."""
+
+    def __init__(self, deployment: Deployment, callback: Callable[[Row], object], after: int) -> None:
+        self._deployment = deployment
+        self._callback = callback
+        self.delivered = after
+        self.error: Exception | None = None
+        self._record = 0
+        self._cancelled = False
+        self._thread = threading.Thread(target=self._deliver, name=f"presage-{deployment.name}", daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Stop delivering. Rows that come later are not called back."""
+        self._cancelled = True
+        changed = self._deployment._standing.job.changed
+        with changed:
+            changed.notify_all()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5)
+
+    def wait(self, rows: int, until: float | None) -> None:
+        """Wait until so many rows of the statement are delivered, or none will be any more."""
+        changed = self._deployment._standing.job.changed
+        with changed:
+            while self.delivered < rows and self.error is None and not self._cancelled and self._thread.is_alive():
+                if until is not None and time.monotonic() >= until:
+                    raise error("TIMEOUT", what=f"the subscribers of '{self._deployment.name}'", fix="wait longer")
+                changed.wait(0.2)
+
+    def _deliver(self) -> None:
+        job, name = self._deployment._standing.job, self._deployment.name
+        while not self._cancelled:
+            with job.changed:
+                while not self._cancelled and self._deployment._statement.rows_out <= self.delivered:
+                    job.changed.wait(1.0)
+            try:
+                for record, first, rows in self._deployment._after(self._record, self.delivered):
+                    for i, values in enumerate(rows.to_pylist()):
+                        if self._cancelled:
+                            return
+                        self._callback(Row(values, f"{name}/{self._deployment._number}/{first + i}"))
+                        self.delivered = first + i + 1
+                    self._record = record
+            except Exception as failure:
+                # Whatever a user's function raises must not go unseen, and must not stop the statement.
+                self.error = failure
+                return
+            finally:
+                with job.changed:
+                    job.changed.notify_all()

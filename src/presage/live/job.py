@@ -1,0 +1,472 @@
+"""The live job: the log grows, and every standing statement takes in what is new, batch by batch.
+
+A batch reads a span of the log, steps the statements, writes their new states under names that were never used, and
+publishes states, rows and position in one record of the journal. That record is the whole of exactly-once: before it
+nothing has happened, after it all has. A statement that is not where the others are (it begins with history, or its
+state was lost) catches up in slices beside them and joins them at a position.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator, Foreign
+from presage.columnar.holding import NOTHING_KNOWN
+from presage.columnar.sorting import sorted_table
+from presage.errors import error
+from presage.live import results
+from presage.live.derived import archived_rows, archived_schema
+from presage.live.program import Program
+from presage.live.spans import Place, Span, cut_within
+from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
+from presage.live.states import StateRef, read_state, remove_unnamed, write_states
+from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.log import FileSet, Log, crash
+from presage.log.home import DERIVED, RESULTS
+from presage.log.state import Point
+from presage.model.catalog import EventType, Moment
+from presage.model.state import State
+from presage.plan.nodes import SEQ, TIME, Scan
+
+# Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
+# stays bounded, however long the job was away.
+ROWS_PER_BATCH = 500_000
+# What the journal cannot do without a look at the state: it is made again from the log.
+LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
+
+Run = Callable[[Runner, list[Task]], list[Outcome]]
+
+
+@dataclass
+class Batch:
+    """Work of one batch: spans by statement, tasks, and where the job will be."""
+
+    position: int
+    marks: dict[str, int]
+    whole: bool  # everything that had arrived is part of it
+    arrivals: int
+    spans: dict[str, Span] = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+
+
+class Job:
+    """All standing statements of a home. Thread-safe: changes happen between batches."""
+
+    def __init__(
+        self,
+        log: Log,
+        relations: Callable[[], Mapping[str, pa.Table]],
+        event_type: Callable[[str], EventType],
+        foreign: Callable[[], Foreign] | None = None,
+        rows_per_batch: int = ROWS_PER_BATCH,
+    ) -> None:
+        self._log = log
+        self._relations = relations
+        self._event_type = event_type
+        self._foreign = foreign
+        self._rows_per_batch = rows_per_batch
+        self._lock = threading.RLock()
+        self.changed = threading.Condition()
+        self.programs: dict[str, Program] = {}
+        self._kept: dict[str, Kept] = {}
+        self._cache: dict[tuple[str, int], dict[str, State]] = {}
+        self._runner = Runner(self._keep, self._states_of)
+        self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
+        self._sweep()
+
+    # -- statements ----------------------------------------------------------------------------------
+
+    @property
+    def moment(self) -> Moment:
+        """Now, in the log."""
+        point = self._log.point
+        return Moment(point.position, {n: w for n, w in point.watermarks.items() if not n.startswith("#")})
+
+    def find(self, name: str) -> Statement | None:
+        """The latest statement of that name."""
+        found = [s for s in self.statements.values() if s.name == name]
+        return max(found, key=lambda s: int(s.number), default=None)
+
+    def restore(self, number: str, program: Program) -> None:
+        """Give a statement that the journal knows its program again."""
+        self.programs[number] = program
+
+    def deploy(
+        self,
+        draft: Statement,
+        now: Moment,
+        program: Program,
+        catalog: dict[str, Any],
+        replaces: Statement | None = None,
+    ) -> Statement:
+        """Let a statement stand from now on; the draft says what it is."""
+        with self._lock:
+            number = str(self._log.live.job.get("next", 1))
+            in_step = all(scan.after is not None and scan.after >= now.position for scan in program.scans)
+            statement = replace(
+                draft, number=number, place=None if in_step else Place(), fingerprint=program.fingerprint,
+                shards=program.shards, started=_wall_clock(),
+            )  # fmt: skip
+            job: dict[str, Any] = {"next": int(number) + 1}
+            if not any(s.place is None for s in self._running()):
+                # Nobody waits for what lies between: the job begins here.
+                job |= {"position": now.position, "marks": _known(now.watermarks), "arrivals": -1}
+            changes = {number: statement.to_json()}
+            if replaces is not None and replaces.status == RUNNING:
+                changes |= self._stopping(replaces)
+            creates = {RESULTS: results.SCHEMA}
+            if program.insert_into is not None:
+                creates[DERIVED + program.insert_into] = archived_schema(self._event_type(program.insert_into))
+            self._log.publish(
+                "deploy", {"job": job, "statements": changes},
+                creates=creates, catalog={**catalog, "extra": {**catalog["extra"], "number": number}},
+            )  # fmt: skip
+            self.programs[number] = program
+            self._take_in(changes)
+            self._tell()
+            return self.statements[number]
+
+    def stop(self, number: str, catalog: dict[str, Any]) -> None:
+        """End a statement; the rows that it made stay."""
+        with self._lock:
+            statement = self.statements[number]
+            if statement.status != RUNNING and statement.status != FAILED:
+                return
+            changes = self._stopping(statement)
+            self._log.publish("stop", {"statements": changes}, catalog=catalog)
+            self._take_in(changes)
+            self._forget(number)
+            self._tell()
+
+    def resume(self, number: str) -> None:
+        """Let a statement that failed try again from where it stopped."""
+        with self._lock:
+            statement = self.statements[number]
+            if statement.status == FAILED:
+                changes = {number: statement.change(status=RUNNING, error="")[1]}
+                self._log.publish("resume", {"statements": changes})
+                self._take_in(changes)
+
+    def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
+        place = self.place(statement)
+        return {statement.number: statement.change(status=STOPPED, place=place, states={}, changed=_wall_clock())[1]}
+
+    # -- where things are ----------------------------------------------------------------------------
+
+    def place(self, statement: Statement) -> Place:
+        """How far a statement is."""
+        if statement.place is not None:
+            return statement.place
+        job, program = self._log.live.job, self.programs.get(statement.number)
+        marks = job.get("marks", {})
+        streams = program.streams if program is not None else ()
+        return Place(job.get("position", 0), min((marks.get(s, NOTHING_KNOWN) for s in streams), default=NOTHING_KNOWN))
+
+    def lag(self, statement: Statement) -> int:
+        """How many events have arrived that a running statement has not looked at yet."""
+        if statement.status != RUNNING:
+            return 0
+        point, place = self._log.point, self.place(statement)
+        if statement.place is None and self._log.live.job.get("arrivals") == point.arrivals:
+            return 0
+        return max(point.position - place.position, 0)
+
+    def caught_up(self, number: str, arrivals: int) -> bool:
+        """Whether a statement has taken in all that had arrived by a record, or never will."""
+        statement = self.statements[number]
+        reached = self._log.live.job.get("arrivals", 0)
+        return statement.status != RUNNING or (statement.place is None and reached >= arrivals)
+
+    def in_use(self) -> dict[str, list[tuple[int, int]]]:
+        """By stream: (position, clock) of each statement that has still to read it."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for statement in self._running():
+            place, program = self.place(statement), self.programs[statement.number]
+            for stream in program.streams:
+                found.setdefault(stream, []).append((place.position, place.clock))
+        return found
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing that a batch could do now."""
+        with self._lock:
+            return self._plan() is None
+
+    def _running(self) -> list[Statement]:
+        return [s for s in self.statements.values() if s.status == RUNNING]
+
+    # -- batches -------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """Run one batch; False if nothing was left to do."""
+        with self._lock:
+            batch = self._plan()
+            if batch is None:
+                return False
+            outcomes = self._runner.run(batch.tasks)
+            self._publish(batch, outcomes)
+        self._tell()
+        return True
+
+    def _plan(self) -> Batch | None:
+        running = [s for s in self._running() if s.number in self.programs]
+        point, job = self._log.point, self._log.live.job
+        if not running:
+            return None
+        old = job.get("marks", {})
+        marks = {s: max(mark, old.get(s, NOTHING_KNOWN)) for s, mark in self._marks(point, running).items()}
+        batch = Batch(point.position, marks, True, point.arrivals)
+        together = [s for s in running if s.place is None]
+        behind = [s for s in running if s.place is not None]
+        news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in marks.items())
+        if news:
+            self._plan_together(batch, together)
+        for statement in behind:
+            self._plan_apart(batch, statement, len(behind))
+        return batch if news or behind else None
+
+    def _marks(self, point: Point, running: Iterable[Statement]) -> dict[str, int]:
+        streams = {stream for s in running for stream in self.programs[s.number].streams}
+        return {s: _or_nothing(point.watermarks.get(s)) for s in sorted(streams)}
+
+    def _plan_together(self, batch: Batch, together: list[Statement]) -> None:
+        """One span for all statements that are in step; where much has piled up, the first part of it."""
+        spans = {s.number: self._span(s, batch) for s in together}
+        sets = self._sets(spans)
+        if sum(files.rows for files in sets.values()) > self._rows_per_batch:
+            low = min((span.start.clock for span in spans.values()), default=NOTHING_KNOWN)
+            high = max((span.end.clock for span in spans.values()), default=NOTHING_KNOWN)
+            cut = cut_within(list(sets.values()), low, high, self._rows_per_batch)
+            if cut < high:
+                batch.whole = False
+                old = self._log.live.job.get("marks", {})
+                batch.marks = {s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items()}
+                spans = {s.number: self._span(s, batch) for s in together}
+        for statement in together:
+            self._add(batch, statement, spans[statement.number])
+
+    def _plan_apart(self, batch: Batch, statement: Statement, sharers: int) -> None:
+        """The next slice of a statement that is behind."""
+        span = self._span(statement, batch)
+        sets = list(self._sets({statement.number: span}).values())
+        limit = max(1, self._rows_per_batch // sharers)
+        cut = cut_within(sets, span.start.clock, span.end.clock, limit)
+        self._add(batch, statement, Span(span.start, Place(span.end.position, cut)))
+
+    def _span(self, statement: Statement, batch: Batch) -> Span:
+        streams = self.programs[statement.number].streams
+        clock = min((batch.marks[s] for s in streams), default=NOTHING_KNOWN)
+        start = self.place(statement)
+        return Span(start, Place(batch.position, max(clock, start.clock)))
+
+    def _sets(self, spans: Mapping[str, Span]) -> dict[tuple[Any, Span], FileSet]:
+        """The distinct file sets of several spans."""
+        found: dict[tuple[Any, Span], FileSet] = {}
+        seen: set[tuple[Any, Span]] = set()
+        for number, span in spans.items():
+            for scan in self.programs[number].scans:
+                if (scan.extent, span) not in seen:
+                    seen.add((scan.extent, span))
+                    for i, files in enumerate(span.files(scan, self._log.archive)):
+                        found[(scan.extent, i), span] = files
+        return found
+
+    def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
+        program = self.programs[statement.number]
+        clock, end = span.end.clock, False
+        if program.upper is not None and clock >= program.upper:
+            clock, end = program.upper, True
+        if span.start == span.end and statement.place is None and not end:
+            return
+        batch.spans[statement.number] = span
+        if clock == NOTHING_KNOWN:
+            return
+        files = tuple(tuple(self._files(scan, span)) for scan in program.scans)
+        must_run = end or (program.timers and clock > span.start.clock)
+        for shard in range(program.shards):
+            task = Task(statement.number, program, shard, files, clock, span.end.clock, end, must_run)
+            batch.tasks.append(task)
+
+    def _files(self, scan: Scan, span: Span) -> list[FileSet]:
+        return span.files(scan, self._log.archive)
+
+    # -- what a batch made ---------------------------------------------------------------------------
+
+    def _publish(self, batch: Batch, outcomes: list[Outcome]) -> None:
+        by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
+        for outcome in outcomes:
+            by_statement[outcome.number].append(outcome)
+        refs = self._write_states(o for several in by_statement.values() for o in _sound(several))
+        changes: dict[str, dict[str, Any]] = {}
+        entries: list[tuple[int, int, int, pa.Table]] = []
+        tables: dict[str, pa.Table] = {}
+        watermarks: dict[str, int] = {}
+        for number, several in by_statement.items():
+            statement, span = self.statements[number], batch.spans[number]
+            change = self._change(statement, span, batch, several, refs)
+            rows = self._rows(statement, several)
+            if rows is not None and "rows_out" in change:
+                entries.append((int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows)))
+                self._archive(number, rows, tables, watermarks, span)
+            if change:
+                changes[number] = change
+        if entries:
+            tables[RESULTS] = results.pack(entries)
+        job = {"position": batch.position, "marks": batch.marks}
+        if batch.whole:
+            job["arrivals"] = batch.arrivals
+        self._log.reach(crash.STATES_WRITTEN)
+        self._log.publish("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
+        self._take_in(changes)
+        self._remember(by_statement, changes)
+
+    def _change(
+        self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], refs: Mapping[str, StateRef]
+    ) -> dict[str, Any]:
+        """What the record says of one statement."""
+        program = self.programs[statement.number]
+        failure = next((o.failure for o in several if o.failure is not None), None)
+        if failure is not None and failure.code in LOST_STATE:
+            skip = {"place": Place(), "states": {}, "to_skip": statement.rows_out, "error": failure.render()}
+            return statement.change(**skip, rows_in=0)[1]
+        if failure is not None:
+            return statement.change(status=FAILED, place=span.start, error=failure.render())[1]
+        values: dict[str, Any] = {}
+        rows_in = max((o.rows_in for o in several), default=0)
+        if rows_in:
+            values["rows_in"] = statement.rows_in + rows_in
+        made = sum(o.rows.num_rows for o in several if o.rows is not None)
+        skipped = min(made, statement.to_skip)
+        if skipped:
+            values["to_skip"] = statement.to_skip - skipped
+        if made > skipped:
+            values["rows_out"] = statement.rows_out + made - skipped
+        written = {key: ref for key, ref in refs.items() if key.split("/")[0] == statement.number}
+        if written:
+            own = {key.partition("/")[2]: ref for key, ref in written.items()}
+            values["states"] = {**statement.states, **own}
+        if program.upper is not None and span.end.clock >= program.upper:
+            values |= {"status": FINISHED, "place": span.end, "states": {}, "changed": _wall_clock()}
+        elif statement.place is not None:
+            there = span.end.clock >= min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)
+            values["place"] = None if there else span.end
+        return statement.change(**values)[1] if values else {}
+
+    def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
+        """What a statement made and had not made before, in order."""
+        made = [o.rows for o in several if o.rows is not None and o.rows.num_rows and o.failure is None]
+        if not made:
+            return None
+        plan = self.programs[statement.number].plan
+        rows = sorted_table(pa.concat_tables(made), (TIME, SEQ, *plan.order)).slice(statement.to_skip)
+        return rows if rows.num_rows else None
+
+    def _shown(self, number: str, rows: pa.Table) -> pa.Table:
+        schema = results.schema_of(self.programs[number].columns)
+        return rows.select(schema.names).cast(schema)
+
+    def _archive(
+        self, number: str, rows: pa.Table, tables: dict[str, pa.Table], watermarks: dict[str, int], span: Span
+    ) -> None:
+        """Rows of INSERT INTO as events of the derived stream's own archive."""
+        stream = self.programs[number].insert_into
+        if stream is None:
+            return
+        name = DERIVED + stream
+        made = archived_rows(rows, self._event_type(stream))
+        tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
+        watermarks[name] = min(watermarks.get(name, span.end.clock), span.end.clock)
+
+    # -- states --------------------------------------------------------------------------------------
+
+    def _write_states(self, outcomes: Iterable[Outcome]) -> dict[str, StateRef]:
+        states = {
+            f"{o.number}/{place}/{o.shard}": state.to_bytes() for o in outcomes for place, state in o.states.items()
+        }
+        if not states:
+            return {}
+        home = self._log.home
+        refs = write_states(home.states, f"{uuid.uuid4().hex}.states", states, home.disk.durable)
+        home.disk.sync_folder(home.states)
+        return refs
+
+    def _states_of(self, task: Task) -> Mapping[str, State]:
+        key = task.number, task.shard
+        if key not in self._cache:
+            statement = self.statements[task.number]
+            if statement.states and statement.fingerprint != task.program.fingerprint:
+                why = "it belongs to another plan of the statement"
+                raise error(
+                    "HOME_CORRUPT", what="a state", path=self._log.home.states, why=why,
+                    fix="nothing: the state is computed again from the log",
+                )  # fmt: skip
+            self._cache[key] = {
+                name.partition("/")[0]: read_state(self._log.home.states, ref)
+                for name, ref in statement.states.items()
+                if name.partition("/")[2] == str(task.shard)
+            }
+        return self._cache[key]
+
+    def _remember(self, by_statement: Mapping[str, list[Outcome]], changes: Mapping[str, Any]) -> None:
+        """What the record made true is what the next batch begins with."""
+        for number, several in by_statement.items():
+            if self.statements[number].status != RUNNING or "states" in changes.get(number, {}) and not changes[number]["states"]:
+                self._forget(number)
+                continue
+            for outcome in several:
+                if outcome.states:
+                    self._cache.setdefault((number, outcome.shard), {}).update(outcome.states)
+        self._sweep_now_and_then()
+
+    def _forget(self, number: str) -> None:
+        self._cache = {key: states for key, states in self._cache.items() if key[0] != number}
+        if self.statements[number].status != RUNNING:
+            self._kept.pop(number, None)
+
+    def _sweep_now_and_then(self) -> None:
+        self._batches = getattr(self, "_batches", 0) + 1
+        if self._batches % 16 == 0:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        remove_unnamed(self._log.home.states, (r for s in self.statements.values() for r in s.states.values()))
+
+    def _keep(self, task: Task) -> Kept:
+        if task.number not in self._kept:
+            program = self.programs[task.number]
+            relations = {name: self._relations()[name] for name in program.relations}
+            foreign = self._foreign() if program.native and self._foreign is not None else None
+            self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations)
+        return self._kept[task.number]
+
+    def _take_in(self, changes: Mapping[str, Any]) -> None:
+        for number in changes:
+            self.statements[number] = Statement.from_json(self._log.live.statements[number])
+
+    def _tell(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+
+def _sound(several: list[Outcome]) -> list[Outcome]:
+    """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
+    return [] if any(o.failure is not None for o in several) else several
+
+
+def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:
+    return {name: time for name, time in watermarks.items() if time is not None}
+
+
+def _or_nothing(time: int | None) -> int:
+    return NOTHING_KNOWN if time is None else time
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1_000

@@ -1,0 +1,78 @@
+"""A bound statement in, a program out that can be stepped over the log: its plan, its clock's bounds, its shards."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from presage.columnar.evaluate import supports
+from presage.plan.expr import InRelation
+from presage.plan.nodes import Field, Node, RelationScan, Scan
+from presage.plan.query import BoundQuery
+from presage.windows.columnar import has_timers, shard_node
+
+FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
+
+
+@dataclass(frozen=True)
+class Program:
+    """A statement that can be stepped. `fingerprint` tells whether stored states belong to it."""
+
+    plan: Node
+    columns: tuple[Field, ...]
+    upper: int | None
+    insert_into: str | None
+    shards: int
+    timers: bool
+    native: bool  # some expression needs Catalyst: it runs on the driver
+    fingerprint: str
+    places: dict[int, int] = field(repr=False)
+    scans: tuple[Scan, ...] = ()
+
+    @property
+    def streams(self) -> frozenset[str]:
+        return frozenset(scan.stream for scan in self.scans)
+
+    @property
+    def relations(self) -> frozenset[str]:
+        named = {n.relation for n in self.plan.walk() if isinstance(n, RelationScan)}
+        for node in self.plan.walk():
+            for expr in node.expressions():
+                named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
+        return frozenset(named)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Places go by the identity of nodes, which a copy in another process does not share.
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("places", "scans")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, **_numbered(state["plan"])}.items():
+            object.__setattr__(self, name, value)
+
+
+def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
+    """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
+    plan = _apart(plan)
+    native = any(not supports(expr) for node in plan.walk() for expr in node.expressions())
+    keyed = shard_node(plan) is not None and not native
+    spread = shards if keyed else 1
+    shape = "\n".join(node.label() for node in plan.walk())
+    fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
+    return Program(
+        plan, bound.columns, bound.upper, bound.insert_into, spread, has_timers(plan), native, fingerprint,
+        **_numbered(plan),
+    )  # fmt: skip
+
+
+def _apart(plan: Node) -> Node:
+    """The plan with every node an object of its own: a node's place, and so its state, goes by identity."""
+    return replace(plan.map_inputs(_apart))
+
+
+def _numbered(plan: Node) -> dict[str, Any]:
+    nodes = list(plan.walk())
+    return {
+        "places": {id(node): number for number, node in enumerate(nodes)},
+        "scans": tuple(node for node in nodes if isinstance(node, Scan)),
+    }

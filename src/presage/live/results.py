@@ -1,0 +1,67 @@
+"""Rows of statements in, rows of the results table out, and back.
+
+All statements share one table: a row of it is what one statement made in one batch, its rows packed in Arrow's own
+format. The n-th row that a statement ever made is row n whatever the batches were, so `name/n` is a stable id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.columnar.steps import MOMENT
+from presage.log import SEQ, Archive
+from presage.log.columns import TIME
+from presage.log.home import RESULTS
+from presage.log.reading import read_events
+from presage.model.arrow import to_arrow
+from presage.plan.nodes import Field
+
+_COLUMNS = (
+    (TIME, MOMENT),
+    ("statement", pa.int64()),
+    ("first", pa.int64()),
+    ("rows", pa.int64()),
+    ("payload", pa.binary()),
+)
+SCHEMA = pa.schema([(SEQ, pa.int64()), *_COLUMNS])
+
+
+def schema_of(columns: Sequence[Field]) -> pa.Schema:
+    return pa.schema([(c.name, to_arrow(c.type)) for c in columns])
+
+
+def pack(entries: Sequence[tuple[int, int, int, pa.Table]]) -> pa.Table:
+    """(statement, number of its first row, last time, rows) of one batch -> rows of the results table, without SEQ."""
+    columns = [
+        pa.array([time for _, _, time, _ in entries], pa.int64()).cast(MOMENT),
+        pa.array([number for number, _, _, _ in entries], pa.int64()),
+        pa.array([first for _, first, _, _ in entries], pa.int64()),
+        pa.array([rows.num_rows for _, _, _, rows in entries], pa.int64()),
+        pa.array([_to_bytes(rows) for _, _, _, rows in entries], pa.binary()),
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(_COLUMNS))
+
+
+def unpack(
+    archive: Archive, statement: int, columns: Sequence[Field], after_record: int | None = None
+) -> Iterator[tuple[int, int, pa.Table]]:
+    """(record, number of the first row, rows) of one statement, batch by batch, in order."""
+    if not archive.holds(RESULTS):
+        return
+    files = archive.snapshot(RESULTS, after_seq=after_record)
+    table = read_events(files, ["statement", "first", "rows", "payload"])
+    table = table.filter(pc.equal(table["statement"], statement)).sort_by("first")
+    schema = schema_of(columns)
+    for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
+        with pa.ipc.open_stream(payload.as_buffer()) as reader:
+            yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
+
+
+def _to_bytes(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    return bytes(sink.getvalue())

@@ -1,0 +1,210 @@
+"""Statements in, standing statements out: names, texts and the catalog on one side, the live job on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Foreign
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.live.deployment import Deployment
+from presage.live.job import Job
+from presage.live.program import Program, make_program
+from presage.live.statement import RUNNING, Statement
+from presage.log import Archive, CatalogEntry, Log
+from presage.model.catalog import Moment
+from presage.plan.nodes import Field
+from presage.workspace import Workspace, reads
+
+KIND = "statement"  # of entries in the catalog's log
+
+
+class Standing(Mapping[str, Deployment]):
+    """The deployments of an engine, by name."""
+
+    def __init__(
+        self,
+        log: Log,
+        workspace: Workspace,
+        relations: Callable[[], Mapping[str, pa.Table]],
+        result: Callable[[tuple[Field, ...], pa.Table], Any],
+        optimize: bool = True,
+        foreign: Callable[[], Foreign] | None = None,
+        shards: Callable[[], int] = lambda: 1,
+    ) -> None:
+        self._log = log
+        self._workspace = workspace
+        self._optimize = optimize
+        self._shards = shards
+        self.result = result
+        self.job = Job(log, relations, lambda name: workspace.catalog.types[name], foreign)
+        # Set by whoever drives the job; without a driver `drain` runs the batches itself.
+        self.drive: Callable[[], None] | None = None
+        self.trouble: Callable[[], str | None] = lambda: None
+
+    # -- a mapping of names --------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Deployment:
+        found = self.job.find(name)
+        if found is None:
+            fix = did_you_mean(name, list(self), "deploy it first")
+            raise error("UNKNOWN_OBJECT", kind="statement", name=name, fix=fix)
+        return Deployment(self, found.number)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.job.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(st.name for st in self.job.statements.values()))
+
+    def __len__(self) -> int:
+        return len({st.name for st in self.job.statements.values()})
+
+    @property
+    def archive(self) -> Archive:
+        return self._log.archive
+
+    @property
+    def running(self) -> bool:
+        return any(st.status == RUNNING for st in self.job.statements.values())
+
+    def columns(self, number: str) -> tuple[Field, ...]:
+        return self.job.programs[number].columns
+
+    # -- coming and going ----------------------------------------------------------------------------
+
+    def deploy(self, query: s.Query, name: str | None, replaces: bool) -> Deployment:
+        """Let a query stand. The same text under the same name is the statement that stands already."""
+        now = self.job.moment
+        settled, since = self._settled(query, now)
+        text = print_statement(settled)
+        known = self.job.find(name) if name is not None else None
+        if known is not None and known.status == RUNNING and not replaces:
+            if known.written == print_statement(query):
+                return Deployment(self, known.number)
+            fix = "choose another name, stop it, or deploy with replace=True"
+            raise error("ALREADY_DECLARED", query.span, name=name, kind="statement", fix=fix)
+        chosen = name or self._fresh_name()
+        before = self._workspace.catalog
+        if known is not None and known.status == RUNNING:
+            self._end_producer(known, now)
+        try:
+            if settled.insert_into is not None:
+                self._workspace.catalog = self._workspace.declare_producer(settled, since)
+            program = self._program(settled, since)
+            extra = {"since": since.to_json() if since else None, "shards": program.shards}
+            entry = {"action": "create", "kind": KIND, "name": chosen, "text": text, "extra": extra}
+            draft = Statement("", chosen, text, since, print_statement(query))
+            statement = self.job.deploy(draft, now, program, entry, known)
+        except BaseException:
+            self._workspace.catalog = before
+            raise
+        self._go_on()
+        return Deployment(self, statement.number)
+
+    def stop(self, number: str) -> None:
+        statement = self.job.statements[number]
+        now = self.job.moment
+        entry = {
+            "action": "drop", "kind": KIND, "name": statement.name, "text": statement.text,
+            "extra": {"number": number, "until": now.to_json()},
+        }  # fmt: skip
+        self.job.stop(number, entry)
+        self._end_producer(statement, now)
+
+    def resume(self, number: str) -> None:
+        self.job.resume(number)
+        self._go_on()
+
+    def replay(self, entry: CatalogEntry) -> None:
+        """Take in an entry of the catalog's log: the statement is bound against the catalog of its time."""
+        number = entry.extra["number"]
+        statement = self._workspace.parse(entry.text, entry.name).statements[0]
+        assert isinstance(statement, s.Query)
+        if entry.action == "drop":
+            until = Moment.from_json(entry.extra["until"])
+            assert until is not None
+            self._end_producer(self.job.statements[number], until)
+            return
+        since = Moment.from_json(entry.extra["since"])
+        for other in self.job.statements.values():
+            # A replacement ended its predecessor at its own beginning.
+            if other.name == entry.name and int(other.number) < int(number):
+                self._end_producer(other, since or Moment(entry.seq))
+        if statement.insert_into is not None:
+            self._workspace.catalog = self._workspace.declare_producer(statement, since)
+        if number in self.job.statements:
+            self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
+
+    def users(self, name: str) -> list[str]:
+        """Statements that stand and read a stream or relation of that name."""
+        found = []
+        for statement in self.job.statements.values():
+            if statement.status == RUNNING:
+                program = self.job.programs[statement.number]
+                parsed = self._workspace.parse(statement.text).statements[0]
+                assert isinstance(parsed, s.Query)
+                into = program.insert_into == name
+                if into or name in program.streams | program.relations or reads(parsed, name):
+                    found.append(statement.name)
+        return found
+
+    def drain(self, number: str, timeout: float | None) -> None:
+        """Wait until a statement has taken in all that has arrived."""
+        arrivals = self._log.point.arrivals
+        until = None if timeout is None else time.monotonic() + timeout
+        self._go_on()
+        while not self.job.caught_up(number, arrivals):
+            if self.drive is None:
+                self.job.advance()
+                continue
+            trouble = self.trouble()
+            if trouble:
+                raise error("LIVE_STOPPED", why=trouble)
+            if until is not None and time.monotonic() >= until:
+                name = self.job.statements[number].name
+                raise error("TIMEOUT", what=f"statement '{name}'", fix="wait longer, or look at its status")
+            with self.job.changed:
+                if not self.job.caught_up(number, arrivals):
+                    self.job.changed.wait(0.05)
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def _settled(self, query: s.Query, now: Moment) -> tuple[s.Query, Moment | None]:
+        """The query with times for `now`, and the moment it begins at if it is live only."""
+        within = query.within
+        live = within is None or (within.low is not None and within.low.micros is None and not within.low.offset)
+        if live and within is not None:
+            # `now` as a lower bound is a position of the log, not a time.
+            within = replace(within, low=None)
+            query = replace(query, within=within if within.high is not None else None)
+        settled = self._workspace.settle(query)
+        assert isinstance(settled, s.Query)
+        return settled, now if live else None
+
+    def _program(self, query: s.Query, since: Moment | None, shards: int | None = None) -> Program:
+        bound = self._workspace.bind(query, since)
+        plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
+        return make_program(bound, plan, shards if shards is not None else self._shards())
+
+    def _end_producer(self, statement: Statement, until: Moment) -> None:
+        program = self.job.programs.get(statement.number)
+        if program is not None and program.insert_into is not None:
+            text = statement.text
+            self._workspace.catalog = self._workspace.end_producer(program.insert_into, text, until)
+
+    def _fresh_name(self) -> str:
+        number = 1 + len(self.job.statements)
+        while f"statement-{number}" in self:
+            number += 1
+        return f"statement-{number}"
+
+    def _go_on(self) -> None:
+        if self.drive is not None:
+            self.drive()

@@ -1,0 +1,63 @@
+"""A standing statement as the journal keeps it: plain values in and out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from presage.live.spans import Place
+from presage.live.states import StateRef
+from presage.model.catalog import Moment
+
+RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is known of a statement. `place` is its own where it is not in step with the others.
+
+    `to_skip`: rows that were published before its state was lost; it makes them again, and they are not published.
+    """
+
+    number: str
+    name: str
+    text: str  # with times for `now`
+    since: Moment | None
+    written: str = ""  # as the user wrote it
+    place: Place | None = None
+    status: str = RUNNING
+    rows_in: int = 0
+    rows_out: int = 0
+    to_skip: int = 0
+    states: dict[str, StateRef] = field(default_factory=dict)  # by place in the plan and shard
+    fingerprint: str = ""
+    shards: int = 1
+    error: str = ""
+    started: int = 0  # wall time, microseconds
+    changed: int = 0
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(ref.length for ref in self.states.values())
+
+    def to_json(self) -> dict[str, Any]:
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        content["since"] = None if self.since is None else self.since.to_json()
+        content["place"] = None if self.place is None else asdict(self.place)
+        content["states"] = {key: ref.to_json() for key, ref in self.states.items()}
+        return content
+
+    def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
+        """The statement with new values, and these values for the journal."""
+        changed = replace(self, **values)
+        content = changed.to_json()
+        return changed, {name: content[name] for name in values}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Statement:
+        known = {f.name for f in fields(cls)}
+        values = {name: value for name, value in content.items() if name in known}
+        values["since"] = Moment.from_json(content.get("since"))
+        values["place"] = None if content.get("place") is None else Place(**content["place"])
+        values["states"] = {key: StateRef.from_json(ref) for key, ref in content.get("states", {}).items()}
+        return cls(**values)

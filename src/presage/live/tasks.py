@@ -1,0 +1,203 @@
+"""Tasks of one batch in, their outcomes out: the events are read once, filters asked together, each statement stepped.
+
+A task is one statement, or one shard of its keys, over one span of the log. Tasks run on the driver or, many at a time,
+in a worker of Spark's: nothing here knows which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.predicate_index import PredicateIndex
+from presage.columnar.steps import Book, StepContext, run_root, schema_of
+from presage.errors import PresageError, error
+from presage.live.program import Program
+from presage.log import FileSet
+from presage.log.reading import read_events
+from presage.model.state import State
+from presage.plan.expr import ColumnRef, Expr
+from presage.plan.nodes import SEQ, TIME, Filter, Scan
+from presage.windows.columnar import OPERATORS
+
+# Fewer filters than this are as quick one by one.
+FILTERS_PER_INDEX = 4
+MESSAGE_LENGTH = 2_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans."""
+
+    number: str
+    program: Program
+    shard: int
+    files: tuple[tuple[FileSet, ...], ...]
+    clock: int
+    inner_clock: int
+    end: bool
+    must_run: bool  # time alone may make rows
+
+
+@dataclass
+class Outcome:
+    """What became of a task. `rows`: TIME, SEQ, order and the statement's columns, in order; None if it had no work."""
+
+    number: str
+    shard: int
+    rows: pa.Table | None = None
+    states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
+    rows_in: int = 0
+    failure: PresageError | None = None
+
+
+@dataclass
+class Kept:
+    """What lasts from batch to batch for a statement: compiled stages and expressions. Holds no state."""
+
+    program: Program
+    evaluator: Evaluator
+    relations: Mapping[str, pa.Table]
+    compiled: dict[Any, Any] = field(default_factory=dict)
+
+
+# Source files of one scan: two scans with equal sources read the same events.
+_Source = tuple[tuple[str, tuple[str, ...], Any], ...]
+
+
+class Runner:
+    """Runs the tasks of a batch. `keeper` gives what is kept for a statement; `states` reads those of a task."""
+
+    def __init__(self, keeper: Callable[[Task], Kept], states: Callable[[Task], Mapping[str, State]]) -> None:
+        self._keeper = keeper
+        self._states = states
+        self._indexes: dict[tuple[int, ...], PredicateIndex] = {}
+
+    def run(self, tasks: Sequence[Task]) -> list[Outcome]:
+        events = _Events(tasks)
+        matched = self._match(tasks, events)
+        return [self._one(task, events, matched.get(i, {})) for i, task in enumerate(tasks)]
+
+    def _one(self, task: Task, events: _Events, matched: dict[int, np.ndarray]) -> Outcome:
+        outcome = Outcome(task.number, task.shard, rows_in=events.rows(task))
+        if not task.must_run and not _has_input(task, events, matched):
+            return outcome
+        try:
+            kept = self._keeper(task)
+            book = Book(dict(self._states(task)))
+            program = kept.program
+            context = StepContext(
+                read=lambda scan: events.of(task, program, scan),
+                evaluator=kept.evaluator,
+                relations=kept.relations,
+                operators=OPERATORS,
+                places=program.places,
+                book=book,
+                clock=task.clock,
+                inner_clock=task.inner_clock,
+                upper=program.upper,
+                end=task.end,
+                shard=task.shard,
+                shards=program.shards,
+                compiled=kept.compiled,
+                matched=matched,
+            )
+            made = run_root(program.plan, context).table
+            outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
+            outcome.states = {place: book.states[place] for place in book.changed}
+        except PresageError as failure:
+            outcome.failure = failure
+        except MemoryError as failure:
+            outcome.failure = error("INTERNAL", what="the statement ran out of memory")
+            outcome.failure.__cause__ = failure
+        except (ArithmeticError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
+            # A fault of ours in one statement must not stop the others: it is told, and that statement waits.
+            outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
+            outcome.failure.__cause__ = failure
+        return outcome
+
+    def _match(self, tasks: Sequence[Task], events: _Events) -> dict[int, dict[int, np.ndarray]]:
+        """Rows that the filters right above scans keep, by task and place of the filter, where many ask the same events."""
+        asked: dict[_Source, list[tuple[int, Filter, Scan]]] = {}
+        for i, task in enumerate(tasks):
+            # A statement of several scans may read the same events twice under different names; those go their own way.
+            if len(task.program.scans) == 1 and not task.program.native:
+                for node in task.program.plan.walk():
+                    if isinstance(node, Filter) and isinstance(node.input, Scan):
+                        asked.setdefault(_source(task, 0), []).append((i, node, node.input))
+        found: dict[int, dict[int, np.ndarray]] = {}
+        for source, several in asked.items():
+            if len(several) < FILTERS_PER_INDEX or not source:
+                continue
+            index = self._index(several, tasks)
+            rows = index.matches(events.plain(source))
+            for (i, node, _), places in zip(several, rows, strict=True):
+                found[i] = {tasks[i].program.places[id(node)]: places}
+        return found
+
+    def _index(self, several: Iterable[tuple[int, Filter, Scan]], tasks: Sequence[Task]) -> PredicateIndex:
+        several = list(several)
+        key = tuple(id(node) for _, node, _ in several)
+        if key not in self._indexes:
+            self._indexes.clear()  # statements came or went
+            conditions = [_by_attribute(node, scan) for _, node, scan in several]
+            self._indexes[key] = PredicateIndex(conditions, self._keeper(tasks[several[0][0]]).relations)
+        return self._indexes[key]
+
+
+class _Events:
+    """The events of a batch, each file read once with all the attributes that some statement wants."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._wanted: dict[_Source, dict[str, None]] = {}
+        self._files: dict[_Source, tuple[FileSet, ...]] = {}
+        self._read: dict[_Source, pa.Table] = {}
+        for task in tasks:
+            for i, scan in enumerate(task.program.scans):
+                source = _source(task, i)
+                self._files[source] = task.files[i]
+                self._wanted.setdefault(source, {}).update(dict.fromkeys(scan.attributes))
+
+    def plain(self, source: _Source) -> pa.Table:
+        """SEQ, TIME and attributes under their own names."""
+        if source not in self._read:
+            parts = [read_events(files, list(self._wanted[source])) for files in self._files[source]]
+            self._read[source] = pa.concat_tables(parts).combine_chunks()
+        return self._read[source]
+
+    def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
+        number = next(i for i, known in enumerate(program.scans) if known is scan)
+        source = _source(task, number)
+        if not source:
+            return schema_of(scan.columns).empty_table()
+        table = self.plain(source)
+        columns = [table[TIME], table[SEQ], *(table[a] for a in scan.attributes)]
+        return pa.table(columns, [TIME, SEQ, *(f.name for f in scan.fields)])
+
+    def rows(self, task: Task) -> int:
+        return sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := _source(task, i)))
+
+
+def _source(task: Task, scan: int) -> _Source:
+    return tuple((files.stream, files.paths, files.predicates) for files in task.files[scan])
+
+
+def _has_input(task: Task, events: _Events, matched: dict[int, np.ndarray]) -> bool:
+    if matched:
+        return any(len(rows) for rows in matched.values())
+    return events.rows(task) > 0
+
+
+def _by_attribute(node: Filter, scan: Scan) -> Expr:
+    """The filter's condition on attributes as the archive names them: statements use different aliases."""
+    names = {f.name: a for f, a in zip(scan.fields, scan.attributes, strict=True)}
+
+    def renamed(expr: Expr) -> Expr:
+        return ColumnRef(expr.type, names[expr.name]) if isinstance(expr, ColumnRef) and expr.name in names else expr
+
+    return node.condition.rewrite(renamed)

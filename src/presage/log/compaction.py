@@ -1,0 +1,158 @@
+"""Groups of files in, fewer and better files with the same rows out.
+
+They are written outside the committer's turn and published in it. Rows keep their values and their `_seq`; only the
+files change. A group whose files are no longer all live when its turn comes is given up: nothing has happened then but
+some writing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from presage.log import crash
+from presage.log.buckets import buckets, keys_of
+from presage.log.chunks import Shape, bucket_mark
+from presage.log.columns import ORDER, SEQ, TIME
+from presage.log.committer import Committer
+from presage.log.delta import LiveFile
+from presage.log.disk import is_full
+from presage.log.home import Home
+from presage.log.journal import FileAdd, Part, Record, Turn
+from presage.log.staging import discard, stage
+
+_Piece = tuple[pa.Table, str]  # rows of one file, and the mark in its name
+
+
+class Compaction:
+    """Compacts one table of a stream."""
+
+    def __init__(
+        self, home: Home, committer: Committer, stream: str, table: str, schema: pa.Schema, shape: Shape
+    ) -> None:
+        self._home = home
+        self._committer = committer
+        self._stream = stream
+        self._table = table
+        self._schema = schema
+        self._folder = home.table_folder(stream, table)
+        self._shape = shape
+
+    def merge(self, group: Sequence[LiveFile]) -> bool:
+        """One file, in the order of arrival, in the place of several; whether it happened."""
+        return self._replace(group, None)
+
+    def compact(self, group: Sequence[LiveFile], key: Sequence[str]) -> bool:
+        """Old files, by slice of time and bucket of key, in the place of recent ones; whether it happened."""
+        return self._replace(group, keys_of(self._schema, key))
+
+    def _replace(self, group: Sequence[LiveFile], key: tuple[str, ...] | None) -> bool:
+        # The number only says that the files are younger than the records before it: a crash leaves files that either
+        # opening the home or the next vacuum removes.
+        draft = Turn(self._committer.state.n + 1, uuid.uuid4().hex, 0)
+        try:
+            adds = self._write(draft, group, key)
+        except FileNotFoundError:
+            discard(self._folder, draft.token)  # the stream was dropped meanwhile
+            return False
+        except Exception as failure:
+            discard(self._folder, draft.token)
+            if is_full(failure):
+                raise self._committer.full() from failure
+            raise
+        self._committer.points.reach(crash.REWRITTEN)
+        return self._publish(draft, group, adds, key)
+
+    def _write(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...] | None) -> list[FileAdd]:
+        rows = self._read(group)
+        pieces = iter([(rows, "")]) if key is None else self._pieces(rows, key, sum(file.size for file in group))
+        durable = self._home.disk.durable
+        adds: list[FileAdd] = []
+        for table, mark in pieces:
+            for file in stage(self._folder, draft.n, draft.token, table, durable, len(adds), mark):
+                adds.append(file)
+                self._committer.points.reach(crash.REWRITTEN_ONE)
+        return adds
+
+    def _read(self, group: Sequence[LiveFile]) -> pa.Table:
+        """All rows of the group by arrival."""
+        parts = [pq.ParquetFile(self._folder / file.name).read() for file in group]
+        rows = pa.concat_tables([part.select(self._schema.names).cast(self._schema) for part in parts])
+        return by_arrival(rows, ORDER[self._table])
+
+    def _pieces(self, rows: pa.Table, key: tuple[str, ...], size: int) -> Iterator[_Piece]:
+        rows = rows.take(pc.sort_indices(rows, [(TIME, "ascending"), (SEQ, "ascending")]))
+        for start, stop in self._slices(rows[TIME].cast(pa.int64()).to_numpy()):
+            part = rows.slice(start, stop - start)
+            count = self._shape.bucket_count(part.num_rows) if key else 1
+            most = self._shape.rows_per_file * count
+            most = max(min(most, self._shape.bytes_per_file * count * rows.num_rows // max(size, 1)), 1)
+            cuts = -(-part.num_rows // most)
+            edges = [part.num_rows * i // cuts for i in range(cuts + 1)]
+            for low, high in pairwise(edges):
+                yield from _bucketed(part.slice(low, high - low), key, count)
+
+    def _slices(self, times: np.ndarray) -> list[tuple[int, int]]:
+        """Where slices of time begin and end among sorted times. The last one takes in what is too small."""
+        cells = times // self._shape.slice
+        edges = [*(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(times)]
+        found, start = list[tuple[int, int]](), 0
+        for edge in edges:
+            if edge - start >= self._shape.least_rows:
+                found.append((start, edge))
+                start = edge
+        if start < len(times):
+            begin = found.pop()[0] if found else start
+            found.append((begin, len(times)))
+        return found
+
+    def _publish(
+        self, draft: Turn, group: Sequence[LiveFile], adds: list[FileAdd], key: tuple[str, ...] | None
+    ) -> bool:
+        names = [file.name for file in group]
+        with self._committer.turn() as turn:
+            # The stream may have been dropped, or retention may have taken a file of the group.
+            found = self._committer.look(self._stream, self._table)
+            live = {file.name for file in found[0]} if found else set()
+            whole = live.issuperset(names) and sum(file.rows for file in adds) == sum(file.rows for file in group)
+            if not whole:
+                discard(self._folder, draft.token)
+                return False
+            part = Part(
+                self._stream,
+                adds={self._table: adds},
+                removes={self._table: names},
+                rewrites=True,
+                key=None if key is None else list(key),
+            )
+            # With the token of the files: they are discarded if the record does not happen, and only then.
+            self._committer.publish(
+                replace(turn, token=draft.token), Record(turn.n, "compaction", turn.at, parts=[part])
+            )
+        return True
+
+
+def by_arrival(rows: pa.Table, order: str) -> pa.Table:
+    """The rows in the order of a column. Mostly they are already; equal numbers stay as they are."""
+    numbers = rows[order].to_numpy()
+    if len(numbers) and (numbers[1:] < numbers[:-1]).any():
+        return rows.take(pa.array(np.argsort(numbers, kind="stable")))
+    return rows
+
+
+def _bucketed(rows: pa.Table, key: tuple[str, ...], count: int) -> Iterator[_Piece]:
+    if count == 1:
+        yield rows, bucket_mark(0, 1)
+        return
+    numbers = buckets([rows[name] for name in key], count)
+    for bucket in range(count):
+        members = np.flatnonzero(numbers == bucket)
+        if len(members):
+            yield rows.take(pa.array(members)), bucket_mark(bucket, count)

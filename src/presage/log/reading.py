@@ -1,0 +1,78 @@
+"""Data files and bounds in, the events inside the bounds out, as Arrow. Runs on the driver and on Spark's executors.
+
+Row groups whose statistics lie outside are not read: a slice of a large file costs what the slice holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from presage.log.archive import Bounds, FileSet
+from presage.log.columns import SEQ, TIME, TIMESTAMP
+from presage.model.time import to_micros
+
+
+def read_events(files: FileSet, attributes: Sequence[str]) -> pa.Table:
+    """SEQ, TIME (microseconds, int64) and the attributes of the events of a file set, file by file."""
+    names = list(dict.fromkeys((SEQ, TIME, *attributes)))
+    schema = pa.schema([files.schema.field(name) for name in names])
+    parts = [schema.empty_table(), *(_read_file(path, names, schema, files.predicates) for path in files.paths)]
+    table = pa.concat_tables(parts)
+    return table.set_column(names.index(TIME), TIME, table[TIME].cast(pa.int64()))
+
+
+def _read_file(path: str, names: list[str], schema: pa.Schema, bounds: Bounds) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        if bounds == Bounds():
+            return file.read(columns=names).select(names).cast(schema)
+        places = {file.metadata.schema.column(i).path: i for i in range(file.metadata.num_columns)}
+        groups = [
+            g for g in range(file.metadata.num_row_groups) if not _excluded(file.metadata.row_group(g), places, bounds)
+        ]
+        table = file.read_row_groups(groups, columns=names).select(names).cast(schema)
+    return inside(table, bounds)
+
+
+def inside(table: pa.Table, bounds: Bounds) -> pa.Table:
+    """The rows within the bounds; TIME is a timestamp."""
+    tests = []
+    if bounds.after is not None:
+        tests.append(pc.greater(table[SEQ], bounds.after))
+    if bounds.up_to is not None:
+        tests.append(pc.less_equal(table[SEQ], bounds.up_to))
+    if bounds.low is not None:
+        tests.append(pc.greater_equal(table[TIME], pa.scalar(bounds.low, TIMESTAMP)))
+    if bounds.high is not None:
+        tests.append(pc.less(table[TIME], pa.scalar(bounds.high, TIMESTAMP)))
+    keep = None
+    for test in tests:
+        keep = test if keep is None else pc.and_(keep, test)
+    return table if keep is None else table.filter(keep)
+
+
+def _excluded(group: Any, places: dict[str, int], bounds: Bounds) -> bool:
+    first_seq, last_seq = _range(group, places[SEQ])
+    first, last = _range(group, places[TIME])
+    return (
+        (bounds.after is not None and last_seq is not None and last_seq <= bounds.after)
+        or (bounds.up_to is not None and first_seq is not None and first_seq > bounds.up_to)
+        or (bounds.low is not None and last is not None and last < bounds.low)
+        or (bounds.high is not None and first is not None and first >= bounds.high)
+    )
+
+
+def _range(group: Any, place: int) -> tuple[int | None, int | None]:
+    statistics = group.column(place).statistics
+    if statistics is None or not statistics.has_min_max:
+        return None, None
+    return _whole(statistics.min), _whole(statistics.max)
+
+
+def _whole(value: int | datetime) -> int:
+    return to_micros(value) if isinstance(value, datetime) else value

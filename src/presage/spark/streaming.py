@@ -1,0 +1,162 @@
+"""A Structured Streaming query whose source carries numbers only: each micro-batch calls a function on the driver.
+
+What the numbers stand for (positions of the log) is read by the batch itself, so statements come and go without a
+restart. The source lives in a process of Spark's and knows the newest number from a small file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+SOURCE = "presage_positions"
+NUMBER = "number"
+# How long a batch that failed waits for its next try.
+RETRY_SECONDS = 1.0
+
+
+class PositionsSource(DataSource):
+    """Options: `file` holds the newest number; `each`: a micro-batch per number, else one for all that are new."""
+
+    @classmethod
+    def name(cls) -> str:
+        return SOURCE
+
+    def schema(self) -> str:
+        return f"{NUMBER} bigint"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return PositionsReader(self.options["file"], self.options.get("each") == "true")
+
+
+class PositionsReader(DataSourceStreamReader):
+    def __init__(self, file: str, each: bool) -> None:
+        self._file = file
+        self._each = each
+
+    def initialOffset(self) -> dict[str, int]:
+        return {NUMBER: 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
+        try:
+            newest = int(Path(self._file).read_text())
+        except FileNotFoundError:
+            return start  # the engine is going away
+        return {NUMBER: min(newest, start[NUMBER] + 1) if self._each else max(newest, start[NUMBER])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return [InputPartition(end[NUMBER])] if end != start else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        yield (partition.value,)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing to let go: the log keeps its own positions."""
+
+
+class Ticker:
+    """Calls `work` in a micro-batch after each `tick`. An exception of `work` is kept as `failure` and tried again."""
+
+    def __init__(self, spark: SparkSession, work: Callable[[], None]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._number = 0
+        # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
+        self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
+        self._file = self._folder / "number"
+        self.failure: Exception | None = None
+        self.tick()
+        self._query = start_positions(spark, self._folder, self._batch, each=False)
+
+    def tick(self) -> None:
+        """Say that there may be something to do. Cheap, from any thread."""
+        with self._lock:
+            if self._folder.exists():
+                self._number += 1
+                write_number(self._file, self._number)
+
+    def stop(self) -> None:
+        """Wait for the batch that runs and end the query."""
+        self._query.stop()
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._query.isActive)
+
+    def _batch(self, number: int) -> None:
+        try:
+            self._work()
+            self.failure = None
+        except Exception as failure:
+            # A full disk, say: nothing is lost, and the query must not die of it.
+            self.failure = failure
+            again = threading.Timer(RETRY_SECONDS, self.tick)
+            again.daemon = True
+            again.start()
+
+
+def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], None], each: bool) -> StreamingQuery:
+    """A query over the numbers in the folder's file `number`; `work` gets the last number of each micro-batch."""
+    spark.dataSource.register(PositionsSource)
+    numbers = spark.readStream.format(SOURCE).option("file", str(folder / "number"))
+    frame = numbers.option("each", "true" if each else "false").load()
+    done = 0
+
+    def batch(frame: DataFrame, batch_id: int) -> None:
+        nonlocal done
+        done = done + 1 if each else batch_id
+        work(done)
+
+    writer = frame.writeStream.foreachBatch(batch).option("checkpointLocation", str(folder / "checkpoint"))
+    return writer.start()
+
+
+def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> None:
+    """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last."""
+    with tempfile.TemporaryDirectory(prefix="presage-ticks-") as name:
+        folder, failures = Path(name), list[Exception]()
+        finished = threading.Event()
+        write_number(folder / "number", count)
+
+        def step(number: int) -> None:
+            if finished.is_set():
+                return
+            try:
+                work(number)
+            except Exception as failure:
+                failures.append(failure)
+                finished.set()
+            if number >= count:
+                finished.set()
+
+        query = start_positions(spark, folder, step, each=True)
+        try:
+            while not finished.wait(0.1):
+                if not query.isActive:
+                    break
+        finally:
+            query.stop()
+        if failures:
+            raise failures[0]
+        if not finished.is_set():
+            problem = query.exception()
+            raise problem if problem is not None else RuntimeError("the streaming query ended early")
+
+
+def write_number(path: Path, number: int) -> None:
+    """Replace the file as a whole: its reader is another process."""
+    temporary = path.with_name("number.new")
+    temporary.write_text(str(number))
+    os.replace(temporary, path)
