@@ -1,7 +1,7 @@
 """One hour of a 1,000-hour archive: how many of its files a bounded read opens, as written and after compaction.
 
-The rival of the read in seconds is the same hour picked out of all files by Arrow's own dataset scanner. Interleaved, the
-minimum of seven of each. Run as: python benchmarks/archive_pruning.py [hours]
+The rival of the read in seconds is the same hour picked out of all files by Arrow's own dataset scanner. Interleaved,
+the minimum of seven of each. Run as: python benchmarks/archive_pruning.py [hours]
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.bounded import Replay
 from presage.live.deployment import Deployment
-from presage.live.job import ROWS_PER_BATCH
+from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.program import make_program
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
@@ -38,6 +38,7 @@ from presage.spark.foreign import catalyst
 from presage.spark.result import Result, TableResult
 from presage.spark.session import running_session, start_session
 from presage.spark.streaming import Ticker, run_each
+from presage.spark.workers import call_on_workers
 from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS
 from presage.workspace import Workspace
@@ -68,6 +69,8 @@ class Engine:
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
+        rows_per_batch: int = ROWS_PER_BATCH,
+        rows_on_driver: int = ROWS_ON_DRIVER,
         live: bool = True,
     ) -> None:
         self._spark = spark
@@ -92,7 +95,11 @@ class Engine:
                 optimize=optimize,
                 # Not through the property: its lock may be held by one who waits for the batch.
                 foreign=lambda: catalyst(self._spark or self.spark, self._relations),
-                shards=lambda: os.cpu_count() or 1,
+                workers=lambda function, shares: call_on_workers(self._spark or self.spark, function, shares),
+                shards=os.cpu_count() or 1,
+                parallelism=os.cpu_count() or 1,
+                rows_per_batch=rows_per_batch,
+                rows_on_driver=rows_on_driver,
             )
             self._replay()
             self._standing.drive = self._drive
@@ -247,6 +254,7 @@ class Engine:
             # Without the lock: the batch that runs may need the session.
             self._log.unfollow(self._arrived)
             ticker.stop()
+        self._standing.close()
         with self._lock:
             self._log.close()
             # A session that is still starting is waited for: it would outlive the engine.

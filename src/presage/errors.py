@@ -215,7 +215,9 @@ CONDITIONS: dict[str, Condition] = {
         ResourceError, "statement '{name}' has stopped: {why}", "mend the cause, then call resume() on its deployment"
     ),
     "LIVE_STOPPED": Condition(
-        ResourceError, "the live job cannot go on: {why}", "mend the cause: the job tries again by itself, nothing is lost"
+        ResourceError,
+        "the live job cannot go on: {why}",
+        "mend the cause: the job tries again by itself, nothing is lost",
     ),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),

@@ -132,9 +132,7 @@ class Workspace:
     def end_producer(self, name: str, text: str, until: Moment) -> Catalog:
         """The catalog after a standing INSERT INTO has been stopped; what it made before stays."""
         stream = self.catalog.types[name]
-        ended = tuple(
-            replace(p, until=until) if p.text == text and p.until is None else p for p in stream.producers
-        )
+        ended = tuple(replace(p, until=until) if p.text == text and p.until is None else p for p in stream.producers)
         return self.catalog.with_type(replace(stream, producers=ended))
 
     def _declare_derived(self, statement: s.Query, bound: BoundQuery, since: Moment | None = None) -> Catalog:

@@ -55,7 +55,9 @@ class Stepper:
     def __init__(self, query: BoundQuery, program: Program, world: World, shard: int, shards: int) -> None:
         self.query, self.program, self.world = query, program, world
         self.relations = {
-            name: pa.Table.from_pylist(rows, pa.schema([(a.name, to_arrow(a.type)) for a in CATALOG.relations[name].attributes]))
+            name: pa.Table.from_pylist(
+                rows, pa.schema([(a.name, to_arrow(a.type)) for a in CATALOG.relations[name].attributes])
+            )
             for name, rows in world.relations.items()
         }
         self.evaluator = Evaluator(self.relations)
@@ -90,7 +92,9 @@ class Stepper:
         return [dict(r) for r in sorted_table(made, order).to_pylist()]
 
 
-def run(query: BoundQuery, program: Program, world: World, cut: list[tuple[int, int]], shard: int = 0) -> list[list[Row]]:
+def run(
+    query: BoundQuery, program: Program, world: World, cut: list[tuple[int, int]], shard: int = 0
+) -> list[list[Row]]:
     """Rows of each batch; the last batch ends the input."""
     stepper = Stepper(query, program, world, shard, program.shards)
     events = [e for name in program.streams for e in world.streams[name]]

@@ -159,7 +159,7 @@ def validity(array: pa.Array) -> Bools | None:
 def to_array(vector: Vector, data_type: DataType, rows: int) -> pa.Array:
     """Exactly `rows` values of exactly the type's Arrow type."""
     if isinstance(vector, Cells):
-        array = vector.array if len(vector) == rows else pa.repeat(vector.scalar, rows)
+        array = vector.array if len(vector) == rows else _repeated(vector, rows)
         wanted = to_arrow(data_type)
         return array if array.type == wanted else widened(array, wanted)
     values, mask = vector.values, None
@@ -174,6 +174,11 @@ def to_array(vector: Vector, data_type: DataType, rows: int) -> pa.Array:
     if array.type == wanted:
         return array
     return array.view(_TIMESTAMP) if data_type == t.TIMESTAMP else array.cast(wanted)
+
+
+def _repeated(vector: Cells, rows: int) -> pa.Array:
+    # Of no rows Arrow makes lists without their one offset.
+    return pa.repeat(vector.scalar, rows) if rows else vector.array.slice(0, 0)
 
 
 def to_cells(vector: Vector, data_type: DataType) -> pa.Array:

@@ -51,7 +51,6 @@ class Deployment:
     def __init__(self, standing: Standing, number: str) -> None:
         self._standing = standing
         self._number = number
-        self._subscriptions: list[Subscription] = []
 
     @property
     def name(self) -> str:
@@ -101,6 +100,11 @@ class Deployment:
         self._subscriptions.append(subscription)
         return subscription
 
+    @property
+    def _subscriptions(self) -> list[Subscription]:
+        # Kept beside the statement: this object may be one of many.
+        return self._standing.subscriptions.setdefault(self._number, [])
+
     def drain(self, timeout: float | None = None) -> None:
         """Wait until all that has arrived so far is taken in and its rows are with the subscribers.
 
@@ -147,13 +151,13 @@ class Subscription:
         self.delivered = after
         self.error: Exception | None = None
         self._record = 0
-        self._cancelled = False
+        self._cancelled = threading.Event()
         self._thread = threading.Thread(target=self._deliver, name=f"presage-{deployment.name}", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
         """Stop delivering. Rows that come later are not called back."""
-        self._cancelled = True
+        self._cancelled.set()
         changed = self._deployment._standing.job.changed
         with changed:
             changed.notify_all()
@@ -164,29 +168,35 @@ class Subscription:
         """Wait until so many rows of the statement are delivered, or none will be any more."""
         changed = self._deployment._standing.job.changed
         with changed:
-            while self.delivered < rows and self.error is None and not self._cancelled and self._thread.is_alive():
+            while self.delivered < rows and self.error is None and self._thread.is_alive():
                 if until is not None and time.monotonic() >= until:
                     raise error("TIMEOUT", what=f"the subscribers of '{self._deployment.name}'", fix="wait longer")
                 changed.wait(0.2)
 
     def _deliver(self) -> None:
-        job, name = self._deployment._standing.job, self._deployment.name
-        while not self._cancelled:
-            with job.changed:
-                while not self._cancelled and self._deployment._statement.rows_out <= self.delivered:
-                    job.changed.wait(1.0)
-            try:
-                for record, first, rows in self._deployment._after(self._record, self.delivered):
-                    for i, values in enumerate(rows.to_pylist()):
-                        if self._cancelled:
-                            return
-                        self._callback(Row(values, f"{name}/{self._deployment._number}/{first + i}"))
-                        self.delivered = first + i + 1
-                    self._record = record
-            except Exception as failure:
-                # Whatever a user's function raises must not go unseen, and must not stop the statement.
-                self.error = failure
-                return
-            finally:
-                with job.changed:
-                    job.changed.notify_all()
+        changed = self._deployment._standing.job.changed
+        try:
+            while not self._cancelled.is_set():
+                with changed:
+                    if self._deployment._statement.rows_out <= self.delivered:
+                        changed.wait(1.0)
+                        continue
+                self._deliver_all()
+        except Exception as failure:
+            # Whatever a user's function raises must not go unseen, and must not stop the statement.
+            self.error = failure
+        finally:
+            with changed:
+                changed.notify_all()
+
+    def _deliver_all(self) -> None:
+        changed, name = self._deployment._standing.job.changed, self._deployment.name
+        for record, first, rows in self._deployment._after(self._record, self.delivered):
+            for i, values in enumerate(rows.to_pylist()):
+                if self._cancelled.is_set():
+                    return
+                self._callback(Row(values, f"{name}/{self._deployment._number}/{first + i}"))
+                self.delivered = first + i + 1
+            self._record = record
+            with changed:
+                changed.notify_all()

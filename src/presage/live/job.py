@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,8 +25,9 @@ from presage.live.derived import archived_rows, archived_schema
 from presage.live.program import Program
 from presage.live.spans import Place, Span, cut_within
 from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
-from presage.live.states import StateRef, read_state, remove_unnamed, write_states
+from presage.live.states import Chain, Written, read_chain, remove_unnamed, write_states
 from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.live.worker import Share, do_share
 from presage.log import FileSet, Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.log.state import Point
@@ -38,10 +38,14 @@ from presage.plan.nodes import SEQ, TIME, Scan
 # Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
 # stays bounded, however long the job was away.
 ROWS_PER_BATCH = 500_000
+# A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
+ROWS_ON_DRIVER = 1_000_000
+BATCHES_PER_SWEEP = 16
 # What the journal cannot do without a look at the state: it is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
-Run = Callable[[Runner, list[Task]], list[Outcome]]
+# Calls a function with each of the arguments, away from the driver, and gives the answers in order.
+Workers = Callable[[Callable[[Share], list[Outcome]], list[Share]], list[list[Outcome]]]
 
 
 @dataclass
@@ -65,13 +69,20 @@ class Job:
         relations: Callable[[], Mapping[str, pa.Table]],
         event_type: Callable[[str], EventType],
         foreign: Callable[[], Foreign] | None = None,
+        workers: Workers | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
+        rows_on_driver: int = ROWS_ON_DRIVER,
+        parallelism: int = 1,
     ) -> None:
         self._log = log
         self._relations = relations
         self._event_type = event_type
         self._foreign = foreign
-        self._rows_per_batch = rows_per_batch
+        self._workers = workers
+        self.rows_per_batch = rows_per_batch
+        self.rows_on_driver = rows_on_driver
+        self._parallelism = parallelism
+        self._batches = 0
         self._lock = threading.RLock()
         self.changed = threading.Condition()
         self.programs: dict[str, Program] = {}
@@ -210,10 +221,36 @@ class Job:
             batch = self._plan()
             if batch is None:
                 return False
-            outcomes = self._runner.run(batch.tasks)
-            self._publish(batch, outcomes)
+            try:
+                outcomes = self._run(batch.tasks)
+                self._publish(batch, outcomes)
+            except BaseException:
+                # The record may have happened although carrying it out failed: the journal knows.
+                self._resync()
+                raise
         self._tell()
         return True
+
+    def _run(self, tasks: list[Task]) -> list[Outcome]:
+        """On the driver, or shared out where the batch is large."""
+        events = max((task.events for task in tasks), default=0)
+        if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
+            return self._runner.run(tasks)
+        # Some expression needs the driver's session: such a statement stays here.
+        here = [task for task in tasks if task.program.native]
+        away = [task for task in tasks if not task.program.native]
+        home = self._log.home
+        shares = []
+        for portion in _portions(away, self._parallelism):
+            chains = {(t.number, t.shard): self._chains(t.number, t.shard) for t in portion}
+            names = {name for task in portion for name in task.program.relations}
+            relations = {name: self._relations()[name] for name in names}
+            shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable))
+        answers = self._workers(do_share, shares) if shares else []
+        for task in away:
+            # The worker has written what the next batch begins with.
+            self._cache.pop((task.number, task.shard), None)
+        return [*self._runner.run(here), *(outcome for several in answers for outcome in several)]
 
     def _plan(self) -> Batch | None:
         running = [s for s in self._running() if s.number in self.programs]
@@ -240,10 +277,10 @@ class Job:
         """One span for all statements that are in step; where much has piled up, the first part of it."""
         spans = {s.number: self._span(s, batch) for s in together}
         sets = self._sets(spans)
-        if sum(files.rows for files in sets.values()) > self._rows_per_batch:
+        if sum(files.rows for files in sets.values()) > self.rows_per_batch:
             low = min((span.start.clock for span in spans.values()), default=NOTHING_KNOWN)
             high = max((span.end.clock for span in spans.values()), default=NOTHING_KNOWN)
-            cut = cut_within(list(sets.values()), low, high, self._rows_per_batch)
+            cut = cut_within(list(sets.values()), low, high, self.rows_per_batch)
             if cut < high:
                 batch.whole = False
                 old = self._log.live.job.get("marks", {})
@@ -256,7 +293,7 @@ class Job:
         """The next slice of a statement that is behind."""
         span = self._span(statement, batch)
         sets = list(self._sets({statement.number: span}).values())
-        limit = max(1, self._rows_per_batch // sharers)
+        limit = max(1, self.rows_per_batch // sharers)
         cut = cut_within(sets, span.start.clock, span.end.clock, limit)
         self._add(batch, statement, Span(span.start, Place(span.end.position, cut)))
 
@@ -303,17 +340,19 @@ class Job:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        refs = self._write_states(o for several in by_statement.values() for o in _sound(several))
+        chains = self._write_states(o for several in by_statement.values() for o in _sound(several))
         changes: dict[str, dict[str, Any]] = {}
         entries: list[tuple[int, int, int, pa.Table]] = []
         tables: dict[str, pa.Table] = {}
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
             statement, span = self.statements[number], batch.spans[number]
-            change = self._change(statement, span, batch, several, refs)
+            change = self._change(statement, span, batch, several, chains.get(number, {}))
             rows = self._rows(statement, several)
             if rows is not None and "rows_out" in change:
-                entries.append((int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows)))
+                entries.append(
+                    (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
+                )
                 self._archive(number, rows, tables, watermarks, span)
             if change:
                 changes[number] = change
@@ -325,17 +364,17 @@ class Job:
         self._log.reach(crash.STATES_WRITTEN)
         self._log.publish("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
         self._take_in(changes)
-        self._remember(by_statement, changes)
+        self._remember(by_statement)
 
     def _change(
-        self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], refs: Mapping[str, StateRef]
+        self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], chains: Mapping[str, Chain]
     ) -> dict[str, Any]:
         """What the record says of one statement."""
         program = self.programs[statement.number]
         failure = next((o.failure for o in several if o.failure is not None), None)
         if failure is not None and failure.code in LOST_STATE:
             skip = {"place": Place(), "states": {}, "to_skip": statement.rows_out, "error": failure.render()}
-            return statement.change(**skip, rows_in=0)[1]
+            return statement.change(**skip, rows_in=0, fingerprint=program.fingerprint)[1]
         if failure is not None:
             return statement.change(status=FAILED, place=span.start, error=failure.render())[1]
         values: dict[str, Any] = {}
@@ -348,10 +387,8 @@ class Job:
             values["to_skip"] = statement.to_skip - skipped
         if made > skipped:
             values["rows_out"] = statement.rows_out + made - skipped
-        written = {key: ref for key, ref in refs.items() if key.split("/")[0] == statement.number}
-        if written:
-            own = {key.partition("/")[2]: ref for key, ref in written.items()}
-            values["states"] = {**statement.states, **own}
+        if chains:
+            values["states"] = {**statement.states, **chains}
         if program.upper is not None and span.end.clock >= program.upper:
             values |= {"status": FINISHED, "place": span.end, "states": {}, "changed": _wall_clock()}
         elif statement.place is not None:
@@ -386,57 +423,65 @@ class Job:
 
     # -- states --------------------------------------------------------------------------------------
 
-    def _write_states(self, outcomes: Iterable[Outcome]) -> dict[str, StateRef]:
-        states = {
-            f"{o.number}/{place}/{o.shard}": state.to_bytes() for o in outcomes for place, state in o.states.items()
-        }
-        if not states:
-            return {}
+    def _write_states(self, outcomes: Iterable[Outcome]) -> dict[str, dict[str, Chain]]:
+        """Make the new states durable: by statement, where each of them lies. No record names them yet."""
         home = self._log.home
-        refs = write_states(home.states, f"{uuid.uuid4().hex}.states", states, home.disk.durable)
-        home.disk.sync_folder(home.states)
-        return refs
+        chains: dict[str, dict[str, Chain]] = {}
+        written: dict[str, Written] = {}
+        for o in outcomes:
+            known, old = self._cache.get((o.number, o.shard), {}), self._chains(o.number, o.shard)
+            for place, state in o.states.items():
+                written[f"{o.number}/{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
+            for place, chain in o.chains.items():
+                chains.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
+        for key, chain in write_states(home.states, written, home.disk.durable).items():
+            number, _, place = key.partition("/")
+            chains.setdefault(number, {})[place] = chain
+        if chains:
+            home.disk.sync_folder(home.states)
+        return chains
+
+    def _chains(self, number: str, shard: int) -> dict[str, Chain]:
+        prefix = f"{shard}/"
+        states = self.statements[number].states
+        return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
 
     def _states_of(self, task: Task) -> Mapping[str, State]:
         key = task.number, task.shard
         if key not in self._cache:
-            statement = self.statements[task.number]
-            if statement.states and statement.fingerprint != task.program.fingerprint:
-                why = "it belongs to another plan of the statement"
-                raise error(
-                    "HOME_CORRUPT", what="a state", path=self._log.home.states, why=why,
-                    fix="nothing: the state is computed again from the log",
-                )  # fmt: skip
-            self._cache[key] = {
-                name.partition("/")[0]: read_state(self._log.home.states, ref)
-                for name, ref in statement.states.items()
-                if name.partition("/")[2] == str(task.shard)
-            }
+            folder = self._log.home.states
+            self._check_fingerprint(task)
+            self._cache[key] = {p: read_chain(folder, chain) for p, chain in self._chains(*key).items()}
         return self._cache[key]
 
-    def _remember(self, by_statement: Mapping[str, list[Outcome]], changes: Mapping[str, Any]) -> None:
+    def _check_fingerprint(self, task: Task) -> None:
+        statement = self.statements[task.number]
+        if statement.states and statement.fingerprint != task.program.fingerprint:
+            fix = "nothing: the state is computed again from the log"
+            why = "it belongs to another plan of the statement"
+            raise error("HOME_CORRUPT", what="a state", path=self._log.home.states, why=why, fix=fix)
+
+    def _remember(self, by_statement: Mapping[str, list[Outcome]]) -> None:
         """What the record made true is what the next batch begins with."""
         for number, several in by_statement.items():
-            if self.statements[number].status != RUNNING or "states" in changes.get(number, {}) and not changes[number]["states"]:
+            if not self.statements[number].states:
                 self._forget(number)
                 continue
             for outcome in several:
                 if outcome.states:
                     self._cache.setdefault((number, outcome.shard), {}).update(outcome.states)
-        self._sweep_now_and_then()
+        self._batches += 1
+        if self._batches % BATCHES_PER_SWEEP == 0:
+            self._sweep()
 
     def _forget(self, number: str) -> None:
         self._cache = {key: states for key, states in self._cache.items() if key[0] != number}
         if self.statements[number].status != RUNNING:
             self._kept.pop(number, None)
 
-    def _sweep_now_and_then(self) -> None:
-        self._batches = getattr(self, "_batches", 0) + 1
-        if self._batches % 16 == 0:
-            self._sweep()
-
     def _sweep(self) -> None:
-        remove_unnamed(self._log.home.states, (r for s in self.statements.values() for r in s.states.values()))
+        chains = [chain for s in self.statements.values() for chain in s.states.values()]
+        remove_unnamed(self._log.home.states, (ref for chain in chains for ref in chain))
 
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
@@ -450,6 +495,10 @@ class Job:
         for number in changes:
             self.statements[number] = Statement.from_json(self._log.live.statements[number])
 
+    def _resync(self) -> None:
+        self._cache.clear()
+        self._take_in(self._log.live.statements)
+
     def _tell(self) -> None:
         with self.changed:
             self.changed.notify_all()
@@ -458,6 +507,14 @@ class Job:
 def _sound(several: list[Outcome]) -> list[Outcome]:
     """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
     return [] if any(o.failure is not None for o in several) else several
+
+
+def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
+    """Tasks dealt out: shards of one statement apart, statements one after the other."""
+    portions: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
+    for task in tasks:
+        portions[(int(task.number) + task.shard) % len(portions)].append(task)
+    return [portion for portion in portions if portion]
 
 
 def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:

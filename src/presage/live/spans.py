@@ -76,5 +76,3 @@ def _rows_up_to(pieces: Sequence[tuple[int, int, int]], low: int, time: int) -> 
         if end >= begin:
             rows += count * (end - begin + 1) / (last - first + 1)
     return rows
-
-

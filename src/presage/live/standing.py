@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.columnar.evaluate import Foreign
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.live.deployment import Deployment
+from presage.live.deployment import Deployment, Subscription
 from presage.live.job import Job
 from presage.live.program import Program, make_program
 from presage.live.statement import RUNNING, Statement
@@ -35,18 +34,25 @@ class Standing(Mapping[str, Deployment]):
         relations: Callable[[], Mapping[str, pa.Table]],
         result: Callable[[tuple[Field, ...], pa.Table], Any],
         optimize: bool = True,
-        foreign: Callable[[], Foreign] | None = None,
-        shards: Callable[[], int] = lambda: 1,
+        shards: int = 1,
+        **job: Any,
     ) -> None:
         self._log = log
         self._workspace = workspace
         self._optimize = optimize
         self._shards = shards
         self.result = result
-        self.job = Job(log, relations, lambda name: workspace.catalog.types[name], foreign)
+        self.job = Job(log, relations, lambda name: workspace.catalog.types[name], **job)
         # Set by whoever drives the job; without a driver `drain` runs the batches itself.
         self.drive: Callable[[], None] | None = None
         self.trouble: Callable[[], str | None] = lambda: None
+        self.subscriptions: dict[str, list[Subscription]] = {}
+
+    def close(self) -> None:
+        """End the subscriptions: no more rows will come."""
+        for several in self.subscriptions.values():
+            for subscription in several:
+                subscription.cancel()
 
     # -- a mapping of names --------------------------------------------------------------------------
 
@@ -191,7 +197,7 @@ class Standing(Mapping[str, Deployment]):
     def _program(self, query: s.Query, since: Moment | None, shards: int | None = None) -> Program:
         bound = self._workspace.bind(query, since)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
-        return make_program(bound, plan, shards if shards is not None else self._shards())
+        return make_program(bound, plan, shards if shards is not None else self._shards)
 
     def _end_producer(self, statement: Statement, until: Moment) -> None:
         program = self.job.programs.get(statement.number)

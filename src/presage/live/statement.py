@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from presage.live.spans import Place
-from presage.live.states import StateRef
+from presage.live.states import Chain, StateRef
 from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
@@ -29,7 +29,7 @@ class Statement:
     rows_in: int = 0
     rows_out: int = 0
     to_skip: int = 0
-    states: dict[str, StateRef] = field(default_factory=dict)  # by place in the plan and shard
+    states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
     fingerprint: str = ""
     shards: int = 1
     error: str = ""
@@ -38,13 +38,13 @@ class Statement:
 
     @property
     def state_bytes(self) -> int:
-        return sum(ref.length for ref in self.states.values())
+        return sum(ref.length for chain in self.states.values() for ref in chain)
 
     def to_json(self) -> dict[str, Any]:
         content = {f.name: getattr(self, f.name) for f in fields(self)}
         content["since"] = None if self.since is None else self.since.to_json()
         content["place"] = None if self.place is None else asdict(self.place)
-        content["states"] = {key: ref.to_json() for key, ref in self.states.items()}
+        content["states"] = {key: [ref.to_json() for ref in chain] for key, chain in self.states.items()}
         return content
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
@@ -59,5 +59,7 @@ class Statement:
         values = {name: value for name, value in content.items() if name in known}
         values["since"] = Moment.from_json(content.get("since"))
         values["place"] = None if content.get("place") is None else Place(**content["place"])
-        values["states"] = {key: StateRef.from_json(ref) for key, ref in content.get("states", {}).items()}
+        values["states"] = {
+            key: tuple(map(StateRef.from_json, chain)) for key, chain in content.get("states", {}).items()
+        }
         return cls(**values)

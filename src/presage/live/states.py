@@ -1,29 +1,33 @@
-"""States of kernels in, immutable files out, and back. A file holds the states that one task of one batch wrote.
+"""States of kernels in, immutable files out, and back: a snapshot, then what each batch changed, until the next snapshot.
 
-A record of the journal says which part of which file is the state of a statement, with a checksum: a file that nobody
-names is refuse, and a file that was damaged is noticed.
+A file holds what one task of one batch wrote. A record of the journal says which part of which file belongs to a
+statement, with a checksum: a file that nobody names is refuse, and a file that was damaged is noticed.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from presage.errors import PresageError, error
+from presage.live.state_changes import apply_change, change_between
 from presage.model.state import State
 
 MAGIC = b"PRSGPACK"
 VERSION = 1
 _HEAD = struct.Struct("<8sH")
+# A chain of changes is read whole when a job comes back: it stays short, and shorter than a snapshot.
+MOST_CHANGES = 16
 
 
 @dataclass(frozen=True)
 class StateRef:
-    """Where a state lies: file, first byte, length, checksum."""
+    """Where a piece of a state lies: file, first byte, length, checksum."""
 
     file: str
     start: int
@@ -34,27 +38,66 @@ class StateRef:
         return [self.file, self.start, self.length, self.check]
 
     @classmethod
-    def from_json(cls, values: list[str | int]) -> StateRef:
+    def from_json(cls, values: Sequence[str | int]) -> StateRef:
         file, start, length, check = values
         return cls(str(file), int(start), int(length), int(check))
 
 
-def write_states(folder: Path, name: str, states: Mapping[str, bytes], durable: bool) -> dict[str, StateRef]:
-    """Write states under a name that was never used; the caller makes the folder's entry durable."""
-    refs: dict[str, StateRef] = {}
+Chain = tuple[StateRef, ...]  # a snapshot, then changes
+
+
+@dataclass(frozen=True)
+class Written:
+    """A state to be written: what it was (None: unknown or new), where that lies, and what it is now."""
+
+    before: State | None
+    chain: Chain
+    after: State
+
+
+def write_states(folder: Path, states: Mapping[str, Written], durable: bool) -> dict[str, Chain]:
+    """Write states into one new file; the caller makes the folder's entry durable."""
+    if not states:
+        return {}
+    chains: dict[str, Chain] = {}
+    name = f"{uuid.uuid4().hex}.states"
     with open(folder / name, "xb") as file:
         file.write(_HEAD.pack(MAGIC, VERSION))
-        for key, data in states.items():
-            refs[key] = StateRef(name, file.tell(), len(data), zlib.crc32(data))
+        for key, written in states.items():
+            data, chain = _encoded(written)
+            ref = StateRef(name, file.tell(), len(data), zlib.crc32(data))
             file.write(data)
+            chains[key] = (*chain, ref)
         file.flush()
         if durable:
             os.fsync(file.fileno())
-    return refs
+    return chains
 
 
-def read_bytes(folder: Path, ref: StateRef) -> bytes:
-    """The bytes of a state, as they were written; an error if they are not."""
+def _encoded(written: Written) -> tuple[bytes, Chain]:
+    """The bytes to write, and the chain that they continue: none for a snapshot."""
+    if written.before is not None and 0 < len(written.chain) <= MOST_CHANGES:
+        change = change_between(written.before, written.after)
+        if change is not None:
+            data = change.to_bytes()
+            if sum(ref.length for ref in written.chain[1:]) + len(data) < written.chain[0].length // 2:
+                return data, written.chain
+    return written.after.to_bytes(), ()
+
+
+def read_chain(folder: Path, chain: Chain) -> State:
+    """The state that a snapshot and the changes after it make."""
+    state = read_state(folder, chain[0])
+    for ref in chain[1:]:
+        state = apply_change(state, read_state(folder, ref))
+    return state
+
+
+def read_state(folder: Path, ref: StateRef) -> State:
+    return State.from_bytes(_read_bytes(folder, ref), folder / ref.file)
+
+
+def _read_bytes(folder: Path, ref: StateRef) -> bytes:
     path = folder / ref.file
     try:
         with open(path, "rb") as file:
@@ -72,10 +115,6 @@ def read_bytes(folder: Path, ref: StateRef) -> bytes:
     if len(data) != ref.length or zlib.crc32(data) != ref.check:
         raise _corrupt(path, "its checksum is wrong")
     return data
-
-
-def read_state(folder: Path, ref: StateRef) -> State:
-    return State.from_bytes(read_bytes(folder, ref), folder / ref.file)
 
 
 def remove_unnamed(folder: Path, refs: Iterable[StateRef]) -> None:

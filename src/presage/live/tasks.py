@@ -18,6 +18,7 @@ from presage.columnar.predicate_index import PredicateIndex
 from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.errors import PresageError, error
 from presage.live.program import Program
+from presage.live.states import Chain
 from presage.log import FileSet
 from presage.log.reading import read_events
 from presage.model.state import State
@@ -43,6 +44,11 @@ class Task:
     end: bool
     must_run: bool  # time alone may make rows
 
+    @property
+    def events(self) -> int:
+        """How many events the files hold, at most."""
+        return sum(files.rows for several in self.files for files in several)
+
 
 @dataclass
 class Outcome:
@@ -52,6 +58,7 @@ class Outcome:
     shard: int
     rows: pa.Table | None = None
     states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
+    chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     rows_in: int = 0
     failure: PresageError | None = None
 

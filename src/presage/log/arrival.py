@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from presage.log.columns import (
@@ -20,6 +21,8 @@ from presage.log.columns import (
 from presage.log.ingest import Checked, Rejected
 from presage.log.journal import Turn
 from presage.model.catalog import EventType
+
+BYTES_AT_ONCE = 2**30
 
 
 def arrive(
@@ -39,7 +42,7 @@ def split(table: pa.Table, event_type: EventType, watermark: int | None, first_s
     times = table[event_type.event_time].cast(pa.int64()).to_numpy()
     if np.any(times[1:] < times[:-1]):
         order = np.argsort(times, kind="stable")
-        table, times = table.combine_chunks().take(pa.array(order)), times[order]
+        table, times = reordered(table, order), times[order]
     cut = 0 if watermark is None else int(np.searchsorted(times, watermark, side="left"))
     moments = pa.array(times, pa.int64()).cast(TIMESTAMP)
     table = table.add_column(0, pa.field(TIME, TIMESTAMP), moments)
@@ -47,6 +50,32 @@ def split(table: pa.Table, event_type: EventType, watermark: int | None, first_s
     late_by = pa.array((watermark or 0) - times[:cut], pa.int64())
     late = table.slice(0, cut).append_column(pa.field(LATE_BY, pa.int64()), late_by)
     return table.slice(cut), late.cast(late_schema(event_type.attributes))
+
+
+def reordered(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
+    """The rows in another order. A column may hold more text than one Arrow array can: 2 GB."""
+    if table.nbytes <= BYTES_AT_ONCE:
+        return table.combine_chunks().take(pa.array(order))
+    batches = table.to_batches()
+    starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+    todo, done = [order], []
+    while todo:
+        rows = todo.pop()
+        try:
+            done.append(_gathered(batches, starts, rows))
+        except pa.ArrowInvalid:  # more than one array can hold, again
+            if len(rows) == 1:
+                raise
+            todo += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+    return pa.concat_tables(done)
+
+
+def _gathered(batches: list[pa.RecordBatch], starts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> pa.Table:
+    of = np.searchsorted(starts, rows, side="right") - 1
+    by_batch = np.argsort(of, kind="stable")
+    parts = [batches[i].take(pa.array(rows[of == i] - starts[i])) for i in np.unique(of).tolist()]
+    # The parts hold the rows batch by batch; this puts them back in the order asked for.
+    return pa.Table.from_batches(parts).combine_chunks().take(pa.array(np.argsort(by_batch)))
 
 
 def _rejected(rejected: Rejected, turn: Turn) -> pa.Table:

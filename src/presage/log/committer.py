@@ -89,17 +89,19 @@ class Committer:
             if self._broken:
                 fix = "close the engine and open the home again"
                 raise error("HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix)
+            before = self.state.n
             try:
                 self._finish()
-                yield Turn(self.state.n + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
+                yield Turn(before + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
             except Exception as failure:
                 if is_full(failure):
-                    raise self.full() from failure
+                    # A record that is written has happened, even if it could not be carried out yet.
+                    raise self.full(happened=self.state.n > before) from failure
                 raise
 
-    def full(self) -> PresageError:
+    def full(self, happened: bool = False) -> PresageError:
         fix = "free some space and try again; nothing of what was asked for has happened"
-        if self._pending:
+        if happened:
             fix = "free some space; what was asked for is kept and will be finished: do not send it again"
         return error("DISK_FULL", path=self._home.path, fix=fix)
 

@@ -25,7 +25,7 @@ from presage.log.staging import timestamp_text
 from presage.model.time import parse_timestamp
 
 # A reader starts from a checkpoint and reads all entries since; a checkpoint costs as much as there are files.
-COMMITS_PER_CHECKPOINT = 128
+COMMITS_PER_CHECKPOINT = 200
 # Files that were removed are our own to delete (`maintenance`): checkpoints need not remember them for a week.
 CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 _MARK = "stream.json"
@@ -132,7 +132,9 @@ class DeltaTables:
         # The format accepts a transaction twice, and the removal of a file that is not there: the checks are ours.
         if known.transaction >= n:
             return
-        gone = [known.files[name] for name in removes]
+        gone = [known.files[name] for name in removes if name in known.files]
+        if rewrites and len(gone) < len(removes):
+            adds, gone = [], []  # another program has rewritten these rows: its files stand, and ours would double them
         version = known.version + 1
         try:
             data = entry(self._home.id, n, adds, [(file.name, file.size) for file in gone], data_change=not rewrites)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ FORMAT = 1
 FORMAT_FILE = "presage.json"
 LOCK_FILE = "lock"
 LOCK_WIDTH = 400  # a host's name has at most 253 characters
+LONGEST_STEP = 255  # characters of a name that file systems take
 FOLDERS = ("catalog", "streams", "journal", "derived", "states")
 # Tables that no user declares: rows of standing statements, and those that INSERT INTO makes of them. No stream's name
 # can hold the sign.
@@ -85,7 +87,11 @@ class Home:
 def _escaped(name: str) -> str:
     # A name is one step of the path whatever its characters, so that it cannot lead elsewhere. Without percent
     # signs: delta-rs takes a path for a URL and would decode them.
-    return quote(name, safe="").replace("~", "%7E").replace(".", "%2E").replace("%", "~")
+    escaped = quote(name, safe="").replace("~", "%7E").replace(".", "%2E").replace("%", "~")
+    if len(escaped) <= LONGEST_STEP:
+        return escaped
+    # A letter of another script takes nine characters; two signs in a row are in no escaped name.
+    return f"{escaped[:150]}~~{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 # Delta's library decodes percent signs in a path, Spark takes the others for patterns of names.

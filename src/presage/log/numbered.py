@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import PresageError, did_you_mean, error
+from presage.log.arrival import reordered
 from presage.log.columns import EVENTS, SEQ, attributes_schema
 from presage.log.delta import delta_schema
 from presage.log.ingest import Checked
@@ -184,7 +185,7 @@ def _release(
     ranks = pc.rank(numbered["partition"], tiebreaker="dense").to_numpy() if len(times) else times
     order = np.lexsort((numbered["offset"].to_numpy(), ranks, times))
     if np.any(order[1:] < order[:-1]):
-        table, numbered = (t.combine_chunks().take(pa.array(order)) for t in (table, numbered))
+        table, numbered = (reordered(t, order) for t in (table, numbered))
     result.checked.table, result.numbers = table, numbered
     return result
 
@@ -206,18 +207,14 @@ def _free(table: pa.Table, source: str, freed: Mapping[str, tuple[int, int]], so
 
 
 def _held(rows: pa.Table, numbers: pa.Table, event_type: EventType) -> pa.Table:
-    arrays = [column.combine_chunks() for column in rows.columns]
-    arrays = [pa.concat_arrays(a.chunks) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
-    events = pa.StructArray.from_arrays(arrays, fields=list(rows.schema))
-    return pa.table([*numbers.columns, events], schema=held_schema(event_type))
+    schema = held_schema(event_type)
+    events = [pa.StructArray.from_arrays(batch.columns, fields=list(rows.schema)) for batch in rows.to_batches()]
+    return pa.table([*numbers.columns, pa.chunked_array(events, schema.field(EVENT).type)], schema=schema)
 
 
 def _events(held: pa.Table, schema: pa.Schema) -> pa.Table:
-    events = held[EVENT].combine_chunks()
-    chunks = events.chunks if isinstance(events, pa.ChunkedArray) else [events]
-    return pa.concat_tables(
-        [schema.empty_table(), *(pa.Table.from_arrays(chunk.flatten(), schema=schema) for chunk in chunks)]
-    )
+    parts = [pa.Table.from_arrays(chunk.flatten(), schema=schema) for chunk in held[EVENT].chunks]
+    return pa.concat_tables([schema.empty_table(), *parts])
 
 
 def _unnumbered(table: pa.Table, source: SourceOffsets) -> dict[int, str]:

@@ -75,9 +75,7 @@ def _derived(
         raise error("CYCLE", span, what=f"the derived stream '{stream.name}'", path=circle)
     found: list[Node] = []
     for producer in stream.producers:
-        inner = replace(
-            context, path=(*context.path, stream.name), since=producer.since, until=producer.until
-        )
+        inner = replace(context, path=(*context.path, stream.name), since=producer.since, until=producer.until)
         context.opened.append(stream.name)
         _check_size(stream, inner, span)
         try:

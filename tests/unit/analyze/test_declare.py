@@ -104,6 +104,20 @@ REFUSED = [
         "write for example 5 sec, 1 hour 30 min, 500 msec",
     ),
     (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (retention = '5 parsecs')",
+        "BAD_DURATION",
+        52,
+        "'5 parsecs' is not a duration",
+        "write for example 5 sec, 1 hour 30 min, 500 msec",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (max_ahead = 'soon')",
+        "BAD_DURATION",
+        52,
+        "'soon' is not a duration",
+        "write for example 5 sec, 1 hour 30 min, 500 msec",
+    ),
+    (
         "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (archive = 'maybe')",
         "BAD_VALUE",
         52,

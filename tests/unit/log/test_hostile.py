@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from presage.log import Log
+from presage.log import Log, SourceOffsets, arrival
 from presage.log.columns import MAX_TIME, MIN_TIME
 from presage.log.staging import MAX_TEXT
 from presage.model.catalog import Attribute, EventType
@@ -96,6 +96,15 @@ def test_names_of_streams_and_attributes_may_be_of_any_script(log: Log) -> None:
     assert log.archive.read_arrow(log.archive.snapshot(event_type.name), ["цена"]).to_pylist() == [{"цена": 1.5}]
 
 
+def test_names_of_streams_may_be_long_and_differ_at_the_end(log: Log) -> None:
+    for name in ("日" * 200 + "a", "日" * 200 + "b"):
+        event_type = EventType(name, "stream", ATTRIBUTES, event_time="at")
+        log.create_stream(event_type)
+        source = SourceOffsets("s", "no")
+        log.append(event_type, [{"s": name[-1], "at": WHEN, "no": 0}], source=source)
+        assert log.archive.read_arrow(log.archive.snapshot(name), ["s"]).to_pylist() == [{"s": name[-1]}]
+
+
 def test_the_ends_of_the_range_of_whole_numbers(log: Log) -> None:
     given = [-(2**63), 2**63 - 1, 2**63, -(2**63) - 1, 10**400]
     report = log.append(TICK, [{"n": n, "at": WHEN} for n in given])
@@ -145,3 +154,19 @@ def test_the_same_load_again_and_again_with_a_key_is_one(log: Log) -> None:
     for _ in range(5):
         log.append(TICK, [{"s": "a", "at": WHEN}], once="k")
     assert column(log, "s") == ["a"]
+
+
+def test_rows_in_more_bytes_than_one_array_holds_are_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrival, "BYTES_AT_ONCE", 0)
+    table = pa.concat_tables([pa.table({"s": [f"{i}-{j}" for j in range(3)]}) for i in range(4)])
+    order = np.array([11, 0, 5, 4, 3, 10, 1, 2, 9, 8, 7, 6])
+    assert arrival.reordered(table, order).equals(table.take(pa.array(order)))
+    gathered = arrival._gathered
+
+    def overflow(batches: list[pa.RecordBatch], starts: np.ndarray, rows: np.ndarray) -> pa.Table:
+        if len(rows) > 2:
+            raise pa.ArrowInvalid("offset overflow")
+        return gathered(batches, starts, rows)
+
+    monkeypatch.setattr(arrival, "_gathered", overflow)
+    assert arrival.reordered(table, order).equals(table.take(pa.array(order)))

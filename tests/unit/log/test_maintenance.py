@@ -371,8 +371,9 @@ def test_an_append_that_finds_no_space_for_the_delta_log_is_finished_later(
         with pytest.raises(PresageError, match="no space") as problem:
             load(log, [50])
         assert "do not send it again" in problem.value.fix
-        with pytest.raises(PresageError, match="no space"):
+        with pytest.raises(PresageError, match="no space") as next_problem:
             load(log, [51])
+        assert "try again" in next_problem.value.fix
     load(log, [52])
     assert times(log)[-2:] == [50, 52]
 

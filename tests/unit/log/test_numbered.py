@@ -320,3 +320,17 @@ def test_records_and_heads_from_before_there_were_offsets_are_read() -> None:
     stream = {"generation": 1, "accepted": 3, "late": 0, "rejected": 0, "ignored": {}, "once": {}, "last_seq": 3}
     head = {"n": 2, "position": 3, "catalog_version": 1, "streams": {"A": stream}}
     assert HomeState.from_json(head).streams["A"].sources == {}
+
+
+def test_compaction_leaves_numbers_and_what_is_held_as_they_are(log: Log) -> None:
+    log.append(TICK, rows([0]), source=KAFKA)
+    for offset in range(2, 42, 2):
+        log.append(TICK, rows([offset]), source=KAFKA)
+    for offset in range(100, 140):
+        log.append(TICK, [{**row(offset), "offset": offset}], source=FEED)
+    before = (stored(log), values(log), log.gaps("Tick"))
+    assert log.maintain([TICK], grace=0).compacted > 0
+    assert (stored(log), values(log), log.gaps("Tick")) == before
+    log.append(TICK, rows(range(1, 41)), source=KAFKA)
+    assert log.gaps("Tick") == []
+    assert {r["offset"] for r in stored(log) if r["source"] == "kafka"} == set(range(41))

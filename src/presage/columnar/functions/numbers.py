@@ -11,6 +11,7 @@ import numpy as np
 from presage.columnar.arithmetic import LEAST, compute, negate, nonzero
 from presage.columnar.distinct import per_distinct
 from presage.columnar.functions.call import Builder, Kernel, by_value, constant_of
+from presage.columnar.functions.strict_math import exp, log, log10
 from presage.columnar.logic import choose, first_valid, is_null, is_true, negation, null_where
 from presage.columnar.order import compare
 from presage.columnar.vectors import DTYPES, Bools, Flat, Numbers, Vector, both_valid, constant
@@ -18,7 +19,7 @@ from presage.model import types as t
 from presage.plan.expr import FunctionCall
 
 _EXACT = decimal.Context(prec=800)
-# log, exp, power, sin … are missing on purpose: Java's last bit differs from that of NumPy and of the C library.
+# sin, tan, cbrt … are missing on purpose: Java's last bit differs from that of NumPy and of the C library.
 
 
 def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
@@ -123,9 +124,64 @@ def _extreme(op: str) -> Builder:
     return build
 
 
-def _pmod(call: FunctionCall) -> Kernel | None:
-    if call.type == t.DOUBLE:
+def _logarithm(function: Callable[[Numbers], Numbers]) -> Builder:
+    """NULL unless x > 0; NaN is greater."""
+
+    def run(x: Vector) -> Vector:
+        assert isinstance(x, Flat)
+        above = ~(x.values <= 0)
+        return Flat(function(x.values), x.valid if above.all() else both_valid(x.valid, above))
+
+    return lambda call: run
+
+
+def _log2(x: Numbers) -> Numbers:
+    with np.errstate(all="ignore"):
+        return log(x) / _LN2
+
+
+def _log(call: FunctionCall) -> Kernel | None:
+    if len(call.args) == 1:
+        return _logarithm(log)(call)
+    of = _logarithm(log)(call)
+    assert of is not None
+
+    def run(base: Vector, x: Vector) -> Vector:
+        a, b = of(x), of(base)
+        assert isinstance(a, Flat)
+        assert isinstance(b, Flat)
+        with np.errstate(all="ignore"):
+            return Flat(a.values / b.values, both_valid(a.valid, b.valid))
+
+    return run
+
+
+def _power(call: FunctionCall) -> Kernel | None:
+    """Of exponents for which Java has a way of its own; the others are Spark's."""
+    exponent = constant_of(call, 1)
+    function = _POWERS.get(exponent) if isinstance(exponent, float) else None
+    if function is None:
         return None
+    simple = _of_double(function)(call)
+    assert simple is not None
+    return lambda x, _: simple(x)
+
+
+def _root(x: Numbers) -> Numbers:
+    return np.where(x == -np.inf, np.inf, np.sqrt(x + 0.0))
+
+
+_LN2 = log(np.array([2.0]))
+_POWERS: dict[float, Callable[[Numbers], Numbers]] = {
+    0.0: np.ones_like,
+    0.5: _root,
+    1.0: lambda x: x,
+    -1.0: lambda x: 1.0 / x,
+    2.0: lambda x: x * x,
+}
+
+
+def _pmod(call: FunctionCall) -> Kernel | None:
     rest = compute("%", call.type)
     dtype = DTYPES[call.type]
 
@@ -134,7 +190,7 @@ def _pmod(call: FunctionCall) -> Kernel | None:
         assert isinstance(found, Flat)
         assert isinstance(b, Flat)
         r, n = found.values.astype(dtype), b.values
-        # (r + n) % n with the wrapping sum that Java has.
+        # (r + n) % n with the wrapping sum that Java has; no rest of -1 is below zero.
         with np.errstate(all="ignore"):
             moved = np.fmod(r + n, np.where((n == 0) | (n == -1), 1, n))
         return Flat(np.where(r < 0, moved, r).astype(dtype), found.valid)
@@ -251,6 +307,7 @@ NUMBERS: dict[str, Builder] = {
     "div": lambda c: _div,
     "e": _fixed(math.e),
     "equal_null": _equal_null,
+    "exp": _of_double(exp),
     "factorial": by_value(lambda x: math.factorial(x) if 0 <= x <= 20 else None),
     "floor": _whole(np.floor),
     "greatest": _extreme(">"),
@@ -259,6 +316,10 @@ NUMBERS: dict[str, Builder] = {
     "isnotnull": lambda c: _isnotnull,
     "isnull": lambda c: is_null,
     "least": _extreme("<"),
+    "ln": _logarithm(log),
+    "log": _log,
+    "log10": _logarithm(log10),
+    "log2": _logarithm(_log2),
     "mod": lambda c: compute("%", c.type),
     "nanvl": lambda c: _nanvl,
     "negative": lambda c: negate(c.type),
@@ -269,6 +330,7 @@ NUMBERS: dict[str, Builder] = {
     "pi": _fixed(math.pi),
     "pmod": _pmod,
     "positive": lambda c: _first,
+    "power": _power,
     "radians": _of_double(lambda x: x * 0.017453292519943295),
     "rint": _of_double(np.rint),
     "round": _round(decimal.ROUND_HALF_UP),

@@ -1,4 +1,4 @@
-"""Kernels of functions of arrays, maps and structs, over the elements of all rows at once."""
+"""Kernels of functions of arrays, over the elements of all rows at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.access import element_at_place, key_places, make_struct, value_at_key
+from presage.columnar.access import element_at_place, value_at_key
 from presage.columnar.distinct import per_distinct
-from presage.columnar.functions.call import MAX_REPEAT, Builder, Kernel, types_of
-from presage.columnar.lists import Unfolded, fold, fold_maps
+from presage.columnar.functions.call import MAX_REPEAT, Builder, Kernel
+from presage.columnar.lists import Unfolded, fold
 from presage.columnar.logic import is_true
 from presage.columnar.order import compare, order_ranks
-from presage.columnar.reshape import lists_of
 from presage.columnar.texts import concatenated
 from presage.columnar.vectors import (
     Bools,
     Cells,
     Flat,
-    Ints,
     Vector,
     both_valid,
     from_arrow,
@@ -234,7 +232,7 @@ def _slice(call: FunctionCall) -> Kernel:
     return run
 
 
-def _array(call: FunctionCall) -> Kernel:
+def array_of(call: FunctionCall) -> Kernel:
     element = call.type.element  # type: ignore[attr-defined]
 
     def run(*values: Vector) -> Vector:
@@ -288,7 +286,7 @@ def _concat(call: FunctionCall) -> Kernel:
 
 def _with_element(at_end: bool) -> Builder:
     def build(call: FunctionCall) -> Kernel:
-        single = _array(FunctionCall(call.type, "array", call.args[1:]))
+        single = array_of(FunctionCall(call.type, "array", call.args[1:]))
         join = _joined(call)
         return lambda array, value: join(array, single(value)) if at_end else join(single(value), array)
 
@@ -311,101 +309,8 @@ def _flatten(call: FunctionCall) -> Kernel:
     return run
 
 
-# -- maps -----------------------------------------------------------------------------------------------
-
-
-def _map_part(call: FunctionCall) -> Kernel:
-    wanted = to_arrow(call.type)
-
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Cells)
-        array = x.array
-        if call.name == "map_entries":
-            part = pa.StructArray.from_arrays([array.keys, array.items], fields=list(wanted.value_type))
-        else:
-            part = array.keys if call.name == "map_keys" else array.items
-        return Cells(lists_of(array.offsets, part, wanted, array))
-
-    return run
-
-
-def _map_contains_key(call: FunctionCall) -> Kernel:
-    base = call.args[0].type
-    assert isinstance(base, MapOf)
-    find = key_places(base)
-    return lambda x, key: Flat(find(x, key) >= 0, both_valid(x.valid, key.valid))
-
-
-def _map_of(keys: pa.Array, values: pa.Array, owners: Ints, rows: int, valid: Bools | None, result: DataType) -> Cells:
-    """Of entries in the order of their rows: of equal keys the last counts, NULL keys are left out."""
-    ranks = order_ranks(keys)
-    pairs = owners * (int(ranks.max(initial=0)) + 2) + ranks + 1
-    last = len(pairs) - 1 - np.unique(pairs[::-1], return_index=True)[1]
-    keep = np.sort(last[ranks[last] >= 0])
-    if valid is not None:
-        keep = keep[valid[owners[keep]]]
-    chosen = pa.array(keep)
-    return fold_maps(keys.take(chosen), values.take(chosen), owners[keep], rows, valid, result)
-
-
-def _map(call: FunctionCall) -> Kernel:
-    assert isinstance(call.type, MapOf)
-    keys = _array(FunctionCall(ArrayOf(call.type.key), "array", call.args[0::2]))
-    values = _array(FunctionCall(ArrayOf(call.type.value), "array", call.args[1::2]))
-
-    def run(*parts: Vector) -> Vector:
-        rows = joint_length(*parts)
-        every = [take(part, np.zeros(rows, np.int64)) if len(part) == 1 else part for part in parts]
-        lists, others = keys(*every[0::2]), values(*every[1::2])
-        left, right = Unfolded(lists, len(lists)), Unfolded(others, len(others))
-        return _map_of(left.taken(), right.taken(), left.owners, len(lists), None, call.type)
-
-    return run
-
-
-def _map_from_arrays(call: FunctionCall) -> Kernel:
-    def run(keys: Vector, values: Vector) -> Vector:
-        rows = joint_length(keys, values)
-        left, right = Unfolded(keys, rows), Unfolded(values, rows)
-        valid = both_valid(both_valid(left.valid, right.valid), left.sizes == right.sizes)
-        assert valid is not None
-        inside = valid[left.owners]
-        mine, theirs = left.taken().filter(pa.array(inside)), right.taken().filter(pa.array(valid[right.owners]))
-        return _map_of(mine, theirs, left.owners[inside], rows, valid, call.type)
-
-    return run
-
-
-def _map_concat(call: FunctionCall) -> Kernel:
-    def run(*maps: Vector) -> Vector:
-        rows = joint_length(*maps)
-        keys = [Unfolded(m, rows, m.array.keys) for m in maps]  # type: ignore[union-attr]
-        items = [Unfolded(m, rows, m.array.items) for m in maps]  # type: ignore[union-attr]
-        owners = np.concatenate([part.owners for part in keys])
-        order = np.argsort(owners, kind="stable")
-        valid: Bools | None = None
-        for part in keys:
-            valid = both_valid(valid, part.valid)
-        chosen = pa.array(order)
-        return _map_of(
-            pa.concat_arrays([part.taken() for part in keys]).take(chosen),
-            pa.concat_arrays([part.taken() for part in items]).take(chosen),
-            owners[order],
-            rows,
-            valid,
-            call.type,
-        )
-
-    return run
-
-
-def _named_struct(call: FunctionCall) -> Kernel:
-    make = make_struct([arg.type for arg in call.args[1::2]], call.type)
-    return lambda *args: make(*args[1::2])
-
-
 ARRAYS: dict[str, Builder] = {
-    "array": _array,
+    "array": array_of,
     "array_append": _with_element(True),
     "array_compact": _array_compact,
     "array_contains": _array_contains,
@@ -421,17 +326,8 @@ ARRAYS: dict[str, Builder] = {
     "element_at": _element_at,
     "flatten": _flatten,
     "get": lambda c: element_at_place(c.type),
-    "map": _map,
-    "map_concat": _map_concat,
-    "map_contains_key": _map_contains_key,
-    "map_entries": _map_part,
-    "map_from_arrays": _map_from_arrays,
-    "map_keys": _map_part,
-    "map_values": _map_part,
-    "named_struct": _named_struct,
     "reverse": _reverse,
     "size": lambda c: _size,
     "slice": _slice,
     "sort_array": _sorted(nulls_last=False),
-    "struct": lambda c: make_struct(types_of(c), c.type),
 }

@@ -1,0 +1,67 @@
+"""Tasks of a batch that run away from the driver: states are read from files, new ones written beside them.
+
+What comes back is rows and the places of the new states; nothing that a worker does counts before the driver's record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator
+from presage.live.states import Chain, Written, read_chain, write_states
+from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.model.state import State
+
+# Compiled stages and expressions outlive a batch where Spark keeps its Python workers.
+_KEPT: dict[tuple[str, str], Kept] = {}
+MOST_KEPT = 1_000
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a batch that one worker does. `chains`: where the states of each task lie, by place in the plan."""
+
+    tasks: tuple[Task, ...]
+    chains: Mapping[tuple[str, int], Mapping[str, Chain]]
+    relations: Mapping[str, pa.Table]
+    folder: str
+    durable: bool
+
+
+def do_share(share: Share) -> list[Outcome]:
+    """Run the tasks, write the states that changed, and tell."""
+    folder = Path(share.folder)
+    read: dict[tuple[str, int], dict[str, State]] = {}
+
+    def states(task: Task) -> dict[str, State]:
+        key = task.number, task.shard
+        read[key] = {place: read_chain(folder, chain) for place, chain in share.chains[key].items()}
+        return read[key]
+
+    def keep(task: Task) -> Kept:
+        key = task.number, task.program.fingerprint
+        if key not in _KEPT:
+            if len(_KEPT) >= MOST_KEPT:
+                _KEPT.clear()
+            relations = {name: share.relations[name] for name in task.program.relations}
+            _KEPT[key] = Kept(task.program, Evaluator(relations), relations)
+        return _KEPT[key]
+
+    outcomes = Runner(keep, states).run(share.tasks)
+    written = {
+        f"{o.number}/{o.shard}/{place}": Written(
+            read[o.number, o.shard].get(place), share.chains[o.number, o.shard].get(place, ()), state
+        )
+        for o in outcomes
+        for place, state in o.states.items()
+    }
+    chains = write_states(folder, written, share.durable)
+    for outcome in outcomes:
+        prefix = f"{outcome.number}/{outcome.shard}/"
+        outcome.chains = {key.removeprefix(prefix): c for key, c in chains.items() if key.startswith(prefix)}
+        outcome.states = {}
+    return outcomes

@@ -1,0 +1,140 @@
+"""A home with standing statements and no Spark: it is opened, it dies where it is told to, it is opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.live.deployment import Deployment
+from presage.live.standing import KIND, Standing
+from presage.live.statement import Statement
+from presage.log import Log
+from presage.log.columns import SEQ
+from presage.log.crash import CrashPoints
+from presage.log.delta import DeltaTables
+from presage.log.home import DERIVED
+from presage.log.relations import relation_table
+from presage.model.catalog import Catalog, EventType
+from presage.workspace import Workspace
+from recovery.crashing import MemoryDisk
+
+
+class Living:
+    """What an engine does with a home, without the session. `disk`: tables in memory instead of Delta's."""
+
+    def __init__(
+        self,
+        home: Path,
+        disk: MemoryDisk | None = None,
+        points: CrashPoints | None = None,
+        now: int | None = None,
+        **job: Any,
+    ) -> None:
+        tables = DeltaTables if disk is None else disk.tables()
+        self.log = Log.open(home, durable=False, points=points, tables=tables)
+        self.workspace = Workspace([], home)
+        if now is not None:
+            self.workspace.now = lambda: now
+        self.relations: dict[str, pa.Table] = {}
+        try:
+            self.standing = Standing(
+                self.log, self.workspace, relations=lambda: self.relations, result=lambda columns, table: table, **job
+            )
+            for entry in self.log.catalog_entries():
+                if entry.kind == KIND:
+                    self.standing.replay(entry)
+                else:
+                    for statement in self.workspace.parse(entry.text).statements:
+                        self._see(self.workspace.declare(statement, again=True))
+        except BaseException:
+            self.log.home.unlock()
+            raise
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.workspace.catalog
+
+    def declare(self, text: str) -> None:
+        for statement in self.workspace.parse(text).statements:
+            before, after = self.catalog, self.workspace.declare(statement)
+            self.log.append_catalog(
+                "create",
+                type(statement).__name__,
+                str(getattr(statement, "insert_into", None) or getattr(statement, "name", "")),
+                print_statement(statement),
+                creates=[t for n, t in after.types.items() if t.kind == "stream" and n not in before.types],
+            )
+            self._see(after)
+
+    def _see(self, catalog: Catalog) -> None:
+        self.workspace.catalog = catalog
+        self.relations = {name: relation_table(relation) for name, relation in catalog.relations.items()}
+
+    def stream(self, name: str) -> EventType:
+        return self.catalog.types[name]
+
+    def load(self, stream: str, rows: list[dict[str, Any]], once: str | None = None) -> None:
+        self.log.append(self.stream(stream), rows, once)
+
+    def deploy(self, text: str, name: str, replace: bool = False) -> Deployment:
+        (query,) = self.workspace.parse(text).statements
+        assert isinstance(query, s.Query)
+        return self.standing.deploy(query, name, replace)
+
+    def stop(self, name: str) -> None:
+        self.standing[name].stop()
+
+    def drain(self) -> None:
+        while self.standing.job.advance():
+            pass
+
+    def die(self) -> None:
+        """The lock is free, nothing else happens."""
+        self.log.home.unlock()
+
+    def close(self) -> None:
+        self.log.close()
+
+    def __enter__(self) -> Living:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- what there is -------------------------------------------------------------------------------
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return self.standing[name].table().to_pylist()
+
+    def derived(self, name: str) -> list[dict[str, Any]]:
+        """Rows of a derived stream's own archive, by sequence number."""
+        table = self.log.archive.read_arrow(self.log.archive.snapshot(DERIVED + name)).sort_by(SEQ)
+        return table.drop_columns([SEQ]).to_pylist()
+
+    def found(self) -> dict[str, Any]:
+        """All that may be compared with another home: rows by the number of their statement, places, counts."""
+        job = self.standing.job
+        live: Mapping[str, Statement] = job.statements
+        return {
+            "statements": {
+                number: (
+                    st.name, st.text, st.status, st.error, st.rows_in, st.rows_out, st.to_skip, job.place(st),
+                    list(map(repr, Deployment(self.standing, number).table().to_pylist())),
+                )
+                for number, st in live.items()
+            },
+            "derived": {t.name: list(map(repr, self.derived(t.name))) for t in self.catalog.types.values()
+                        if t.kind == "derived" and self.log.archive.holds(DERIVED + t.name)},
+            "position": self.log.position,
+            "producers": {t.name: t.producers for t in self.catalog.types.values() if t.kind == "derived"},
+        }  # fmt: skip
+
+    def state_files(self) -> tuple[set[str], set[str]]:
+        """The files that are there, and those that a statement names."""
+        chains = [chain for st in self.standing.job.statements.values() for chain in st.states.values()]
+        return {f.name for f in self.log.home.states.iterdir()}, {ref.file for chain in chains for ref in chain}
