@@ -42,7 +42,7 @@ def main(events: int = 2_000_000) -> None:
                 rows = engine.query(QUERY).to_arrow().num_rows
                 taken: dict[object, float] = {"batch": time.perf_counter() - start}
                 for size in SIZES if number else (TARGET,):
-                    engine.deployments.job.rows_per_batch = size  # type: ignore[attr-defined]
+                    engine.deployments.job.planner.rows_per_batch = size  # type: ignore[attr-defined]
                     name = f"average-{size}-{number}"
                     taken[size] = catch_up(engine, name)
                     assert engine.deployments[name].status.rows_out == rows

@@ -54,7 +54,7 @@ def main() -> None:
             }
         )
         report(f"{count:,} statements over {ticks.num_rows:,} rows", best, FLOOR)
-        print(f"  index / one by one: {best[INDEX] / best[ONE_BY_ONE]:.3f}")
+        print(f"  index / one by one: {best[INDEX] / best[ONE_BY_ONE]:.3f} ({best[INDEX] * 1e3:.2f} ms a batch)")
 
 
 if __name__ == "__main__":

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from presage.engine import Engine
     from presage.errors import PresageError
-    from presage.log import LoadReport
+    from presage.live.deployment import Deployment
+    from presage.log import LoadReport, SourceOffsets
     from presage.spark.result import Result
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "LoadReport", "PresageError", "Result", "__version__"]
+__all__ = ["Deployment", "Engine", "LoadReport", "PresageError", "Result", "SourceOffsets", "__version__"]
 
 # `presage check` must not wait for Spark, so nothing is imported before it is asked for.
 _HOMES = {
+    "Deployment": "presage.live.deployment",
     "Engine": "presage.engine",
     "LoadReport": "presage.log",
     "PresageError": "presage.errors",
     "Result": "presage.spark.result",
+    "SourceOffsets": "presage.log",
 }
 
 

@@ -18,12 +18,23 @@ from presage.errors import PresageError, did_you_mean, error, located
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.bounded import Replay
-from presage.live.deployment import Deployment
+from presage.live.deployment import Deployment, describe_statement, show_statements
+from presage.live.driving import Driver
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.program import make_program
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
-from presage.log import FileSet, LoadReport, Log
+from presage.live.upkeep import Upkeep
+from presage.log import (
+    FileSet,
+    Gap,
+    LoadReport,
+    Log,
+    MaintenanceReport,
+    SourceOffsets,
+    max_ahead,
+    numbered_attributes,
+)
 from presage.log.files import read_files
 from presage.log.looking import describe, show
 from presage.log.relations import read_copy, relation_table, write_copy
@@ -37,7 +48,7 @@ from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
 from presage.spark.result import Result, TableResult
 from presage.spark.session import running_session, start_session
-from presage.spark.streaming import Ticker, run_each
+from presage.spark.streaming import run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS
@@ -79,13 +90,12 @@ class Engine:
         self._rows_in_memory = rows_in_memory
         self._lock = threading.RLock()
         self._starting: Future[SparkSession] | None = None
-        self._told = -1
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)
         base = Path.cwd()
         self._workspace = Workspace(roots if roots is not None else [base, self._log.home.path], base)
         self._relations: dict[str, pa.Table] = {}
-        self._ticker: Ticker | None = None
+        self._upkeep: Upkeep | None = None
         try:
             self._standing = Standing(
                 self._log,
@@ -102,14 +112,16 @@ class Engine:
                 rows_on_driver=rows_on_driver,
             )
             self._replay()
-            self._standing.drive = self._drive
-            self._standing.trouble = self._trouble
+            self._driver = Driver(lambda: self.spark, self._log, self._standing.job)
+            self._standing.drive = self._driver.go
+            self._standing.trouble = self._driver.trouble
         except BaseException:
             self._log.close()
             raise
+        self._upkeep = Upkeep(self._log, lambda: self.catalog.types.values(), self._standing.in_use)
         if live and self._standing.running:
             self.start()
-            threading.Thread(target=self._drive_if_open, name="presage-live", daemon=True).start()
+            threading.Thread(target=self._go_on, name="presage-live", daemon=True).start()
 
     # -- public --------------------------------------------------------------------------------------
 
@@ -207,7 +219,8 @@ class Engine:
         micros = to_micros(time) if isinstance(time, datetime) else parse_timestamp(time)
         if micros is None:
             raise error("BAD_TIMESTAMP", found=time)
-        self._log.append_watermark(self._stream(stream).name, micros)
+        event_type = self._stream(stream)
+        self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
 
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out."""
@@ -223,18 +236,33 @@ class Engine:
         with located(script.source):
             return self._workspace.explain(self._workspace.bind(query))
 
-    def load(self, stream: str, rows: Any, once: str | None = None) -> LoadReport:
+    def load(self, stream: str, rows: Any, once: str | None = None, source: SourceOffsets | None = None) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
 
         `rows`: list of dicts, pandas or pyarrow table, Spark DataFrame, or the path of a CSV, JSON or Parquet file or
-        folder. Rows that do not fit the stream go to its rejected table and are counted.
+        folder. Rows that do not fit the stream go to its rejected table and are counted. `source` says which columns
+        hold the source's own numbering: what comes twice is one event, what has not come yet is waited for.
         """
         self._check_open()
         event_type = self._stream(stream)
         if isinstance(rows, str | os.PathLike):
             path = resolve_under_roots(str(rows), self._workspace.roots, self._workspace.base)
-            rows = read_files(path, event_type.attributes, event_type.event_time)
-        return self._log.append(event_type, rows, once)
+            attributes = event_type.attributes if source is None else numbered_attributes(event_type, source, None)
+            rows = read_files(path, attributes, event_type.event_time)
+        return self._log.append(event_type, rows, once, source)
+
+    def gaps(self, stream: str) -> list[Gap]:
+        """What a source has not delivered yet though later events of it are here, waiting."""
+        return self._log.gaps(self._stream(stream).name)
+
+    def skip_gap(self, stream: str, source: str, up_to: int, partition: str = "") -> LoadReport:
+        """Give up waiting for what a source has lost, up to an offset, and let in what waited behind it."""
+        return self._log.skip_gap(self._stream(stream), source, partition, up_to)
+
+    def maintain(self) -> MaintenanceReport:
+        """Compact the archive, apply retention, delete what nobody reads. An open engine does so by itself, too."""
+        self._check_open()
+        return self._log.maintain(list(self.catalog.types.values()), self._standing.in_use())
 
     def rejected(self, stream: str) -> pa.Table:
         """Records that were not loaded: reason, raw text, origin."""
@@ -249,11 +277,10 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
-            ticker, self._ticker = self._ticker, None
-        if ticker is not None:
-            # Without the lock: the batch that runs may need the session.
-            self._log.unfollow(self._arrived)
-            ticker.stop()
+        if self._upkeep is not None:
+            self._upkeep.stop()
+        # Without the lock: the batch that runs may need the session.
+        self._driver.stop()
         self._standing.close()
         with self._lock:
             self._log.close()
@@ -283,6 +310,10 @@ class Engine:
         if isinstance(statement, s.Explain):
             text = self._workspace.explain(self._workspace.bind(statement.statement))
             return self._table(("plan",), [(line,) for line in text.splitlines()])
+        if isinstance(statement, s.Show) and statement.what == "statements":
+            return self._table(*show_statements(self._standing))
+        if isinstance(statement, s.Describe) and statement.name in self._standing:
+            return self._table(*describe_statement(self._standing[statement.name]))
         if isinstance(statement, s.Show):
             return self._table(*show(statement.what, self.catalog, self._log.archive))
         if isinstance(statement, s.Describe):
@@ -340,36 +371,13 @@ class Engine:
 
     # -- the live job --------------------------------------------------------------------------------
 
-    def _drive(self) -> None:
-        """See to it that batches run: a streaming query calls the job after every arrival."""
-        spark = self.spark
-        with self._lock:
-            self._check_open()
-            if self._ticker is None:
-                self._ticker = Ticker(spark, self._work)
-                self._log.follow(self._arrived)
-            self._ticker.tick()
-
-    def _drive_if_open(self) -> None:
+    def _go_on(self) -> None:
+        """Let the standing statements go on, unless the engine is closed before the session is up."""
         try:
-            self._drive()
+            self._driver.go()
         except PresageError as problem:
             if problem.code != "ENGINE_CLOSED":
                 raise
-
-    def _arrived(self) -> None:
-        arrivals = self._log.point.arrivals
-        if arrivals != self._told and self._ticker is not None:
-            self._told = arrivals
-            self._ticker.tick()
-
-    def _work(self) -> None:
-        while not self._closed and self._standing.job.advance():
-            pass
-
-    def _trouble(self) -> str | None:
-        failure = self._ticker.failure if self._ticker is not None else None
-        return None if failure is None else str(failure)
 
     def _replayed(self, query: s.Query, batches: int | None) -> Result:
         """A bounded query through Structured Streaming."""

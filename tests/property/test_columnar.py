@@ -17,7 +17,7 @@ from reference.random_expressions import batches, rows, shown, table
 EVALUATOR = Evaluator()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(batch=batches(5), worlds=rows, kept=st.integers(0, 8))
 def test_columns_hold_what_the_plain_evaluator_gives(
     batch: list[e.Expr], worlds: list[dict[str, Any]], kept: int

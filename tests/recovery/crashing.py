@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import Schema
+from deltalake import DeltaTable, Schema
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from presage.log import Log
 from presage.log.columns import SEQ, TIME
@@ -110,6 +111,9 @@ class MemoryTables:
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
         return []
 
+    def close(self) -> None:
+        """What is in memory needs no closing."""
+
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         return tuple(map(_from_stats, self.disk.files[stream, table]))
 
@@ -142,3 +146,8 @@ def sequence_numbers(log: Log) -> list[int]:
 
 def data_files(home: Path) -> list[str]:
     return sorted(path.name for path in home.glob("streams/*/*/*.parquet"))
+
+
+def read_by_others(folder: Path) -> pa.Table:
+    """A table as a Delta reader that is not ours sees it. Without Arrow's own file system it may abort at exit."""
+    return DeltaTable(str(folder)).to_pyarrow_table(filesystem=SubTreeFileSystem(str(folder), LocalFileSystem()))

@@ -13,6 +13,7 @@ from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment
 from presage.live.standing import KIND, Standing
 from presage.live.statement import Statement
+from presage.live.states import read_chain
 from presage.log import Log
 from presage.log.columns import SEQ
 from presage.log.crash import CrashPoints
@@ -133,6 +134,14 @@ class Living:
             "position": self.log.position,
             "producers": {t.name: t.producers for t in self.catalog.types.values() if t.kind == "derived"},
         }  # fmt: skip
+
+    def states(self) -> dict[str, bytes]:
+        """What the states hold, by statement, shard and place in the plan."""
+        return {
+            f"{number}/{key}": read_chain(self.log.home.states, chain).to_bytes()
+            for number, st in self.standing.job.statements.items()
+            for key, chain in st.states.items()
+        }
 
     def state_files(self) -> tuple[set[str], set[str]]:
         """The files that are there, and those that a statement names."""

@@ -57,10 +57,13 @@ class World:
     relations: Mapping[str, list[Row]] = field(default_factory=dict)
 
 
-def evaluate(node: Node, world: World, clock: int | None = None) -> list[Row]:
-    """The rows of a whole query. Its clock stops at `clock`, the upper bound of WITHIN, else at the last event."""
-    times = [e[TIME] for n in node.walk() if isinstance(n, Scan) for e in world.streams[n.stream] if inside(e, n.time)]
-    last = max(times, default=BEFORE_ALL)
+def evaluate(node: Node, world: World, clock: int | None = None, silence: int = BEFORE_ALL) -> list[Row]:
+    """The rows of a whole query. Its clock stops at `clock`, the upper bound of WITHIN, else at the last event.
+
+    `silence`: that nothing more comes is known up to this time, so a clock without bound goes on to it.
+    """
+    times = [e[TIME] for n in node.walk() if isinstance(n, Scan) for e in world.streams[n.stream] if read_by(n, e)]
+    last = max([silence, *times])
     own = last if clock is None else clock
     interpreter = _Interpreter(world, own, max(last, own))
     if isinstance(node, Stamp):
@@ -70,6 +73,12 @@ def evaluate(node: Node, world: World, clock: int | None = None) -> list[Row]:
 
 def inside(event: Row, time: TimeRange) -> bool:
     return (time.low is None or event[TIME] >= time.low) and (time.high is None or event[TIME] < time.high)
+
+
+def read_by(scan: Scan, event: Row) -> bool:
+    """Whether a scan sees an event: by its time, and by its arrival where the scan begins or ends at a position."""
+    arrived = (scan.after or 0) < event[SEQ] <= (2**62 if scan.until is None else scan.until)
+    return arrived and inside(event, scan.time)
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class _Interpreter:
         return [
             {TIME: e[TIME], SEQ: e[SEQ], **{f.name: e[a] for f, a in zip(node.fields, node.attributes, strict=True)}}
             for e in self.world.streams[node.stream]
-            if inside(e, node.time)
+            if read_by(node, e)
         ]
 
     def relation(self, node: RelationScan) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,10 +46,10 @@ PATTERNS = ["%", "_", "a%", "%a", "%1%", "a_%", "\\%", "\\", "a\\%b", "%\\_%", "
 
 
 def values(array: pa.Array) -> list[str]:
-    """Told apart to the last bit, but for the sign of zero, which greatest() and array_min() do not promise."""
+    """Told apart to the last bit, and to the sign of zero."""
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.int64())
-    return [repr(v).replace("-0.0", "0.0") for v in array.to_pylist()]
+    return [repr(v) for v in array.to_pylist()]
 
 
 def differences(spark: SparkSession, exprs: list[e.Expr], rows: pa.Table) -> list[tuple[e.Expr, str, str]]:
@@ -96,6 +97,32 @@ def test_logarithms_powers_and_rounding_agree_to_the_last_bit(spark: SparkSessio
     exprs += [e.FunctionCall(t.DOUBLE, f, (x, scale)) for f in ("round", "bround") for scale in scales]
     assert all(map(supports, exprs))
     assert differences(spark, exprs, pa.table({"x": np.concatenate(numbers)})) == []
+
+
+def test_texts_with_constants_give_what_catalyst_gives(spark: SparkSession) -> None:
+    a, b = e.ColumnRef(t.STRING, "STRING 0"), e.ColumnRef(t.STRING, "STRING 1")
+
+    def text(value: str | None) -> e.Expr:
+        return e.Constant(t.STRING, value)
+
+    def number(value: int) -> e.Expr:
+        return e.Constant(t.INT, value)
+
+    parts, joined = (
+        t.ArrayOf(t.STRING),
+        [e.FunctionCall(t.STRING, "concat_ws", (text(x), a, b)) for x in ("", "-", "–·")],
+    )
+    exprs: list[e.Expr] = [*joined, e.FunctionCall(t.STRING, "concat_ws", (text(", "), a))]
+    exprs += [e.FunctionCall(parts, "split", (a, text(pattern))) for pattern in (",", "b", "\\.", "l+", " ")]
+    exprs += [e.FunctionCall(parts, "split", (a, text(","), number(limit))) for limit in (-1, 0, 1, 2)]
+    exprs += [e.FunctionCall(t.INT, "locate", (text("b"), a, number(place))) for place in (-1, 0, 1, 2, 9)]
+    exprs += [e.FunctionCall(t.STRING, "substring", (a, number(i), number(n))) for i in (1, 2, -3) for n in (0, 2, 99)]
+    tests = itertools.product(("contains", "startswith", "endswith"), ("", "a", "本", " "))
+    exprs += [e.FunctionCall(t.BOOLEAN, name, (a, text(part))) for name, part in tests]
+    supported = [expr for expr in exprs if supports(expr)]
+    # Split by a real regular expression is Spark's.
+    assert len(exprs) - len(supported) == 1
+    assert differences(spark, supported, table_of_edge_values()) == []
 
 
 def test_casts_give_what_catalyst_gives(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -85,6 +86,8 @@ class Nodes:
 
     def __init__(self, relations: Mapping[str, pa.Table]) -> None:
         self._relations = relations
+        # Never given twice, so that what was forgotten is not taken for what came later.
+        self._numbers = itertools.count()
         self._by_content: dict[tuple[object, ...], Node | None] = {}
         # The expression is kept beside its node, so that its identity is not given to another one.
         self._by_identity: dict[int, tuple[e.Expr, Node | None]] = {}
@@ -110,7 +113,7 @@ class Nodes:
         return self._by_content[key]
 
     def _built(self, expr: e.Expr, children: tuple[Node, ...]) -> Node | None:
-        number = len(self._by_content)
+        number = next(self._numbers)
         if isinstance(expr, e.Constant):
             return ConstantNode(number, constant(expr.value, expr.type))
         if isinstance(expr, e.Duration):

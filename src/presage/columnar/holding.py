@@ -1,4 +1,4 @@
-"""Kernels of the drivers themselves: rows that must wait for a clock, and rows that become events at a time of their own.
+"""Kernels of the drivers themselves: rows that wait for a clock, and rows that become events at a time of their own.
 
 Both keep the contract of every kernel: (state, rows, clock) -> (state', rows), however the rows are cut into steps.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,13 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.errors import error
 from presage.live.results import schema_of, unpack
 from presage.live.statement import FAILED, RUNNING, Statement
+from presage.model.time import format_timestamp, to_micros
 from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
     from presage.live.standing import Standing
 
+Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -200,3 +202,23 @@ class Subscription:
             self._record = record
             with changed:
                 changed.notify_all()
+
+
+def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
+    """SHOW STATEMENTS."""
+    names = ("name", "state", "rows_in", "rows_out", "lag", "watermark", "state_bytes", "last_error", "text")
+    rows = []
+    for name, deployment in deployments.items():
+        status = deployment.status
+        known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
+        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_bytes, status.last_error or "")
+        rows.append((name, status.state, *figures, deployment.text))
+    return names, rows
+
+
+def describe_statement(deployment: Deployment) -> Shown:
+    """DESCRIBE the name of a statement."""
+    names, (row,) = show_statements({deployment.name: deployment})
+    columns = [(f"column {c.name}", str(c.type)) for c in deployment.columns]
+    shown = [(name.replace("_", " "), str(value)) for name, value in zip(names[1:], row[1:], strict=True)]
+    return ("property", "value"), [("kind", "statement"), *columns, *shown]

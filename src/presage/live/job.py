@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,45 +19,31 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
-from presage.errors import error
 from presage.live import results
 from presage.live.derived import archived_rows, archived_schema
+from presage.live.planning import Batch, Planner
 from presage.live.program import Program
-from presage.live.spans import Place, Span, cut_within
+from presage.live.spans import Place, Span
 from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
-from presage.live.states import Chain, Written, read_chain, remove_unnamed, write_states
+from presage.live.states import Chain
+from presage.live.store import StateStore
 from presage.live.tasks import Kept, Outcome, Runner, Task
 from presage.live.worker import Share, do_share
-from presage.log import FileSet, Log, crash
+from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
-from presage.log.state import Point
 from presage.model.catalog import EventType, Moment
-from presage.model.state import State
-from presage.plan.nodes import SEQ, TIME, Scan
+from presage.plan.nodes import SEQ, TIME
 
 # Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
 # stays bounded, however long the job was away.
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
-BATCHES_PER_SWEEP = 16
 # What the journal cannot do without a look at the state: it is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
 # Calls a function with each of the arguments, away from the driver, and gives the answers in order.
 Workers = Callable[[Callable[[Share], list[Outcome]], list[Share]], list[list[Outcome]]]
-
-
-@dataclass
-class Batch:
-    """Work of one batch: spans by statement, tasks, and where the job will be."""
-
-    position: int
-    marks: dict[str, int]
-    whole: bool  # everything that had arrived is part of it
-    arrivals: int
-    spans: dict[str, Span] = field(default_factory=dict)
-    tasks: list[Task] = field(default_factory=list)
 
 
 class Job:
@@ -79,18 +65,17 @@ class Job:
         self._event_type = event_type
         self._foreign = foreign
         self._workers = workers
-        self.rows_per_batch = rows_per_batch
         self.rows_on_driver = rows_on_driver
         self._parallelism = parallelism
-        self._batches = 0
         self._lock = threading.RLock()
         self.changed = threading.Condition()
         self.programs: dict[str, Program] = {}
         self._kept: dict[str, Kept] = {}
-        self._cache: dict[tuple[str, int], dict[str, State]] = {}
-        self._runner = Runner(self._keep, self._states_of)
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
-        self._sweep()
+        self.planner = Planner(log, self.programs, rows_per_batch)
+        self._store = StateStore(log.home, self.statements)
+        self._store.sweep()
+        self._runner = Runner(self._keep, self._store.of)
 
     # -- statements ----------------------------------------------------------------------------------
 
@@ -173,12 +158,7 @@ class Job:
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
-        if statement.place is not None:
-            return statement.place
-        job, program = self._log.live.job, self.programs.get(statement.number)
-        marks = job.get("marks", {})
-        streams = program.streams if program is not None else ()
-        return Place(job.get("position", 0), min((marks.get(s, NOTHING_KNOWN) for s in streams), default=NOTHING_KNOWN))
+        return self.planner.place(statement)
 
     def lag(self, statement: Statement) -> int:
         """How many events have arrived that a running statement has not looked at yet."""
@@ -195,20 +175,20 @@ class Job:
         reached = self._log.live.job.get("arrivals", 0)
         return statement.status != RUNNING or (statement.place is None and reached >= arrivals)
 
-    def in_use(self) -> dict[str, list[tuple[int, int]]]:
+    def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
         """By stream: (position, clock) of each statement that has still to read it."""
-        found: dict[str, list[tuple[int, int]]] = {}
+        found: dict[str, list[tuple[int, int | None]]] = {}
         for statement in self._running():
             place, program = self.place(statement), self.programs[statement.number]
             for stream in program.streams:
                 found.setdefault(stream, []).append((place.position, place.clock))
-        return found
+        return dict(found)
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing that a batch could do now."""
         with self._lock:
-            return self._plan() is None
+            return self.planner.plan(self._running()) is None
 
     def _running(self) -> list[Statement]:
         return [s for s in self.statements.values() if s.status == RUNNING]
@@ -218,7 +198,7 @@ class Job:
     def advance(self) -> bool:
         """Run one batch; False if nothing was left to do."""
         with self._lock:
-            batch = self._plan()
+            batch = self.planner.plan(self._running())
             if batch is None:
                 return False
             try:
@@ -242,97 +222,12 @@ class Job:
         home = self._log.home
         shares = []
         for portion in _portions(away, self._parallelism):
-            chains = {(t.number, t.shard): self._chains(t.number, t.shard) for t in portion}
+            chains = {(t.number, t.shard): self._store.chains(t.number, t.shard) for t in portion}
             names = {name for task in portion for name in task.program.relations}
             relations = {name: self._relations()[name] for name in names}
             shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable))
         answers = self._workers(do_share, shares) if shares else []
-        for task in away:
-            # The worker has written what the next batch begins with.
-            self._cache.pop((task.number, task.shard), None)
         return [*self._runner.run(here), *(outcome for several in answers for outcome in several)]
-
-    def _plan(self) -> Batch | None:
-        running = [s for s in self._running() if s.number in self.programs]
-        point, job = self._log.point, self._log.live.job
-        if not running:
-            return None
-        old = job.get("marks", {})
-        marks = {s: max(mark, old.get(s, NOTHING_KNOWN)) for s, mark in self._marks(point, running).items()}
-        batch = Batch(point.position, marks, True, point.arrivals)
-        together = [s for s in running if s.place is None]
-        behind = [s for s in running if s.place is not None]
-        news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in marks.items())
-        if news:
-            self._plan_together(batch, together)
-        for statement in behind:
-            self._plan_apart(batch, statement, len(behind))
-        return batch if news or behind else None
-
-    def _marks(self, point: Point, running: Iterable[Statement]) -> dict[str, int]:
-        streams = {stream for s in running for stream in self.programs[s.number].streams}
-        return {s: _or_nothing(point.watermarks.get(s)) for s in sorted(streams)}
-
-    def _plan_together(self, batch: Batch, together: list[Statement]) -> None:
-        """One span for all statements that are in step; where much has piled up, the first part of it."""
-        spans = {s.number: self._span(s, batch) for s in together}
-        sets = self._sets(spans)
-        if sum(files.rows for files in sets.values()) > self.rows_per_batch:
-            low = min((span.start.clock for span in spans.values()), default=NOTHING_KNOWN)
-            high = max((span.end.clock for span in spans.values()), default=NOTHING_KNOWN)
-            cut = cut_within(list(sets.values()), low, high, self.rows_per_batch)
-            if cut < high:
-                batch.whole = False
-                old = self._log.live.job.get("marks", {})
-                batch.marks = {s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items()}
-                spans = {s.number: self._span(s, batch) for s in together}
-        for statement in together:
-            self._add(batch, statement, spans[statement.number])
-
-    def _plan_apart(self, batch: Batch, statement: Statement, sharers: int) -> None:
-        """The next slice of a statement that is behind."""
-        span = self._span(statement, batch)
-        sets = list(self._sets({statement.number: span}).values())
-        limit = max(1, self.rows_per_batch // sharers)
-        cut = cut_within(sets, span.start.clock, span.end.clock, limit)
-        self._add(batch, statement, Span(span.start, Place(span.end.position, cut)))
-
-    def _span(self, statement: Statement, batch: Batch) -> Span:
-        streams = self.programs[statement.number].streams
-        clock = min((batch.marks[s] for s in streams), default=NOTHING_KNOWN)
-        start = self.place(statement)
-        return Span(start, Place(batch.position, max(clock, start.clock)))
-
-    def _sets(self, spans: Mapping[str, Span]) -> dict[tuple[Any, Span], FileSet]:
-        """The distinct file sets of several spans."""
-        found: dict[tuple[Any, Span], FileSet] = {}
-        seen: set[tuple[Any, Span]] = set()
-        for number, span in spans.items():
-            for scan in self.programs[number].scans:
-                if (scan.extent, span) not in seen:
-                    seen.add((scan.extent, span))
-                    for i, files in enumerate(span.files(scan, self._log.archive)):
-                        found[(scan.extent, i), span] = files
-        return found
-
-    def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
-        program = self.programs[statement.number]
-        clock, end = span.end.clock, False
-        if program.upper is not None and clock >= program.upper:
-            clock, end = program.upper, True
-        if span.start == span.end and statement.place is None and not end:
-            return
-        batch.spans[statement.number] = span
-        if clock == NOTHING_KNOWN:
-            return
-        files = tuple(tuple(self._files(scan, span)) for scan in program.scans)
-        must_run = end or (program.timers and clock > span.start.clock)
-        for shard in range(program.shards):
-            task = Task(statement.number, program, shard, files, clock, span.end.clock, end, must_run)
-            batch.tasks.append(task)
-
-    def _files(self, scan: Scan, span: Span) -> list[FileSet]:
-        return span.files(scan, self._log.archive)
 
     # -- what a batch made ---------------------------------------------------------------------------
 
@@ -340,7 +235,7 @@ class Job:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        chains = self._write_states(o for several in by_statement.values() for o in _sound(several))
+        chains = self._store.write(o for several in by_statement.values() for o in _sound(several))
         changes: dict[str, dict[str, Any]] = {}
         entries: list[tuple[int, int, int, pa.Table]] = []
         tables: dict[str, pa.Table] = {}
@@ -359,12 +254,15 @@ class Job:
         if entries:
             tables[RESULTS] = results.pack(entries)
         job = {"position": batch.position, "marks": batch.marks}
-        if batch.whole:
+        if batch.arrivals is not None:
             job["arrivals"] = batch.arrivals
         self._log.reach(crash.STATES_WRITTEN)
         self._log.publish("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
         self._take_in(changes)
-        self._remember(by_statement)
+        self._store.published(o for several in by_statement.values() for o in _sound(several))
+        for number in changes:
+            if self.statements[number].status != RUNNING or not self.statements[number].states:
+                self._forget(number)
 
     def _change(
         self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], chains: Mapping[str, Chain]
@@ -421,68 +319,6 @@ class Job:
         tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
         watermarks[name] = min(watermarks.get(name, span.end.clock), span.end.clock)
 
-    # -- states --------------------------------------------------------------------------------------
-
-    def _write_states(self, outcomes: Iterable[Outcome]) -> dict[str, dict[str, Chain]]:
-        """Make the new states durable: by statement, where each of them lies. No record names them yet."""
-        home = self._log.home
-        chains: dict[str, dict[str, Chain]] = {}
-        written: dict[str, Written] = {}
-        for o in outcomes:
-            known, old = self._cache.get((o.number, o.shard), {}), self._chains(o.number, o.shard)
-            for place, state in o.states.items():
-                written[f"{o.number}/{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
-            for place, chain in o.chains.items():
-                chains.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
-        for key, chain in write_states(home.states, written, home.disk.durable).items():
-            number, _, place = key.partition("/")
-            chains.setdefault(number, {})[place] = chain
-        if chains:
-            home.disk.sync_folder(home.states)
-        return chains
-
-    def _chains(self, number: str, shard: int) -> dict[str, Chain]:
-        prefix = f"{shard}/"
-        states = self.statements[number].states
-        return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
-
-    def _states_of(self, task: Task) -> Mapping[str, State]:
-        key = task.number, task.shard
-        if key not in self._cache:
-            folder = self._log.home.states
-            self._check_fingerprint(task)
-            self._cache[key] = {p: read_chain(folder, chain) for p, chain in self._chains(*key).items()}
-        return self._cache[key]
-
-    def _check_fingerprint(self, task: Task) -> None:
-        statement = self.statements[task.number]
-        if statement.states and statement.fingerprint != task.program.fingerprint:
-            fix = "nothing: the state is computed again from the log"
-            why = "it belongs to another plan of the statement"
-            raise error("HOME_CORRUPT", what="a state", path=self._log.home.states, why=why, fix=fix)
-
-    def _remember(self, by_statement: Mapping[str, list[Outcome]]) -> None:
-        """What the record made true is what the next batch begins with."""
-        for number, several in by_statement.items():
-            if not self.statements[number].states:
-                self._forget(number)
-                continue
-            for outcome in several:
-                if outcome.states:
-                    self._cache.setdefault((number, outcome.shard), {}).update(outcome.states)
-        self._batches += 1
-        if self._batches % BATCHES_PER_SWEEP == 0:
-            self._sweep()
-
-    def _forget(self, number: str) -> None:
-        self._cache = {key: states for key, states in self._cache.items() if key[0] != number}
-        if self.statements[number].status != RUNNING:
-            self._kept.pop(number, None)
-
-    def _sweep(self) -> None:
-        chains = [chain for s in self.statements.values() for chain in s.states.values()]
-        remove_unnamed(self._log.home.states, (ref for chain in chains for ref in chain))
-
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
             program = self.programs[task.number]
@@ -495,8 +331,13 @@ class Job:
         for number in changes:
             self.statements[number] = Statement.from_json(self._log.live.statements[number])
 
+    def _forget(self, number: str) -> None:
+        self._store.forget(number)
+        if self.statements[number].status != RUNNING:
+            self._kept.pop(number, None)
+
     def _resync(self) -> None:
-        self._cache.clear()
+        self._store.clear()
         self._take_in(self._log.live.statements)
 
     def _tell(self) -> None:
@@ -519,10 +360,6 @@ def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
 
 def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:
     return {name: time for name, time in watermarks.items() if time is not None}
-
-
-def _or_nothing(time: int | None) -> int:
-    return NOTHING_KNOWN if time is None else time
 
 
 def _wall_clock() -> int:

@@ -16,7 +16,7 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.job import Job
 from presage.live.program import Program, make_program
 from presage.live.statement import RUNNING, Statement
-from presage.log import Archive, CatalogEntry, Log
+from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Moment
 from presage.plan.nodes import Field
 from presage.workspace import Workspace, reads
@@ -82,6 +82,10 @@ class Standing(Mapping[str, Deployment]):
 
     def columns(self, number: str) -> tuple[Field, ...]:
         return self.job.programs[number].columns
+
+    def in_use(self) -> InUse:
+        """What the running statements have still to read."""
+        return InUse(self.job.in_use())
 
     # -- coming and going ----------------------------------------------------------------------------
 

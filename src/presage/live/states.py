@@ -1,4 +1,4 @@
-"""States of kernels in, immutable files out, and back: a snapshot, then what each batch changed, until the next snapshot.
+"""States of kernels in, immutable files out, and back: a snapshot, then what each batch changed, then a snapshot again.
 
 A file holds what one task of one batch wrote. A record of the journal says which part of which file belongs to a
 statement, with a checksum: a file that nobody names is refuse, and a file that was damaged is noticed.

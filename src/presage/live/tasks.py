@@ -129,7 +129,7 @@ class Runner:
         return outcome
 
     def _match(self, tasks: Sequence[Task], events: _Events) -> dict[int, dict[int, np.ndarray]]:
-        """Rows that the filters right above scans keep, by task and place of the filter, where many ask the same events."""
+        """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""
         asked: dict[_Source, list[tuple[int, Filter, Scan]]] = {}
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.

@@ -275,6 +275,7 @@ class Committer:
             if self._kept and not self._pending and not self._broken:
                 self._compact()
             self._journal.trim()
+            self._tables.close()
 
 
 def _changes(record: Record) -> list[Record | Part]:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
+from presage.log.checkpoints import Checkpoints
 from presage.log.columns import SEQ, TIME
 from presage.log.delta_log import checkpoint_of, entry, entry_path, obsolete
 from presage.log.home import Home
@@ -66,6 +67,8 @@ class Tables(Protocol):
 
     def schema(self, stream: str, table: str) -> pa.Schema: ...
 
+    def close(self) -> None: ...
+
 
 @dataclass
 class _Table:
@@ -75,7 +78,7 @@ class _Table:
     transaction: int  # the last record that changed it
     schema: pa.Schema
     files: dict[str, LiveFile]
-    checkpoint: int  # the version of the last one
+    checkpoint: int  # the version at which the last one was asked for
 
 
 class DeltaTables:
@@ -88,6 +91,7 @@ class DeltaTables:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._tables: dict[Path, _Table] = {}
+        self._checkpoints = Checkpoints(home.disk)
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
         """Make a stream's folder with its tables, whole or not at all."""
@@ -111,6 +115,7 @@ class DeltaTables:
         folder = self._home.stream_folder(stream)
         for path in [path for path in self._tables if path.parent == folder]:
             del self._tables[path]
+        self._checkpoints.wait(folder)
         if 0 <= self._generation(folder) < n:
             away = self._home.streams / f".dropped-{n}"
             os.rename(folder, away)
@@ -139,8 +144,6 @@ class DeltaTables:
         try:
             data = entry(self._home.id, n, adds, [(file.name, file.size) for file in gone], data_change=not rewrites)
             self._home.disk.write_atomically(entry_path(folder, version), data)
-            if version >= known.checkpoint + COMMITS_PER_CHECKPOINT:
-                self._checkpoint(folder, known)
         except BaseException:
             self._tables.pop(folder, None)  # what it knows may be half of the truth
             raise
@@ -148,6 +151,7 @@ class DeltaTables:
         for file in gone:
             del known.files[file.name]
         known.files.update((file.path, _from_stats(file)) for file in adds)
+        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         """The files of the table, in the order of their commits."""
@@ -157,12 +161,13 @@ class DeltaTables:
         return self._table(self._home.table_folder(stream, table)).schema
 
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
-        """Log files that no reader needs that started after `before`, the oldest first. Checkpoints first if due."""
+        """Log files that no reader needs that started after `before`, the oldest first. A checkpoint is begun if due."""
         folder = self._home.table_folder(stream, table)
-        known = self._table(folder)
-        if known.version >= known.checkpoint + COMMITS_PER_CHECKPOINT // 8:
-            self._checkpoint(folder, known)
+        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
         return obsolete(folder, before)
+
+    def close(self) -> None:
+        self._checkpoints.wait(self._home.path)
 
     def _table(self, folder: Path) -> _Table:
         if folder not in self._tables:
@@ -178,15 +183,11 @@ class DeltaTables:
             )
         return self._tables[folder]
 
-    def _checkpoint(self, folder: Path, known: _Table) -> None:
-        handle = DeltaTable(str(folder))
-        handle.create_checkpoint()
-        if self._home.disk.durable:
-            log = folder / "_delta_log"
-            self._home.disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
-            self._home.disk.sync_file(log / "_last_checkpoint")
-            self._home.disk.sync_folder(log)
-        known.checkpoint = handle.version()
+    def _checkpoint_if_due(self, folder: Path, commits: int) -> None:
+        known = self._table(folder)
+        if known.version >= known.checkpoint + commits:
+            known.checkpoint = known.version
+            self._checkpoints.start(folder)
 
     def _sync_log(self, folder: Path, version: int) -> None:
         """delta-rs does not flush: before a record is marked as carried out, its log entries must be durable."""

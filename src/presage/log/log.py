@@ -63,6 +63,15 @@ class LoadReport:
     held: int = 0
 
 
+@dataclass(frozen=True)
+class Heard:
+    """Rows that came to a stream, whatever became of them; its greatest event time; its watermark."""
+
+    rows: int
+    last_time: int | None
+    watermark: int | None
+
+
 class Log:
     def __init__(self, home: Home, committer: Committer) -> None:
         self._home = home
@@ -234,6 +243,16 @@ class Log:
             time = check_watermark(stream, time, max_ahead, turn.at)
             if state.watermark is None or time > state.watermark:
                 self._committer.publish(turn, Record(turn.n, "watermark", turn.at, stream=stream, watermark=time))
+
+    def heard(self, stream: str) -> Heard:
+        """What a stream has told so far."""
+        state = state_of(self._committer, stream)
+        return Heard(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
+
+    @property
+    def records(self) -> int:
+        """How many records the home has had."""
+        return self._committer.state.n
 
     # -- maintenance ----------------------------------------------------------------------------
 

@@ -27,6 +27,11 @@ PROFILE = {
     "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
     "spark.sql.artifact.isolation.enabled": "false",
+    # Spark's default forks a process for every file of a checkpoint. Ours is of one run, and one engine has a home.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.metricsEnabled": "false",
 }
 
 

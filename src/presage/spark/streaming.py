@@ -35,7 +35,7 @@ class PositionsSource(DataSource):
     def schema(self) -> str:
         return f"{NUMBER} bigint"
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
         return PositionsReader(self.options["file"], self.options.get("each") == "true")
 
 
@@ -44,10 +44,10 @@ class PositionsReader(DataSourceStreamReader):
         self._file = file
         self._each = each
 
-    def initialOffset(self) -> dict[str, int]:
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {NUMBER: 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
         try:
             newest = int(Path(self._file).read_text())
         except FileNotFoundError:

@@ -194,7 +194,7 @@ def _identity(node: WindowJoin) -> tuple[str, ...]:
 
 
 def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
-    """Each row beside the rows of the relation: equal keys are looked up, the rest of the condition is tried on pairs."""
+    """Each row beside the rows of the relation: equal keys are looked up, the rest of the condition is tried."""
     rows = run(node.input, context)
     relation = run(node.relation, context).table
     pairs, rest = _equal_sides(node)
@@ -284,7 +284,8 @@ def _renamed(rows: pa.Table, node: Node, ordinal: tuple[str, ...], outputs: tupl
     """The kernel's ordinal becomes the node's last order column."""
     kept = node.order[: len(node.order) - len(ordinal)]
     columns = {name: rows[name] for name in (TIME, SEQ, *kept)}
-    columns |= {node.order[-1]: rows[name] for name in ordinal}
+    if ordinal:
+        columns[node.order[-1]] = rows[ordinal[0]]
     return pa.table({**columns, **{f.name: rows[f.name] for f in outputs}})
 
 

@@ -28,7 +28,8 @@ def values(array: pa.Array) -> list[str]:
 def test_every_kernel_is_of_a_function_of_the_table() -> None:
     names = {entry.names[0] for entry in BY_NAME.values()}
     assert set(BUILDERS) - names == set()
-    assert {c.call.name for c in CALLS} == set(BUILDERS)
+    # The others are there for some constants only, which these calls do not have.
+    assert set(BUILDERS) - {c.call.name for c in CALLS} == {"concat_ws", "power", "split"}
 
 
 @pytest.mark.parametrize(("start", "count"), [(0, 0), (3, 1), (5, 17)])
@@ -55,7 +56,9 @@ def test_a_constant_argument_gives_what_a_column_of_it_gives(sample: SampleCall)
                 assert isinstance(arg, e.ColumnRef)
                 value = VALUES[arg.type][(pick + i) % len(VALUES[arg.type])]
                 columns[f"fixed {i}"] = pa.array([value] * EDGE.num_rows, to_arrow(arg.type))
-                args[i] = e.Constant(arg.type, dict(value) if value and isinstance(arg.type, MapOf) else value)
+                args[i] = e.Constant(
+                    arg.type, dict(value) if value is not None and isinstance(arg.type, MapOf) else value
+                )
             constant = e.FunctionCall(call.type, call.name, tuple(args))
             by_column = [e.ColumnRef(a.type, f"fixed {i}") if i in fixed else a for i, a in enumerate(args)]
             varying = e.FunctionCall(call.type, call.name, tuple(by_column))

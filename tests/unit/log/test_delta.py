@@ -15,6 +15,7 @@ from presage.log.delta import DeltaTables, delta_schema
 from presage.log.home import Home
 from presage.log.journal import FileAdd
 from presage.log.staging import stage
+from recovery.crashing import read_by_others
 
 SCHEMA = pa.schema([("_seq", pa.int64()), ("x", pa.string())])
 
@@ -39,7 +40,7 @@ def staged(home: Home, n: int, *values: str) -> list[FileAdd]:
 
 
 def read(home: Home) -> list[str]:
-    return sorted(DeltaTable(str(home.table_folder("S", "events"))).to_pyarrow_table()["x"].to_pylist())
+    return sorted(read_by_others(home.table_folder("S", "events"))["x"].to_pylist())
 
 
 def test_a_change_happens_once_however_often_it_is_asked_for(home: Home, tables: DeltaTables) -> None:
@@ -75,14 +76,16 @@ def test_a_table_of_many_commits_has_checkpoints_and_a_short_log(
     home: Home, tables: DeltaTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delta, "COMMITS_PER_CHECKPOINT", 8)
+    log = home.table_folder("S", "events") / "_delta_log"
     for n in range(2, 22):
         tables.change("S", "events", staged(home, n, str(n)), [], n)
-    log = home.table_folder("S", "events") / "_delta_log"
+        tables.close()  # waits for what is being written
     assert sorted(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet")) == [8, 16]
+    tables.obsolete("S", "events", 0.0)  # asks for one more
+    tables.close()
     for path in tables.obsolete("S", "events", time.time() + 1):
         path.unlink()
-    # Checkpoint and entries from the last checkpoint on, which asking for them has made.
-    assert sorted(path.name[:20].lstrip("0") for path in log.glob("*.json")) == ["20"]
+    assert sorted(path.name[:20].lstrip("0") for path in log.glob("*.*")) == ["20", "20"]
     tables.change("S", "events", staged(home, 30, "new"), [], 30)
     assert len(read(home)) == 21
     assert len(DeltaTables(home).files("S", "events")) == 21
@@ -92,3 +95,28 @@ def test_nothing_that_a_reader_may_have_begun_with_is_obsolete(home: Home, table
     for n in range(2, 40):
         tables.change("S", "events", staged(home, n, str(n)), [], n)
     assert tables.obsolete("S", "events", time.time() - 100) == []
+
+
+def test_a_stream_is_dropped_only_when_its_checkpoint_is_written(
+    home: Home, tables: DeltaTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "COMMITS_PER_CHECKPOINT", 1)
+    for n in range(2, 40, 3):
+        tables.change("S", "events", staged(home, n, str(n)), [], n)
+        tables.drop("S", n + 1)
+        assert not home.stream_folder("S").exists()
+        tables.create("S", n + 2, {"events": delta_schema(SCHEMA)})
+
+
+def test_a_checkpoint_that_cannot_be_written_harms_nothing(
+    home: Home, tables: DeltaTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(delta, "COMMITS_PER_CHECKPOINT", 1)
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", full)
+    for n in range(2, 5):
+        tables.change("S", "events", staged(home, n, str(n)), [], n)
+    tables.close()
+    assert read(home) == ["2", "3", "4"]

@@ -190,9 +190,10 @@ def _best(least: bool) -> Builder:
             lists = Unfolded(array, len(array))
             ranks = order_ranks(lists.taken())
             given = np.flatnonzero(ranks >= 0)
-            order = given[np.lexsort((-ranks[given] if least else ranks[given], lists.owners[given]))]
+            wanted = -ranks[given] if least else ranks[given]
+            order = given[np.lexsort((-given, wanted, lists.owners[given]))]
             found = np.full(len(array), -1, np.int64)
-            # The last of each row is written last.
+            # What each row wants is written last: of equal ones the first, which 0.0 and -0.0 are.
             found[lists.owners[order]] = lists.places[order]
             return take(from_arrow(lists.elements, call.type), found)
 

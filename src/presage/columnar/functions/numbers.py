@@ -337,7 +337,7 @@ NUMBERS: dict[str, Builder] = {
     "shiftleft": _shift(np.left_shift),
     "shiftright": _shift(np.right_shift),
     "shiftrightunsigned": _shift(_unsigned_right),
-    "sign": _of_double(np.sign),
+    "sign": _of_double(lambda x: np.where(x == 0, x, np.sign(x))),
     "sqrt": _of_double(np.sqrt),
     "zeroifnull": _zeroifnull,
 }

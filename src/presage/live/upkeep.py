@@ -1,0 +1,81 @@
+"""What an open engine does by itself, in a thread: it tells the log of silence, and keeps the archive in good shape.
+
+A live stream that is silent for `idle_after` gets a watermark: time goes on although nothing happens, and the log says
+so, once, for every reader. Where events come from `load` alone, only a stream that names `idle_after` is live.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from presage.errors import PresageError
+from presage.log import InUse, Log, max_ahead
+from presage.model.catalog import EventType
+from presage.model.time import parse_duration
+
+LOOK_SECONDS = 0.25
+RECORDS_PER_MAINTENANCE = 400
+# Of a stream with an outside source that does not say.
+IDLE_AFTER = "10 sec"
+
+
+class Upkeep:
+    """Runs until `stop`. `failure` keeps what went wrong last; the next round tries again."""
+
+    def __init__(self, log: Log, types: Callable[[], Iterable[EventType]], in_use: Callable[[], InUse]) -> None:
+        self._log = log
+        self._types = types
+        self._in_use = in_use
+        self._stopped = threading.Event()
+        self._maintained = log.records
+        self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
+        self.failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="presage-upkeep", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(LOOK_SECONDS):
+            try:
+                self.round(time.monotonic_ns() // 1_000)
+            except (PresageError, OSError) as failure:
+                # A full disk must not end the thread: the next round may find room.
+                self.failure = failure
+
+    def round(self, monotonic: int) -> None:
+        """One look at everything, at a time (microseconds) of a clock that never jumps."""
+        for event_type in self._types():
+            idle_after = _idle_after(event_type)
+            if idle_after is not None and event_type.kind == "stream":
+                self._tell_silence(event_type, idle_after, monotonic)
+        if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
+            self._maintained = self._log.records
+            self._log.maintain(list(self._types()), self._in_use())
+
+    def _tell_silence(self, event_type: EventType, idle_after: int, monotonic: int) -> None:
+        """Append a watermark if the stream has been silent for long enough.
+
+        Event time goes on from the last event that came, as fast as the clock; where none ever did, it is the wall
+        clock. A wall clock that jumps moves nothing else.
+        """
+        heard = self._log.heard(event_type.name)
+        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows:
+            self._heard[event_type.name] = (heard.rows, monotonic)
+        silent = monotonic - self._heard[event_type.name][1]
+        if silent < idle_after:
+            return
+        now = time.time_ns() // 1_000 if heard.last_time is None else heard.last_time + silent
+        known = now - event_type.max_delay
+        if heard.watermark is None or known >= heard.watermark + idle_after:
+            self._log.append_watermark(event_type.name, known, max_ahead(event_type))
+
+
+def _idle_after(event_type: EventType) -> int | None:
+    live = event_type.options.get("source", "memory") != "memory"
+    text = event_type.options.get("idle_after", IDLE_AFTER if live else None)
+    return None if text is None else parse_duration(text)

@@ -1,0 +1,214 @@
+"""Dying at every named point of the life of standing statements, coming back, going on: the rows are the undisturbed ones."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presage.log import committer
+from presage.log import crash as point
+from recovery.crashing import Crash, CrashAt, MemoryDisk
+from recovery.living import Living
+
+POINTS = (point.STATES_WRITTEN, *point.POINTS)
+STREAMS = """
+CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at WITH (max_delay = '2 sec');
+CREATE STREAM Quote (sym STRING, bid DOUBLE, at TIMESTAMP) EVENT TIME at;
+"""
+STATEMENTS = {
+    "filter": "SELECT sym, price FROM Tick WHERE price > 2",
+    "window": "SELECT sym, avg(price) AS p, count(*) AS n FROM Tick#time(4 sec) GROUP BY sym",
+    "join": "SELECT t.sym, price, bid FROM Tick#length(2) AS t JOIN Quote#time(5 sec) AS q ON t.sym = q.sym",
+    "batch": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) GROUP BY sym",
+    "rated": "SELECT sym, sum(bid) AS s FROM Quote GROUP BY sym OUTPUT LAST EVERY 2 sec",
+    "hot": "INSERT INTO Hot SELECT sym, price FROM Tick WHERE price > 3",
+    "over": "SELECT sym, count(*) AS n FROM Hot#time(5 sec) GROUP BY sym",
+    "past": "SELECT sym, max(price) AS m FROM Tick#length(3) WITHIN [2024-01-01T00:00:02, ) GROUP BY sym",
+    "ends": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym",
+}  # fmt: skip
+OTHER_WINDOW = "SELECT sym, min(price) AS p FROM Tick#length(2) GROUP BY sym"
+
+
+def at(second: float) -> str:
+    return f"2024-01-01T00:00:{second:04.1f}"
+
+
+def ticks(first: int, count: int) -> list[dict[str, Any]]:
+    """Events a second and a half apart, neighbours in the wrong order, the last one too late where there are many."""
+    order = [i ^ 1 for i in range(count & ~1)]
+    rows = [{"sym": "abc"[i % 3], "price": float(i % 5 + 1), "at": at(first + 1.5 * i)} for i in order]
+    return rows + ([{"sym": "late", "price": 9.0, "at": at(first - 5)}] if first > 5 else [])
+
+
+def quotes(first: int, count: int) -> list[dict[str, Any]]:
+    return [{"sym": "abc"[i % 3], "bid": i / 4, "at": at(first + i)} for i in range(count)]
+
+
+@dataclass(frozen=True)
+class Action:
+    """A step of a home's life that may be done again: the second time it changes nothing."""
+
+    name: str
+    do: Callable[[Living], None]
+
+
+def load(stream: str, rows: list[dict[str, Any]], key: str) -> Action:
+    return Action(f"load {key}", lambda home: home.load(stream, rows, key))
+
+
+def deploy(name: str) -> Action:
+    return Action(f"deploy {name}", lambda home: home.deploy(STATEMENTS[name], name) and None)
+
+
+def replace_window(home: Living) -> None:
+    if "min(" not in home.standing["window"].text:
+        home.deploy(OTHER_WINDOW, "window", replace=True)
+
+
+def stop_filter(home: Living) -> None:
+    if home.standing["filter"].status.state == "running":
+        home.stop("filter")
+
+
+DRAIN = Action("drain", Living.drain)
+BEFORE = [
+    load("Tick", ticks(0, 6), "t0"),
+    load("Quote", quotes(0, 5), "q0"),
+    *(deploy(name) for name in ("filter", "join", "batch", "rated")),
+]
+LIFE = [
+    deploy("window"),
+    deploy("hot"),
+    deploy("over"),
+    load("Tick", ticks(9, 6), "t1"),
+    load("Quote", quotes(8, 9), "q1"),
+    deploy("past"),
+    deploy("ends"),
+    DRAIN,
+    Action("replace", replace_window),
+    Action("stop", stop_filter),
+    load("Tick", ticks(18, 6), "t2"),
+    Action("silence", lambda home: home.log.append_watermark("Quote", 1_704_067_225_000_000)),
+    DRAIN,
+]
+JOB = {"rows_per_batch": 8}
+
+
+class Counting(CrashAt):
+    """Counts what is passed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed: Counter[str] = Counter()
+
+    def reach(self, point: str) -> None:
+        self.passed[point] += 1
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A home before one of its steps, the points that the step passes, and what is found after it."""
+
+    folder: Path
+    disk: MemoryDisk | None
+    passed: Counter[str]
+    found: dict[str, Any]
+
+
+def found_in(home: Living) -> dict[str, Any]:
+    """Rows, places and counts, and the states: what is equal in all of these goes on equally."""
+    return home.found() | {"states": home.states()}
+
+
+def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> list[Kept]:
+    """The whole life, without an accident."""
+    kept = []
+    with Living(folder / "home", disk, **job) as home:
+        home.declare(STREAMS)
+        for action in BEFORE:
+            action.do(home)
+    points = Counting()
+    home = Living(folder / "home", disk, points, **job)
+    for number, action in enumerate(LIFE):
+        copied, before = folder / f"before-{number}", copy.deepcopy(disk)
+        shutil.copytree(folder / "home", copied)
+        points.passed.clear()
+        action.do(home)
+        kept.append(Kept(copied, before, Counter(points.passed), found_in(home)))
+    home.close()
+    return kept
+
+
+@pytest.fixture(scope="module")
+def in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Kept]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(committer, "RECORDS_PER_HEAD", 3)
+        yield undisturbed(tmp_path_factory.mktemp("memory"), MemoryDisk(), JOB)
+
+
+def die_and_go_on(
+    kept: Kept, action: Action, where: str, k: int, folder: Path, job: dict[str, Any], then: Sequence[Action] = ()
+) -> dict[str, Any]:
+    """Die in a step at the k-th passing of a point, come back, do the step again and those that follow."""
+    shutil.copytree(kept.folder, folder)
+    disk = copy.deepcopy(kept.disk)
+    points = CrashAt()
+    home = Living(folder, disk, points, **job)
+    points.arm(where, k)
+    with pytest.raises(Crash):
+        action.do(home)
+    home.die()
+    home = Living(folder, disk, **job)
+    there, named = home.state_files()
+    assert there == named
+    for step in (action, *then):
+        step.do(home)
+    found = found_in(home)
+    home.die()
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(LIFE)), ids=[f"{i}-{a.name}" for i, a in enumerate(LIFE)])
+def test_dying_at_any_point_of_a_step_changes_nothing(number: int, in_memory: list[Kept], tmp_path: Path) -> None:
+    kept = in_memory[number]
+    assert kept.passed[point.COMMITTED]
+    for where in POINTS:
+        for k in range(1, kept.passed[where] + 1):
+            found = die_and_go_on(kept, LIFE[number], where, k, tmp_path / f"{where}-{k}", JOB)
+            assert found == kept.found, (where, k)
+
+
+def test_the_life_passes_every_point(in_memory: list[Kept]) -> None:
+    assert {where for kept in in_memory for where in kept.passed} == set(POINTS)
+    slices = in_memory[LIFE.index(DRAIN)].passed[point.STATES_WRITTEN]
+    assert slices > 2, "history comes in slices"
+    statuses = [values[2] for values in in_memory[-1].found["statements"].values()]
+    assert {"running", "stopped", "finished"} == set(statuses)
+    assert all(values[-1] for values in in_memory[-1].found["statements"].values()), "every statement has rows"
+
+
+def test_after_an_accident_in_the_middle_life_goes_on_to_the_same_end(in_memory: list[Kept], tmp_path: Path) -> None:
+    number = LIFE.index(DRAIN)
+    for where in (point.STATES_WRITTEN, point.COMMITTED):
+        folder = tmp_path / where
+        found = die_and_go_on(in_memory[number], LIFE[number], where, 2, folder, JOB, LIFE[number + 1 :])
+        assert found == in_memory[-1].found
+
+
+def test_on_Delta_tables_a_batch_that_dies_anywhere_happens_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "RECORDS_PER_HEAD", 3)
+    whole = undisturbed(tmp_path, None, {"rows_per_batch": 100})
+    kept = whole[-1]
+    for where in POINTS:
+        for k in range(1, kept.passed[where] + 1):
+            found = die_and_go_on(kept, LIFE[-1], where, k, tmp_path / f"{where}-{k}", {"rows_per_batch": 100})
+            assert found == kept.found, (where, k)
