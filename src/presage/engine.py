@@ -14,7 +14,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from presage.errors import PresageError, did_you_mean, error, located
+from presage.errors import PresageError, error, located
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.bounded import Replay
@@ -219,7 +219,7 @@ class Engine:
         micros = to_micros(time) if isinstance(time, datetime) else parse_timestamp(time)
         if micros is None:
             raise error("BAD_TIMESTAMP", found=time)
-        event_type = self._stream(stream)
+        event_type = self._workspace.loadable(stream)
         self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
 
     def explain(self, text: str, name: str = "query") -> str:
@@ -244,7 +244,7 @@ class Engine:
         hold the source's own numbering: what comes twice is one event, what has not come yet is waited for.
         """
         self._check_open()
-        event_type = self._stream(stream)
+        event_type = self._workspace.loadable(stream)
         if isinstance(rows, str | os.PathLike):
             path = resolve_under_roots(str(rows), self._workspace.roots, self._workspace.base)
             attributes = event_type.attributes if source is None else numbered_attributes(event_type, source, None)
@@ -253,11 +253,11 @@ class Engine:
 
     def gaps(self, stream: str) -> list[Gap]:
         """What a source has not delivered yet though later events of it are here, waiting."""
-        return self._log.gaps(self._stream(stream).name)
+        return self._log.gaps(self._workspace.loadable(stream).name)
 
     def skip_gap(self, stream: str, source: str, up_to: int, partition: str = "") -> LoadReport:
         """Give up waiting for what a source has lost, up to an offset, and let in what waited behind it."""
-        return self._log.skip_gap(self._stream(stream), source, partition, up_to)
+        return self._log.skip_gap(self._workspace.loadable(stream), source, partition, up_to)
 
     def maintain(self) -> MaintenanceReport:
         """Compact the archive, apply retention, delete what nobody reads. An open engine does so by itself, too."""
@@ -266,11 +266,11 @@ class Engine:
 
     def rejected(self, stream: str) -> pa.Table:
         """Records that were not loaded: reason, raw text, origin."""
-        return self._log.archive.read_rejected(self._stream(stream).name)
+        return self._log.archive.read_rejected(self._workspace.loadable(stream).name)
 
     def late(self, stream: str) -> pa.Table:
         """Events that came later than the stream's max_delay allows."""
-        return self._log.archive.read_late(self._stream(stream).name)
+        return self._log.archive.read_late(self._workspace.loadable(stream).name)
 
     def close(self) -> None:
         with self._lock:
@@ -382,14 +382,14 @@ class Engine:
     def _replayed(self, query: s.Query, batches: int | None) -> Result:
         """A bounded query through Structured Streaming."""
         bound = self._workspace.bind(query)
-        plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
-        program = make_program(bound, plan, 1)
+        program = make_program(bound, self._workspace.optimize(bound).plan if self._optimize else bound.plan, 1)
         position, spark = self._log.position, self.spark
         delays = {stream: self.catalog.types[stream].max_delay for stream in program.streams}
         relations = {name: self._relations[name] for name in program.relations}
         count = batches or max(1, -(-position // ROWS_PER_BATCH))
-        foreign = lambda: catalyst(spark, relations)  # noqa: E731
-        replay = Replay(program, self._log.archive, position, count, delays, relations, foreign)
+        replay = Replay(
+            program, self._log.archive, position, count, delays, relations, lambda: catalyst(spark, relations)
+        )
         run_each(spark, count, replay.step)
         return TableResult(bound.columns, replay.rows(), lambda: spark, lambda: self._workspace.explain(bound))
 
@@ -448,23 +448,6 @@ class Engine:
         return TableResult.of_text(columns, rows, lambda: self.spark)
 
     # -- parts ---------------------------------------------------------------------------------------
-
-    def _stream(self, name: str) -> EventType:
-        found = self.catalog.types.get(name)
-        if found is None:
-            kind = "relation" if name in self.catalog.relations else None
-            if kind:
-                raise error(
-                    "NOT_A_STREAM", name=name, kind=kind, fix="a relation is given its rows where it is declared"
-                )
-            known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
-            raise error(
-                "UNKNOWN_STREAM", name=name, fix=did_you_mean(name, known, "declare it first with CREATE STREAM")
-            )
-        if found.kind != "stream":
-            kind = "schema" if found.kind == "schema" else "derived stream"
-            raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
-        return found
 
     def _starting_session(self) -> Future[SparkSession]:
         if self._starting is None:

@@ -115,6 +115,21 @@ class Workspace:
             raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.names()))
         return self.catalog.types.get(name)
 
+    def loadable(self, name: str) -> EventType:
+        """The declared stream of that name, which events can be loaded into."""
+        found = self.catalog.types.get(name)
+        if found is None:
+            if name in self.catalog.relations:
+                fix = "a relation is given its rows where it is declared"
+                raise error("NOT_A_STREAM", name=name, kind="relation", fix=fix)
+            known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
+            fix = did_you_mean(name, known, "declare it first with CREATE STREAM")
+            raise error("UNKNOWN_STREAM", name=name, fix=fix)
+        if found.kind != "stream":
+            kind = "schema" if found.kind == "schema" else "derived stream"
+            raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
+        return found
+
     def _resolve(self, path: str) -> str:
         return str(resolve_under_roots(path, self.roots, self.base))
 

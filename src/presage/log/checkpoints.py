@@ -1,7 +1,7 @@
 """Folders of Delta tables in, checkpoints of their logs out, each written by a thread of its own.
 
-A checkpoint takes as long as a hundred commits. It reads entries that never change and puts its file in place at once, so
-commits need not wait for it; only the removal of the folder must.
+A checkpoint takes as long as tens of commits. It reads entries that never change and puts its file in place at once, so
+that commits need not wait for it; only the removal of the folder must.
 """
 
 from __future__ import annotations

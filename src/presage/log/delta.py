@@ -161,7 +161,7 @@ class DeltaTables:
         return self._table(self._home.table_folder(stream, table)).schema
 
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
-        """Log files that no reader needs that started after `before`, the oldest first. A checkpoint is begun if due."""
+        """Log files that no reader needs that started after `before`, the oldest first. Begins a checkpoint if due."""
         folder = self._home.table_folder(stream, table)
         self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
         return obsolete(folder, before)

@@ -1,0 +1,224 @@
+"""The law of standing statements: whatever happens to a home, in whatever order, the rows of a statement are a prefix of
+what the reference makes of the same events, and all of it up to the time that the statement knows."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from presage.errors import PresageError
+from presage.lang import syntax as s
+
+from presage.live import state_changes, store
+from presage.live.deployment import Deployment
+from presage.live.statement import FINISHED, RUNNING
+from presage.log import committer
+from presage.log import crash as point
+from presage.log.chunks import Shape
+from presage.plan.nodes import SEQ, TIME, Retime
+from presage.plan.query import BoundQuery
+from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries, worlds
+from property.test_standing_queries import as_micros, comparable
+from recovery.crashing import Crash, CrashAt, MemoryDisk
+from recovery.living import Living
+from reference.plans import Row, World, evaluate
+
+POINTS = (point.STATES_WRITTEN, *point.POINTS)
+SHAPE = Shape(slice=2 * SECOND, least_rows=1, rows_per_file=4, buckets=2, rows_per_bucket=1, group_rows=8, fan=2)
+# In small worlds, too: journals are shortened, files swept, states written as changes.
+SMALL = (
+    (committer, "RECORDS_PER_HEAD", 4),
+    (store, "BATCHES_PER_SWEEP", 3),
+    (state_changes, "ROWS_WORTH_A_LOOK", 1),
+)
+ACTIONS = ("load", "load", "load", "advance", "advance", "drain", "silence", "deploy", "deploy", "stop", "replace",
+           "crash", "crash", "reopen", "maintain")  # fmt: skip
+
+
+@dataclass
+class Life:
+    """A home, the events that are still to come, and what was deployed."""
+
+    folder: Path
+    coming: list[tuple[str, Row]]
+    texts: list[str]
+    dice: Random
+    shards: int
+    disk: MemoryDisk = field(default_factory=MemoryDisk)
+    points: CrashAt = field(default_factory=CrashAt)
+    bound: dict[str, BoundQuery] = field(default_factory=dict)  # by number
+    rows: dict[str, list[Any]] = field(default_factory=dict)  # of those that ended
+    loads: int = 0
+
+    def __post_init__(self) -> None:
+        self.home = self.open()
+        self.home.declare(DECLARATIONS.replace("1 hour", "2 sec"))
+
+    def open(self) -> Living:
+        rows = self.dice.choice([2, 5, 1_000])
+        return Living(self.folder, self.disk, self.points, now=START, shards=self.shards, rows_per_batch=rows)
+
+    def do(self, action: str) -> None:
+        state = self.dice.getstate()
+        try:
+            getattr(self, action)()
+        except Crash:
+            event("crashed")
+            self.reopen(dying=True)
+            self.dice.setstate(state)  # the same again
+            getattr(self, action)()
+        self.check()
+
+    # -- what may happen -----------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """The next events as they come; now and then a load that was sent before."""
+        count = self.dice.randint(1, 5)
+        chosen = self.coming[self.loads : self.loads + count]
+        for i, (stream, row) in enumerate(chosen):
+            values = {name: value for name, value in row.items() if name not in (TIME, SEQ)}
+            for _ in range(self.dice.choice([1, 1, 2])):
+                self.home.load(stream, [values], f"load-{self.loads + i}")
+        self.loads += len(chosen)
+
+    def advance(self) -> None:
+        self.home.standing.job.advance()
+
+    def drain(self) -> None:
+        self.home.drain()
+
+    def silence(self) -> None:
+        time = START + self.dice.randint(0, 24) * SECOND // 2
+        for stream in self.dice.choice([BASE, BASE[:1], BASE[1:]]):
+            self.home.log.append_watermark(stream, time)
+
+    def deploy(self) -> None:
+        *before, last = self.home.workspace.parse(self.dice.choice(self.texts)).statements
+        into = f"into-{len(self.home.standing.job.statements)}"
+        for query in before:
+            self._deploy(query, into)
+        self._deploy(last, f"statement-{self.dice.randint(0, 2)}")
+
+    def replace(self) -> None:
+        *_, last = self.home.workspace.parse(self.dice.choice(self.texts)).statements
+        standing = [n for n, d in self.home.standing.items() if d.status.state in ("running", "catching up")]
+        if standing:
+            self._deploy(last, self.dice.choice(standing), replaces=True)
+
+    def stop(self) -> None:
+        standing = sorted(self.home.standing)
+        if standing:
+            self.home.stop(self.dice.choice(standing))
+
+    def crash(self) -> None:
+        self.points.arm(self.dice.choice(POINTS), self.dice.randint(1, 4))
+
+    def reopen(self, dying: bool = False) -> None:
+        self.points.arm()
+        before = {n: program.plan for n, program in self.home.standing.job.programs.items()}
+        self.home.die() if dying else self.home.close()
+        self.home = self.open()
+        for number, program in self.home.standing.job.programs.items():
+            assert program.plan == before.get(number, program.plan)
+
+    def maintain(self) -> None:
+        types = list(self.home.catalog.types.values())
+        self.home.log.maintenance.run(types, self.home.standing.in_use(), SHAPE, grace=0)
+
+    def _deploy(self, query: s.Statement, name: str, replaces: bool = False) -> None:
+        assert isinstance(query, s.Query)
+        known = set(self.home.standing.job.statements)
+        try:
+            made = self.home.standing.deploy(query, name, replaces)
+        except PresageError as refused:
+            event(f"refused: {refused.code}")
+            assert set(self.home.standing.job.statements) == known
+            return
+        statement = self.home.standing.job.find(made.name)
+        assert statement is not None
+        if statement.number not in self.bound:
+            (text,) = self.home.workspace.parse(statement.text).statements
+            assert isinstance(text, s.Query)
+            self.bound[statement.number] = self.home.workspace.bind(text, statement.since)
+
+    def end(self) -> None:
+        """All events come, and then silence: nothing is left to wait for."""
+        while self.loads < len(self.coming):
+            self.load()
+        for stream in BASE:
+            self.home.log.append_watermark(stream, START + 60 * SECOND)
+        self.home.drain()
+        self.check(drained=True)
+        running = [st for st in self.home.standing.job.statements.values() if st.status == RUNNING]
+        event("rows at the end" if any(st.rows_out for st in running) else "no rows at the end")
+        self.home.close()
+
+    # -- what must hold ------------------------------------------------------------------------------
+
+    def check(self, drained: bool = False) -> None:
+        world = self.world()
+        job = self.home.standing.job
+        for number, query in self.bound.items():
+            statement, place = job.statements[number], job.place(job.statements[number])
+            assert not statement.error, statement.error
+            made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
+            assert len(made) == statement.rows_out
+            assert made[: len(self.rows.get(number, []))] == self.rows.get(number, [])
+            if statement.status not in (RUNNING, FINISHED) and number in self.rows:
+                assert made == self.rows[number]  # it has ended
+            else:
+                silence = max([place.clock, *(e[TIME] for rows in world.streams.values() for e in rows)])
+                whole = evaluate(query.plan, world, query.upper, silence + 10 * SECOND)
+                expected = shown(whole, query)
+                assert made == expected[: len(made)], statement.text
+                waits = any(isinstance(node, Retime) for node in query.plan.walk())
+                if statement.status == FINISHED:
+                    assert made == expected, statement.text
+                elif drained and statement.status == RUNNING and not waits:
+                    assert made == shown([r for r in whole if r[TIME] <= place.clock], query), statement.text
+                    event("rows" if made else "no rows")
+            self.rows[number] = made
+
+    def world(self) -> World:
+        archive = self.home.log.archive
+        read = {name: archive.read_arrow(archive.snapshot(name)).to_pylist() for name in BASE}
+        return World({name: [as_micros(row) for row in rows] for name, rows in read.items()}, RELATIONS)
+
+
+def shown(rows: list[Row], query: BoundQuery) -> list[Any]:
+    return [[comparable(as_micros(row[c.name])) for c in query.columns] for row in rows]
+
+
+@given(
+    st.lists(queries(), min_size=1, max_size=3), worlds(), st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=16),
+    st.integers(0, 2**16), st.sampled_from([1, 1, 2]),
+)  # fmt: skip
+def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
+    texts: list[str], world: World, actions: list[str], seed: int, shards: int
+) -> None:
+    dice = Random(seed)
+    coming = [(name, row) for name, rows in world.streams.items() for row in rows]
+    # Most of them within the streams' max_delay, some too late.
+    coming.sort(key=lambda e: e[1][TIME] + dice.randint(0, 3) * SECOND)
+    with ExitStack() as stack:
+        for module, name, value in SMALL:
+            stack.enter_context(patch.object(module, name, value))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        life = Life(Path(folder) / "home", coming, texts, dice, shards)
+        life.deploy()
+        life.load()
+        for action in actions:
+            life.do(action)
+        life.points.arm()
+        life.drain()
+        life.check(drained=True)
+        life.end()
+
