@@ -48,7 +48,7 @@ from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
 from presage.spark.result import Result, TableResult
 from presage.spark.session import running_session, start_session
-from presage.spark.streaming import run_each
+from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS
@@ -112,7 +112,7 @@ class Engine:
                 rows_on_driver=rows_on_driver,
             )
             self._replay()
-            self._driver = Driver(lambda: self.spark, self._log, self._standing.job)
+            self._driver = Driver(lambda work: Ticker(self.spark, work), self._log, self._standing.job)
             self._standing.drive = self._driver.go
             self._standing.trouble = self._driver.trouble
         except BaseException:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.holding import HoldKernel, RetimeKernel
+from presage.columnar.key_hashes import key_hashes
 from presage.columnar.sorting import sorted_table
 from presage.errors import error
 from presage.model.arrow import to_arrow
@@ -268,10 +268,7 @@ def _shards(table: pa.Table, keys: Sequence[str], shards: int) -> np.ndarray:
     """The shard of each row: a hash of its key, the same on every machine and in every process."""
     mixed = np.zeros(table.num_rows, np.uint64)
     for name in keys:
-        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        hashes = pd.util.hash_array(np.array([repr(v) for v in encoded.dictionary.to_pylist()], dtype=object))
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + (hashes[codes] if len(hashes) else mixed)
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
     return (mixed >> np.uint64(32)) % np.uint64(shards)
 
 

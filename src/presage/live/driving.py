@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from presage.live.job import Job
 from presage.log import Log
 from presage.spark.streaming import Ticker
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 class Driver:
-    """Begins with the first `go`, which may have to wait for the session."""
+    """Begins with the first `go`. `start` begins a streaming query that calls a function after each tick; it may have
+    to wait for the session."""
 
-    def __init__(self, spark: Callable[[], SparkSession], log: Log, job: Job) -> None:
-        self._spark = spark
+    def __init__(self, start: Callable[[Callable[[], None]], Ticker], log: Log, job: Job) -> None:
+        self._start = start
         self._log = log
         self._job = job
         self._lock = threading.Lock()
         self._ticker: Ticker | None = None
         self._told = -1
+        self._following = False
         self._stopped = False
 
     def go(self) -> None:
         """See to it that batches run from now on."""
-        spark = self._spark()
         with self._lock:
             if self._stopped:
                 return
-            if self._ticker is None:
-                self._ticker = Ticker(spark, self._work)
-                self._log.follow(self._arrived)
-            elif not self._ticker.running:
+            if self._ticker is not None and not self._ticker.running:
                 # Spark has ended the query, and perhaps begun again since: so do we.
                 self._ticker.stop()
-                self._ticker = Ticker(spark, self._work)
+                self._ticker = None
+            if self._ticker is None:
+                self._ticker = self._start(self._work)
+                if not self._following:
+                    self._log.follow(self._arrived)
+                    self._following = True
             self._ticker.tick()
 
     def stop(self) -> None:
@@ -46,8 +45,9 @@ class Driver:
         with self._lock:
             self._stopped = True
             ticker = self._ticker
-        if ticker is not None:
+        if self._following:
             self._log.unfollow(self._arrived)
+        if ticker is not None:
             ticker.stop()
 
     def trouble(self) -> str | None:

@@ -69,6 +69,7 @@ class Job:
         self._parallelism = parallelism
         self._lock = threading.RLock()
         self.changed = threading.Condition()
+        self._unsettled = False  # the last record may not be carried out
         self.programs: dict[str, Program] = {}
         self._kept: dict[str, Kept] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
@@ -105,27 +106,32 @@ class Job:
         """Let a statement stand from now on; the draft says what it is."""
         with self._lock:
             number = str(self._log.live.job.get("next", 1))
-            in_step = all(scan.after is not None and scan.after >= now.position for scan in program.scans)
+            together = any(s.place is None for s in self._running())
+            # Not past what it begins with: a batch may have run since `now` was looked at.
+            reached = self._log.live.job.get("position", 0) if together else now.position
+            begins = max(now.position, reached)
+            in_step = all(scan.after is not None and scan.after >= begins for scan in program.scans)
             statement = replace(
                 draft, number=number, place=None if in_step else Place(), fingerprint=program.fingerprint,
                 shards=program.shards, started=_wall_clock(),
             )  # fmt: skip
             job: dict[str, Any] = {"next": int(number) + 1}
-            if not any(s.place is None for s in self._running()):
+            if not together:
                 # Nobody waits for what lies between: the job begins here.
                 job |= {"position": now.position, "marks": _known(now.watermarks), "arrivals": -1}
             changes = {number: statement.to_json()}
-            if replaces is not None and replaces.status == RUNNING:
+            if replaces is not None:
                 changes |= self._stopping(replaces)
             creates = {RESULTS: results.SCHEMA}
             if program.insert_into is not None:
                 creates[DERIVED + program.insert_into] = archived_schema(self._event_type(program.insert_into))
-            self._log.publish(
+            self.programs[number] = program
+            self._record(
                 "deploy", {"job": job, "statements": changes},
                 creates=creates, catalog={**catalog, "extra": {**catalog["extra"], "number": number}},
             )  # fmt: skip
-            self.programs[number] = program
-            self._take_in(changes)
+            if replaces is not None:
+                self._forget(replaces.number)
             self._tell()
             return self.statements[number]
 
@@ -133,11 +139,10 @@ class Job:
         """End a statement; the rows that it made stay."""
         with self._lock:
             statement = self.statements[number]
-            if statement.status != RUNNING and statement.status != FAILED:
+            if not statement.stands:
                 return
             changes = self._stopping(statement)
-            self._log.publish("stop", {"statements": changes}, catalog=catalog)
-            self._take_in(changes)
+            self._record("stop", {"statements": changes}, catalog=catalog)
             self._forget(number)
             self._tell()
 
@@ -147,8 +152,7 @@ class Job:
             statement = self.statements[number]
             if statement.status == FAILED:
                 changes = {number: statement.change(status=RUNNING, error="")[1]}
-                self._log.publish("resume", {"statements": changes})
-                self._take_in(changes)
+                self._record("resume", {"statements": changes})
 
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
         place = self.place(statement)
@@ -176,9 +180,9 @@ class Job:
         return statement.status != RUNNING or (statement.place is None and reached >= arrivals)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
-        """By stream: (position, clock) of each statement that has still to read it."""
+        """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
         found: dict[str, list[tuple[int, int | None]]] = {}
-        for statement in self._running():
+        for statement in (s for s in self.statements.values() if s.stands):
             place, program = self.place(statement), self.programs[statement.number]
             for stream in program.streams:
                 found.setdefault(stream, []).append((place.position, place.clock))
@@ -198,16 +202,14 @@ class Job:
     def advance(self) -> bool:
         """Run one batch; False if nothing was left to do."""
         with self._lock:
+            if self._unsettled:
+                self._log.settle()
+                self._unsettled = False
             batch = self.planner.plan(self._running())
             if batch is None:
                 return False
-            try:
-                outcomes = self._run(batch.tasks)
-                self._publish(batch, outcomes)
-            except BaseException:
-                # The record may have happened although carrying it out failed: the journal knows.
-                self._resync()
-                raise
+            outcomes = self._run(batch.tasks)
+            self._publish(batch, outcomes)
         self._tell()
         return True
 
@@ -257,8 +259,7 @@ class Job:
         if batch.arrivals is not None:
             job["arrivals"] = batch.arrivals
         self._log.reach(crash.STATES_WRITTEN)
-        self._log.publish("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
-        self._take_in(changes)
+        self._record("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
         self._store.published(o for several in by_statement.values() for o in _sound(several))
         for number in changes:
             if self.statements[number].status != RUNNING or not self.statements[number].states:
@@ -290,7 +291,8 @@ class Job:
         if program.upper is not None and span.end.clock >= program.upper:
             values |= {"status": FINISHED, "place": span.end, "states": {}, "changed": _wall_clock()}
         elif statement.place is not None:
-            there = span.end.clock >= min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)
+            # Exactly there: the others' clocks may be behind its own, and it must not go back to them.
+            there = span.end.clock == min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)
             values["place"] = None if there else span.end
         return statement.change(**values)[1] if values else {}
 
@@ -327,6 +329,18 @@ class Job:
             self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations)
         return self._kept[task.number]
 
+    def _record(self, kind: str, live: dict[str, Any], **more: Any) -> None:
+        """Publish a change of statements, and know them as the journal does from then on."""
+        try:
+            self._log.publish(kind, live, **more)
+        except BaseException:
+            # It may have happened although carrying it out failed: the journal knows.
+            self._unsettled = True
+            self._store.clear()
+            self._take_in(self._log.live.statements)
+            raise
+        self._take_in(live["statements"])
+
     def _take_in(self, changes: Mapping[str, Any]) -> None:
         for number in changes:
             self.statements[number] = Statement.from_json(self._log.live.statements[number])
@@ -335,10 +349,6 @@ class Job:
         self._store.forget(number)
         if self.statements[number].status != RUNNING:
             self._kept.pop(number, None)
-
-    def _resync(self) -> None:
-        self._store.clear()
-        self._take_in(self._log.live.statements)
 
     def _tell(self) -> None:
         with self.changed:

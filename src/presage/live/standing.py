@@ -21,6 +21,7 @@ from presage.model.catalog import Moment
 from presage.plan.nodes import Field
 from presage.workspace import Workspace, reads
 
+GO_AGAIN_SECONDS = 2.0
 KIND = "statement"  # of entries in the catalog's log
 
 
@@ -95,38 +96,47 @@ class Standing(Mapping[str, Deployment]):
         settled, since = self._settled(query, now)
         text = print_statement(settled)
         known = self.job.find(name) if name is not None else None
-        if known is not None and known.status == RUNNING and not replaces:
+        known = known if known is not None and known.stands else None
+        if known is not None and not replaces:
             if known.written == print_statement(query):
                 return Deployment(self, known.number)
             fix = "choose another name, stop it, or deploy with replace=True"
             raise error("ALREADY_DECLARED", query.span, name=name, kind="statement", fix=fix)
         chosen = name or self._fresh_name()
-        before = self._workspace.catalog
-        if known is not None and known.status == RUNNING:
+        before, numbers = self._workspace.catalog, set(self.job.statements)
+        extra: dict[str, Any] = {"since": since.to_json() if since else None}
+        if known is not None:
+            extra["replaces"] = {"number": known.number, "until": now.to_json()}
             self._end_producer(known, now)
         try:
             if settled.insert_into is not None:
                 self._workspace.catalog = self._workspace.declare_producer(settled, since)
             program = self._program(settled, since)
-            extra = {"since": since.to_json() if since else None, "shards": program.shards}
+            extra["shards"] = program.shards
             entry = {"action": "create", "kind": KIND, "name": chosen, "text": text, "extra": extra}
             draft = Statement("", chosen, text, since, print_statement(query))
             statement = self.job.deploy(draft, now, program, entry, known)
         except BaseException:
-            self._workspace.catalog = before
+            if set(self.job.statements) == numbers:  # else it stands, though something failed after that
+                self._workspace.catalog = before
             raise
         self._go_on()
         return Deployment(self, statement.number)
 
     def stop(self, number: str) -> None:
         statement = self.job.statements[number]
+        if not statement.stands:
+            return
         now = self.job.moment
         entry = {
             "action": "drop", "kind": KIND, "name": statement.name, "text": statement.text,
             "extra": {"number": number, "until": now.to_json()},
         }  # fmt: skip
-        self.job.stop(number, entry)
-        self._end_producer(statement, now)
+        try:
+            self.job.stop(number, entry)
+        finally:
+            if not self.job.statements[number].stands:
+                self._end_producer(statement, now)
 
     def resume(self, number: str) -> None:
         self.job.resume(number)
@@ -143,10 +153,11 @@ class Standing(Mapping[str, Deployment]):
             self._end_producer(self.job.statements[number], until)
             return
         since = Moment.from_json(entry.extra["since"])
-        for other in self.job.statements.values():
-            # A replacement ended its predecessor at its own beginning.
-            if other.name == entry.name and int(other.number) < int(number):
-                self._end_producer(other, since or Moment(entry.seq))
+        replaced = entry.extra.get("replaces")
+        if replaced is not None:
+            until = Moment.from_json(replaced["until"])
+            assert until is not None
+            self._end_producer(self.job.statements[replaced["number"]], until)
         if statement.insert_into is not None:
             self._workspace.catalog = self._workspace.declare_producer(statement, since)
         if number in self.job.statements:
@@ -156,7 +167,7 @@ class Standing(Mapping[str, Deployment]):
         """Statements that stand and read a stream or relation of that name."""
         found = []
         for statement in self.job.statements.values():
-            if statement.status == RUNNING:
+            if statement.stands:
                 program = self.job.programs[statement.number]
                 parsed = self._workspace.parse(statement.text).statements[0]
                 assert isinstance(parsed, s.Query)
@@ -171,6 +182,7 @@ class Standing(Mapping[str, Deployment]):
         until = None if timeout is None else time.monotonic() + timeout
         self._go_on()
         while not self.job.caught_up(number, arrivals):
+            again = False
             if self.drive is None:
                 self.job.advance()
                 continue
@@ -181,8 +193,12 @@ class Standing(Mapping[str, Deployment]):
                 name = self.job.statements[number].name
                 raise error("TIMEOUT", what=f"statement '{name}'", fix="wait longer, or look at its status")
             with self.job.changed:
-                if not self.job.caught_up(number, arrivals):
-                    self.job.changed.wait(0.05)
+                wait = GO_AGAIN_SECONDS if until is None else min(GO_AGAIN_SECONDS, max(0.01, until - time.monotonic()))
+                if not self.job.caught_up(number, arrivals) and not self.job.changed.wait(wait):
+                    # Spark may have ended the query that calls the job.
+                    again = True
+            if again:
+                self._go_on()
 
     # -- parts ---------------------------------------------------------------------------------------
 

@@ -37,6 +37,11 @@ class Statement:
     changed: int = 0
 
     @property
+    def stands(self) -> bool:
+        """Whether it goes on, or may go on once what stopped it is mended."""
+        return self.status in (RUNNING, FAILED)
+
+    @property
     def state_bytes(self) -> int:
         return sum(ref.length for chain in self.states.values() for ref in chain)
 

@@ -10,7 +10,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,16 +61,20 @@ def write_states(folder: Path, states: Mapping[str, Written], durable: bool) -> 
         return {}
     chains: dict[str, Chain] = {}
     name = f"{uuid.uuid4().hex}.states"
-    with open(folder / name, "xb") as file:
-        file.write(_HEAD.pack(MAGIC, VERSION))
-        for key, written in states.items():
-            data, chain = _encoded(written)
-            ref = StateRef(name, file.tell(), len(data), zlib.crc32(data))
-            file.write(data)
-            chains[key] = (*chain, ref)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
+    try:
+        with open(folder / name, "xb") as file:
+            file.write(_HEAD.pack(MAGIC, VERSION))
+            for key, written in states.items():
+                data, chain = _encoded(written)
+                ref = StateRef(name, file.tell(), len(data), zlib.crc32(data))
+                file.write(data)
+                chains[key] = (*chain, ref)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+    except OSError:
+        (folder / name).unlink(missing_ok=True)  # the disk may be full
+        raise
     return chains
 
 
@@ -117,9 +121,8 @@ def _read_bytes(folder: Path, ref: StateRef) -> bytes:
     return data
 
 
-def remove_unnamed(folder: Path, refs: Iterable[StateRef]) -> None:
+def remove_unnamed(folder: Path, named: Container[str]) -> None:
     """Remove the files that hold no state any more."""
-    named = {ref.file for ref in refs}
     for name in os.listdir(folder):
         if name not in named:
             (folder / name).unlink(missing_ok=True)

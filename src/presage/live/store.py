@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from presage.errors import error
 from presage.live.statement import Statement
@@ -12,6 +13,10 @@ from presage.log.home import Home
 from presage.model.state import State
 
 BATCHES_PER_SWEEP = 16
+# A file is written anew, with those states that nothing has changed since, when it is this large and holds this many
+# times what is still needed of it.
+LARGE_FILE = 1 << 20
+SPARSE = 4
 
 
 class StateStore:
@@ -22,6 +27,7 @@ class StateStore:
         self._statements = statements
         self._cache: dict[tuple[str, int], dict[str, State]] = {}
         self._batches = 0
+        self._sparse: set[str] = set()  # files that are mostly refuse
 
     def of(self, task: Task) -> Mapping[str, State]:
         """The states that a task begins with, by place in the plan."""
@@ -49,6 +55,9 @@ class StateStore:
             known, old = self._cache.get((o.number, o.shard), {}), self.chains(o.number, o.shard)
             for place, state in o.states.items():
                 written[f"{o.number}/{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
+            for place in self._in_sparse_files(o, old):
+                state = known[place] if place in known else read_chain(self._home.states, old[place])
+                written[f"{o.number}/{o.shard}/{place}"] = Written(None, (), state)
             for place, chain in o.chains.items():
                 chains.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
         for key, chain in write_states(self._home.states, written, self._home.disk.durable).items():
@@ -57,6 +66,11 @@ class StateStore:
         if chains:
             self._home.disk.sync_folder(self._home.states)
         return chains
+
+    def _in_sparse_files(self, o: Outcome, old: Mapping[str, Chain]) -> list[str]:
+        """States that did not change and keep a file alive which holds hardly anything else."""
+        unchanged = [place for place in old if place not in o.states and place not in o.chains]
+        return [place for place in unchanged if any(ref.file in self._sparse for ref in old[place])]
 
     def published(self, outcomes: Iterable[Outcome]) -> None:
         """The record has happened: what was written is what the next batch begins with."""
@@ -78,6 +92,15 @@ class StateStore:
         self._cache.clear()
 
     def sweep(self) -> None:
-        """Remove files that hold no published state."""
+        """Remove files that hold no published state, and note those that hold little beside refuse."""
         chains = [chain for s in self._statements.values() for chain in s.states.values()]
-        remove_unnamed(self._home.states, (ref for chain in chains for ref in chain))
+        used: dict[str, int] = {}
+        for ref in {ref for chain in chains for ref in chain}:
+            used[ref.file] = used.get(ref.file, 0) + ref.length
+        remove_unnamed(self._home.states, used)
+        self._sparse = {name for name, size in used.items() if _is_sparse(self._home.states / name, size)}
+
+
+def _is_sparse(path: Path, used: int) -> bool:
+    size = path.stat().st_size if path.exists() else 0
+    return size > LARGE_FILE and size > SPARSE * used

@@ -91,42 +91,41 @@ class Runner:
         return [self._one(task, events, matched.get(i, {})) for i, task in enumerate(tasks)]
 
     def _one(self, task: Task, events: _Events, matched: dict[int, np.ndarray]) -> Outcome:
-        outcome = Outcome(task.number, task.shard, rows_in=events.rows(task))
-        if not task.must_run and not _has_input(task, events, matched):
-            return outcome
+        outcome = Outcome(task.number, task.shard)
         try:
-            kept = self._keeper(task)
-            book = Book(dict(self._states(task)))
-            program = kept.program
-            context = StepContext(
-                read=lambda scan: events.of(task, program, scan),
-                evaluator=kept.evaluator,
-                relations=kept.relations,
-                operators=OPERATORS,
-                places=program.places,
-                book=book,
-                clock=task.clock,
-                inner_clock=task.inner_clock,
-                upper=program.upper,
-                end=task.end,
-                shard=task.shard,
-                shards=program.shards,
-                compiled=kept.compiled,
-                matched=matched,
-            )
-            made = run_root(program.plan, context).table
-            outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
-            outcome.states = {place: book.states[place] for place in book.changed}
+            outcome.rows_in = events.rows(task)
+            if task.must_run or _has_input(task, events, matched):
+                self._step(task, events, matched, outcome)
         except PresageError as failure:
             outcome.failure = failure
-        except MemoryError as failure:
-            outcome.failure = error("INTERNAL", what="the statement ran out of memory")
-            outcome.failure.__cause__ = failure
-        except (ArithmeticError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
-            # A fault of ours in one statement must not stop the others: it is told, and that statement waits.
+        except Exception as failure:
+            # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits.
             outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
             outcome.failure.__cause__ = failure
         return outcome
+
+    def _step(self, task: Task, events: _Events, matched: dict[int, np.ndarray], outcome: Outcome) -> None:
+        kept = self._keeper(task)
+        program, book = kept.program, Book(dict(self._states(task)))
+        context = StepContext(
+            read=lambda scan: events.of(task, program, scan),
+            evaluator=kept.evaluator,
+            relations=kept.relations,
+            operators=OPERATORS,
+            places=program.places,
+            book=book,
+            clock=task.clock,
+            inner_clock=task.inner_clock,
+            upper=program.upper,
+            end=task.end,
+            shard=task.shard,
+            shards=program.shards,
+            compiled=kept.compiled,
+            matched=matched,
+        )
+        made = run_root(program.plan, context).table
+        outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
+        outcome.states = {place: book.states[place] for place in book.changed}
 
     def _match(self, tasks: Sequence[Task], events: _Events) -> dict[int, dict[int, np.ndarray]]:
         """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""
@@ -141,8 +140,9 @@ class Runner:
         for source, several in asked.items():
             if len(several) < FILTERS_PER_INDEX or not source:
                 continue
-            index = self._index(several, tasks)
-            rows = index.matches(events.plain(source))
+            if not events.readable(source):
+                continue  # each of the statements will find out by itself
+            rows = self._index(several, tasks).matches(events.plain(source))
             for (i, node, _), places in zip(several, rows, strict=True):
                 found[i] = {tasks[i].program.places[id(node)]: places}
         return found
@@ -176,6 +176,13 @@ class _Events:
             parts = [read_events(files, list(self._wanted[source])) for files in self._files[source]]
             self._read[source] = pa.concat_tables(parts).combine_chunks()
         return self._read[source]
+
+    def readable(self, source: _Source) -> bool:
+        try:
+            self.plain(source)
+        except (OSError, pa.ArrowException):
+            return False
+        return True
 
     def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
         number = next(i for i, known in enumerate(program.scans) if known is scan)

@@ -6,15 +6,16 @@ so, once, for every reader. Where events come from `load` alone, only a stream t
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
 
-from presage.errors import PresageError
 from presage.log import InUse, Log, max_ahead
 from presage.model.catalog import EventType
 from presage.model.time import parse_duration
 
+_LOGGER = logging.getLogger("presage")
 LOOK_SECONDS = 0.25
 RECORDS_PER_MAINTENANCE = 400
 # Of a stream with an outside source that does not say.
@@ -43,8 +44,10 @@ class Upkeep:
         while not self._stopped.wait(LOOK_SECONDS):
             try:
                 self.round(time.monotonic_ns() // 1_000)
-            except (PresageError, OSError) as failure:
-                # A full disk must not end the thread: the next round may find room.
+            except Exception as failure:
+                # A full disk, say: it must not end the thread, and the next round may find room.
+                if str(failure) != str(self.failure):
+                    _LOGGER.warning("upkeep of the home failed and will be tried again: %s", failure)
                 self.failure = failure
 
     def round(self, monotonic: int) -> None:

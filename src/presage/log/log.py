@@ -295,6 +295,11 @@ class Log:
     def unfollow(self, follower: Callable[[], None]) -> None:
         self._committer.unfollow(follower)
 
+    def settle(self) -> None:
+        """Carry out what has happened and was not carried out, because something failed on the way."""
+        with self._committer.turn():
+            return
+
     def publish(
         self,
         kind: str,
@@ -314,17 +319,22 @@ class Log:
         with self._committer.turn() as turn:
             fresh = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
             parts, next_seq = [], self._committer.state.position + 1
-            for name, rows in (tables or {}).items():
-                numbered = name.startswith(DERIVED)
-                if numbered:
-                    numbers = pa.array(range(next_seq, next_seq + rows.num_rows), pa.int64())
-                else:
-                    numbers = pa.array([turn.n] * rows.num_rows, pa.int64())
-                part = self._part(turn, name, rows.add_column(0, SEQ, numbers), (watermarks or {}).get(name))
-                if numbered and rows.num_rows:
-                    part = replace(part, first_seq=next_seq, seqs=rows.num_rows)
-                    next_seq += rows.num_rows
-                parts.append(part)
+            try:
+                for name, rows in (tables or {}).items():
+                    numbered = name.startswith(DERIVED)
+                    if numbered:
+                        numbers = pa.array(range(next_seq, next_seq + rows.num_rows), pa.int64())
+                    else:
+                        numbers = pa.array([turn.n] * rows.num_rows, pa.int64())
+                    part = self._part(turn, name, rows.add_column(0, SEQ, numbers), (watermarks or {}).get(name))
+                    if numbered and rows.num_rows:
+                        part = replace(part, first_seq=next_seq, seqs=rows.num_rows)
+                        next_seq += rows.num_rows
+                    parts.append(part)
+            except Exception:
+                for name in tables or {}:
+                    self._committer.discard(turn, name)
+                raise
             draft = Record(turn.n, kind, turn.at, creates=fresh, catalog=catalog, parts=parts, live=live)
             return self._committer.publish(turn, draft)
 

@@ -6,6 +6,7 @@ restart. The source lives in a process of Spark's and knows the newest number fr
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+_LOGGER = logging.getLogger("presage")
 SOURCE = "presage_positions"
 NUMBER = "number"
 # How long a batch that failed waits for its next try.
@@ -101,6 +103,8 @@ class Ticker:
             self.failure = None
         except Exception as failure:
             # A full disk, say: nothing is lost, and the query must not die of it.
+            if str(failure) != str(self.failure):
+                _LOGGER.warning("a batch of the live job failed and will be tried again: %s", failure)
             self.failure = failure
             again = threading.Timer(RETRY_SECONDS, self.tick)
             again.daemon = True

@@ -10,7 +10,7 @@ from presage.analyze.coerce import cast_to
 from presage.analyze.scope import plan_name
 from presage.errors import PresageError, error
 from presage.model import types as t
-from presage.model.catalog import EventType
+from presage.model.catalog import EventType, Moment
 from presage.model.text import Span
 from presage.model.time import TimeRange
 from presage.plan.expr import FALSE, ColumnRef, Comparison, Constant, Expr, conjunction
@@ -97,7 +97,9 @@ def _derived(
             Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True)
         )
         node = Project(node, outputs)
-        bounds = conjunction([*_bounds(time), *_moments(bound, context)])
+        ended = [(producer.until, "<=")] if producer.until is not None else []
+        moments = [(context.since, ">"), (context.until, "<="), *ended]
+        bounds = conjunction([*_bounds(time), *_known_at(moments, {scan.stream for scan in bound.scans()})])
         found.append(Filter(node, bounds) if bounds is not None else node)
     return found
 
@@ -134,18 +136,17 @@ def _bounds(time: TimeRange) -> list[Expr]:
     return parts
 
 
-def _moments(bound: BoundQuery, context: QueryContext) -> list[Expr]:
-    """Where a standing statement begins and ends, as conditions on the rows of another statement that it reads.
+def _known_at(moments: list[tuple[Moment | None, str]], streams: set[str]) -> list[Expr]:
+    """Where standing statements begin and end, as conditions on the rows of one: of another that reads it, or its own.
 
     Such a row has no arrival of its own: it is made when the time of the streams behind it is known up to its own.
     """
     column = ColumnRef(t.LONG, TIME)
-    streams = {scan.stream for scan in bound.scans()}
     parts: list[Expr] = []
-    for moment, op in ((context.since, ">"), (context.until, "<=")):
+    for moment, op in moments:
         known = moment.watermark(streams) if moment is not None else None
         if known is not None:
             parts.append(Comparison(t.BOOLEAN, op, column, Constant(t.LONG, known)))
-        elif moment is context.until and moment is not None:
-            parts.append(FALSE)
+        elif moment is not None and op == "<=":
+            parts.append(FALSE)  # nothing had been made yet
     return parts

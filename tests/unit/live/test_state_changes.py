@@ -1,0 +1,73 @@
+"""What changed between two states: applied to the first it makes the second, whatever the kernel did."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presage.live import state_changes
+from presage.live.state_changes import CHANGE, apply_change, change_between
+from presage.model.state import State
+
+SCHEMA = pa.schema([("_t", pa.int64()), ("k", pa.string()), ("x", pa.float64())])
+rows = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", None]), st.sampled_from([0.5, None])), max_size=4)
+
+
+def table(values: list[tuple[int, str | None, float | None]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, value, strict=True)) for value in values], SCHEMA)
+
+
+def queue(first: int, last: int) -> pa.Table:
+    return table([(i, str(i % 7), i / 2) for i in range(first, last)])
+
+
+@st.composite
+def states(draw: st.DrawFn) -> list[State]:
+    """A state and what becomes of it: queues move on, other tables are whatever they are, some come and go."""
+    values, made = draw(rows), []
+    for _ in range(draw(st.integers(2, 5))):
+        values = values[draw(st.integers(0, len(values))) :] + draw(rows)
+        tables = {"queue": table(values)}
+        if draw(st.booleans()):
+            tables["other"] = table(draw(rows))
+        made.append(State(draw(st.sampled_from("kkkl")), tables, {"n": draw(st.integers(0, 9))}))
+    return made
+
+
+@given(states())
+def test_a_state_and_the_changes_after_it_are_the_last_state(states: list[State]) -> None:
+    with patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
+        found = states[0]
+        for after in states[1:]:
+            change = change_between(found, after)
+            if change is not None:
+                change = State.from_bytes(change.to_bytes())
+            found = after if change is None else apply_change(found, change)
+            assert found.to_bytes() == after.to_bytes()
+
+
+def test_a_queue_is_written_as_how_many_left_and_who_came() -> None:
+    before, after = State("k", {"q": queue(0, 1_000)}, {"n": 1}), State("k", {"q": queue(10, 1_005)}, {"n": 2})
+    change = change_between(before, after)
+    assert change is not None
+    assert change.kernel == CHANGE
+    assert change.tables["q"].to_pylist() == queue(1_000, 1_005).to_pylist()
+    assert len(change.to_bytes()) < len(after.to_bytes()) / 10
+    assert apply_change(before, change).to_bytes() == after.to_bytes()
+
+
+def test_a_table_that_is_gone_or_new_is_gone_or_new_after_the_change_too() -> None:
+    before = State("k", {"q": queue(0, 1_000), "gone": queue(0, 3)})
+    after = State("k", {"new": queue(5, 6), "q": queue(0, 1_001)})
+    change = change_between(before, after)
+    assert change is not None
+    assert apply_change(before, change).to_bytes() == after.to_bytes()
+
+
+def test_no_change_is_told_where_it_would_be_the_whole_state_or_another_kernels() -> None:
+    assert change_between(State("k", {"q": queue(0, 1_000)}), State("k", {"q": queue(2_000, 3_000)})) is None
+    assert change_between(State("k", {"q": queue(0, 1_000)}), State("l", {"q": queue(0, 1_001)})) is None
+    assert change_between(State("k", {"q": queue(0, 3)}), State("k", {"q": queue(0, 4)})) is None
