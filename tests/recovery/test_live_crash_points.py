@@ -16,39 +16,9 @@ from presage.log import committer
 from presage.log import crash as point
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
+from recovery.ticks import OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
 
 POINTS = (point.STATES_WRITTEN, *point.POINTS)
-STREAMS = """
-CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at WITH (max_delay = '2 sec');
-CREATE STREAM Quote (sym STRING, bid DOUBLE, at TIMESTAMP) EVENT TIME at;
-"""
-STATEMENTS = {
-    "filter": "SELECT sym, price FROM Tick WHERE price > 2",
-    "window": "SELECT sym, avg(price) AS p, count(*) AS n FROM Tick#time(4 sec) GROUP BY sym",
-    "join": "SELECT t.sym, price, bid FROM Tick#length(2) AS t JOIN Quote#time(5 sec) AS q ON t.sym = q.sym",
-    "batch": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) GROUP BY sym",
-    "rated": "SELECT sym, sum(bid) AS s FROM Quote GROUP BY sym OUTPUT LAST EVERY 2 sec",
-    "hot": "INSERT INTO Hot SELECT sym, price FROM Tick WHERE price > 3",
-    "over": "SELECT sym, count(*) AS n FROM Hot#time(5 sec) GROUP BY sym",
-    "past": "SELECT sym, max(price) AS m FROM Tick#length(3) WITHIN [2024-01-01T00:00:02, ) GROUP BY sym",
-    "ends": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym",
-}  # fmt: skip
-OTHER_WINDOW = "SELECT sym, min(price) AS p FROM Tick#length(2) GROUP BY sym"
-
-
-def at(second: float) -> str:
-    return f"2024-01-01T00:00:{second:04.1f}"
-
-
-def ticks(first: int, count: int) -> list[dict[str, Any]]:
-    """Events a second and a half apart, neighbours in the wrong order, the last one too late where there are many."""
-    order = [i ^ 1 for i in range(count & ~1)]
-    rows = [{"sym": "abc"[i % 3], "price": float(i % 5 + 1), "at": at(first + 1.5 * i)} for i in order]
-    return rows + ([{"sym": "late", "price": 9.0, "at": at(first - 5)}] if first > 5 else [])
-
-
-def quotes(first: int, count: int) -> list[dict[str, Any]]:
-    return [{"sym": "abc"[i % 3], "bid": i / 4, "at": at(first + i)} for i in range(count)]
 
 
 @dataclass(frozen=True)
@@ -98,7 +68,7 @@ LIFE = [
     Action("silence", lambda home: home.log.append_watermark("Quote", 1_704_067_225_000_000)),
     DRAIN,
 ]
-JOB = {"rows_per_batch": 8}
+JOB = {"rows_per_batch": 12}
 
 
 class Counting(CrashAt):

@@ -83,6 +83,10 @@ class Deployment:
             place.position,
         )
 
+    def explain(self) -> str:
+        """What EXPLAIN says of the statement, and how it runs."""
+        return self._standing.explain(self._number)
+
     def table(self) -> pa.Table:
         """All rows so far, in order, as Arrow."""
         columns = self.columns

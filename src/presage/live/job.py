@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -85,6 +86,16 @@ class Job:
         """Now, in the log."""
         point = self._log.point
         return Moment(point.position, {n: w for n, w in point.watermarks.items() if not n.startswith("#")})
+
+    def between_batches(self) -> AbstractContextManager[object]:
+        """No batch runs while this is held: what is looked at and what is changed belong together."""
+        return self._lock
+
+    def reached(self, statement: Statement) -> Moment:
+        """How far a statement is, as a moment of the streams that it reads."""
+        place, program = self.place(statement), self.programs[statement.number]
+        known = None if place.clock == NOTHING_KNOWN else place.clock
+        return Moment(place.position, dict.fromkeys(sorted(program.streams), known))
 
     def find(self, name: str) -> Statement | None:
         """The latest statement of that name."""

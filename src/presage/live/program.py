@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from presage.columnar.evaluate import supports
-from presage.plan.expr import InRelation
+from presage.plan.expr import Expr, InRelation
 from presage.plan.nodes import Field, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
 from presage.windows.columnar import has_timers, shard_node
@@ -25,10 +25,14 @@ class Program:
     insert_into: str | None
     shards: int
     timers: bool
-    native: bool  # some expression needs Catalyst: it runs on the driver
+    foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
     fingerprint: str
     places: dict[int, int] = field(repr=False)
     scans: tuple[Scan, ...] = ()
+
+    @property
+    def native(self) -> bool:
+        return bool(self.foreign)
 
     @property
     def streams(self) -> frozenset[str]:
@@ -54,13 +58,13 @@ class Program:
 def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     plan = _apart(plan)
-    native = any(not supports(expr) for node in plan.walk() for expr in node.expressions())
-    keyed = shard_node(plan) is not None and not native
+    foreign = tuple(e for node in plan.walk() for e in node.expressions() if not supports(e))
+    keyed = shard_node(plan) is not None and not foreign
     spread = shards if keyed else 1
     shape = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
-        plan, bound.columns, bound.upper, bound.insert_into, spread, has_timers(plan), native, fingerprint,
+        plan, bound.columns, bound.upper, bound.insert_into, spread, has_timers(plan), foreign, fingerprint,
         **_numbered(plan),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from presage.live.program import Program, make_program
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Moment
+from presage.plan.display import show
 from presage.plan.nodes import Field
 from presage.workspace import Workspace, reads
 
@@ -92,6 +93,12 @@ class Standing(Mapping[str, Deployment]):
 
     def deploy(self, query: s.Query, name: str | None, replaces: bool) -> Deployment:
         """Let a query stand. The same text under the same name is the statement that stands already."""
+        with self.job.between_batches():
+            deployed = self._deploy(query, name, replaces)
+        self._go_on()
+        return deployed
+
+    def _deploy(self, query: s.Query, name: str | None, replaces: bool) -> Deployment:
         now = self.job.moment
         settled, since = self._settled(query, now)
         text = print_statement(settled)
@@ -106,8 +113,9 @@ class Standing(Mapping[str, Deployment]):
         before, numbers = self._workspace.catalog, set(self.job.statements)
         extra: dict[str, Any] = {"since": since.to_json() if since else None}
         if known is not None:
-            extra["replaces"] = {"number": known.number, "until": now.to_json()}
-            self._end_producer(known, now)
+            until = self.job.reached(known)
+            extra["replaces"] = {"number": known.number, "until": until.to_json()}
+            self._end_producer(known, until)
         try:
             if settled.insert_into is not None:
                 self._workspace.catalog = self._workspace.declare_producer(settled, since)
@@ -120,23 +128,23 @@ class Standing(Mapping[str, Deployment]):
             if set(self.job.statements) == numbers:  # else it stands, though something failed after that
                 self._workspace.catalog = before
             raise
-        self._go_on()
         return Deployment(self, statement.number)
 
     def stop(self, number: str) -> None:
-        statement = self.job.statements[number]
-        if not statement.stands:
-            return
-        now = self.job.moment
-        entry = {
-            "action": "drop", "kind": KIND, "name": statement.name, "text": statement.text,
-            "extra": {"number": number, "until": now.to_json()},
-        }  # fmt: skip
-        try:
-            self.job.stop(number, entry)
-        finally:
-            if not self.job.statements[number].stands:
-                self._end_producer(statement, now)
+        with self.job.between_batches():
+            statement = self.job.statements[number]
+            if not statement.stands:
+                return
+            until = self.job.reached(statement)
+            entry = {
+                "action": "drop", "kind": KIND, "name": statement.name, "text": statement.text,
+                "extra": {"number": number, "until": until.to_json()},
+            }  # fmt: skip
+            try:
+                self.job.stop(number, entry)
+            finally:
+                if not self.job.statements[number].stands:
+                    self._end_producer(statement, until)
 
     def resume(self, number: str) -> None:
         self.job.resume(number)
@@ -175,6 +183,21 @@ class Standing(Mapping[str, Deployment]):
                 if into or name in program.streams | program.relations or reads(parsed, name):
                     found.append(statement.name)
         return found
+
+    def explain(self, number: str) -> str:
+        """EXPLAIN of a statement, and how it runs here."""
+        statement, program = self.job.statements[number], self.job.programs[number]
+        parsed = self._workspace.parse(statement.text).statements[0]
+        assert isinstance(parsed, s.Query)
+        plan = self._workspace.explain(self._workspace.bind(parsed, statement.since))
+        shards = f"{program.shards} shards of its keys" if program.shards > 1 else "one shard"
+        asked = ", ".join(show(expr) for expr in program.foreign) or "none"
+        rows = [
+            f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
+            f"expressions that are asked of Spark: {asked}",
+            f"rows by time alone: {'yes' if program.timers else 'no'}",
+        ]
+        return plan + "\n\n== Live ==\n" + "\n".join(rows)
 
     def drain(self, number: str, timeout: float | None) -> None:
         """Wait until a statement has taken in all that has arrived."""

@@ -34,6 +34,8 @@ class InUse:
 
 def retention_of(event_type: EventType) -> int | None:
     """Microseconds for which a stream keeps its events; None: for ever."""
+    if event_type.options.get("archive", "true").lower() == "false":
+        return 0  # as long as a statement has still to read it
     text = event_type.options.get("retention")
     return None if text is None else parse_duration(text)
 

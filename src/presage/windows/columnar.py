@@ -20,7 +20,7 @@ from presage.columnar.steps import (
 )
 from presage.model.arrow import to_arrow
 from presage.plan.expr import Comparison, Expr, conjunction, conjuncts
-from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, RelationScan, order_columns
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, RelationScan, Retime, order_columns
 from presage.windows.compile import AggregateStage, JoinStage, compile_aggregate, compile_join
 from presage.windows.kernel import spec
 from presage.windows.kernel.aggregate import AggregateKernel
@@ -290,9 +290,10 @@ def _renamed(rows: pa.Table, node: Node, ordinal: tuple[str, ...], outputs: tupl
 
 
 def has_timers(plan: Node) -> bool:
-    """Whether time alone can make this plan yield rows."""
+    """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
     for node in plan.walk():
-        if isinstance(node, Output) or (isinstance(node, Windowed) and node.window.kind == "time_batch"):
+        timer = isinstance(node, Windowed) and node.window.kind == "time_batch"
+        if timer or isinstance(node, Output | Retime):
             return True
     return False
 

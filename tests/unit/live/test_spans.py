@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from presage.columnar.holding import NOTHING_KNOWN
+from presage.live.spans import Place, Span, cut_within
+from presage.log import Bounds, FileSet, Log
+from presage.log.columns import SEQ, TIME
+from presage.log.reading import read_events
+from presage.model.time import TimeRange
+from presage.model.types import LONG
+from presage.plan.nodes import Field, Scan
+from recovery.crashing import SECOND, row, stream
+
+SCAN = Scan("Tick", "t", (Field("t.x", LONG),), ("x",))
+START = 1_704_067_200_000_000
+
+
+def files(*spans: tuple[int, int, int]) -> FileSet:
+    rows = sum(count for _, _, count in spans)
+    return FileSet("Tick", (), rows, 0, None, None, Bounds(), None, spans)
+
+
+def test_little_is_taken_whole() -> None:
+    assert cut_within([files((0, 100, 10))], NOTHING_KNOWN, 100, limit=10) == 100
+
+
+def test_much_is_cut_where_about_the_limit_lies() -> None:
+    cut = cut_within([files((0, 999, 1_000), (1_000, 1_999, 1_000))], NOTHING_KNOWN, 1_999, limit=500)
+    assert 495 <= cut <= 505
+
+
+def test_events_of_one_time_cannot_be_cut() -> None:
+    assert cut_within([files((5, 5, 1_000))], NOTHING_KNOWN, 100, limit=10) >= 5
+
+
+def test_what_lies_before_the_start_does_not_count() -> None:
+    """A file that reaches from long ago into the span holds little that is new."""
+    assert cut_within([files((0, 999, 1_000))], 989, 999, limit=50) == 999
+
+
+def test_a_cut_always_goes_forward() -> None:
+    cut = cut_within([files((0, 10, 1_000_000))], 3, 10, limit=1)
+    assert 3 < cut <= 10
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_spans_that_follow_each_other_take_in_every_event_once(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever the positions and clocks in between, as long as neither goes back."""
+    seconds = data.draw(st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=4), min_size=1, max_size=4))
+    home = tmp_path_factory.mktemp("spans") / "home"
+    kind = stream(max_delay=60 * SECOND)
+    with Log.open(home, durable=False) as log:
+        log.create_stream(kind)
+        for load in seconds:
+            log.append(kind, [row(i, second) for i, second in enumerate(load)])
+        last = log.position
+        steps = data.draw(st.lists(st.tuples(st.integers(0, last), st.integers(-1, 9)), max_size=5))
+        positions, clocks = sorted(p for p, _ in steps), sorted(c for _, c in steps)
+        scan = Scan(
+            "Tick", "t", SCAN.fields, SCAN.attributes, TimeRange(START + SECOND, START + 8 * SECOND), None,
+            data.draw(st.sampled_from([None, 0, 2])), data.draw(st.sampled_from([None, last - 1])),
+        )  # fmt: skip
+        places = [Place(p, START + c * SECOND) for p, c in zip(positions, clocks, strict=True)]
+        taken: list[int] = []
+        for start, end in zip([Place(), *places], [*places, Place(last, START + 100 * SECOND)], strict=True):
+            for found in Span(start, end).files(scan, log.archive):
+                table = read_events(found, ["x"])
+                assert all(time <= end.clock for time in table[TIME].to_pylist())
+                taken += table[SEQ].to_pylist()
+        wanted = log.archive.snapshot("Tick", scan.until, scan.time.low, scan.time.high, scan.after)
+        assert sorted(taken) == sorted(log.archive.read_arrow(wanted)[SEQ].to_pylist())
+
+
+def test_nothing_is_read_before_time_is_known(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "home", durable=False) as log:
+        log.create_stream(stream())
+        log.append(stream(), [row(1, 1)])
+        assert Span(Place(), Place(1, NOTHING_KNOWN)).files(SCAN, log.archive) == []
