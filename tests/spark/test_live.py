@@ -51,7 +51,7 @@ def test_a_standing_statement_answers_every_event_once_it_has_come(engine: Engin
     assert (status.state, status.rows_in, status.rows_out, status.lag) == ("running", 3, 3, 0)
     assert status.watermark is not None
     assert status.watermark.second == 3
-    assert status.state_bytes > 0
+    assert status.state_size > 0
     assert status.last_error is None
 
 

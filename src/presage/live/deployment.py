@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,18 @@ class Status:
     rows_out: int
     lag: int
     watermark: datetime | None
-    state_bytes: int
+    state_size: int
     last_error: str | None
     position: int
+
+    def __getitem__(self, name: str) -> Any:
+        """A field by its name, for those who print or send them all."""
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> list[str]:
+        return [f.name for f in fields(self)]
 
 
 class Row(dict[str, Any]):
@@ -78,7 +87,7 @@ class Deployment:
             statement.rows_out,
             job.lag(statement),
             _EPOCH + timedelta(microseconds=place.clock) if known else None,
-            statement.state_bytes,
+            statement.state_size,
             statement.error or self._standing.trouble() or None,
             place.position,
         )
@@ -210,12 +219,12 @@ class Subscription:
 
 def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
-    names = ("name", "state", "rows_in", "rows_out", "lag", "watermark", "state_bytes", "last_error", "text")
+    names = ("name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "last_error", "text")
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
-        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_bytes, status.last_error or "")
+        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.last_error or "")
         rows.append((name, status.state, *figures, deployment.text))
     return names, rows
 

@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from presage.columnar.evaluate import supports
-from presage.plan.expr import Expr, InRelation
+from presage.columnar.compile import supports_node
+from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
 from presage.windows.columnar import has_timers, shard_node
@@ -58,7 +58,7 @@ class Program:
 def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     plan = _apart(plan)
-    foreign = tuple(e for node in plan.walk() for e in node.expressions() if not supports(e))
+    foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign
     spread = shards if keyed else 1
     shape = "\n".join(node.label() for node in plan.walk())
@@ -67,6 +67,11 @@ def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
         plan, bound.columns, bound.upper, bound.insert_into, spread, has_timers(plan), foreign, fingerprint,
         **_numbered(plan),
     )  # fmt: skip
+
+
+def _computed_here(expr: Expr) -> bool:
+    # Aggregates are the kernels' own work; what they aggregate is an expression like others.
+    return all(isinstance(e, AggregateCall) or supports_node(e) for e in expr.walk())
 
 
 def _apart(plan: Node) -> Node:

@@ -42,7 +42,7 @@ class Statement:
         return self.status in (RUNNING, FAILED)
 
     @property
-    def state_bytes(self) -> int:
+    def state_size(self) -> int:
         return sum(ref.length for chain in self.states.values() for ref in chain)
 
     def to_json(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_references_survive_the_journal() -> None:
 def test_only_files_that_hold_a_state_stay(tmp_path: Path) -> None:
     _, chain = grown(tmp_path, 2)
     write(tmp_path, None, (), queue(0, 1))
-    remove_unnamed(tmp_path, chain)
+    remove_unnamed(tmp_path, {ref.file for ref in chain})
     assert {path.name for path in tmp_path.iterdir()} == {ref.file for ref in chain}
 
 

@@ -1,0 +1,150 @@
+"""A disk without space, at any place of a batch: the call fails by name, and the next one finds nothing lost or twice."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presage.errors import PresageError
+from presage.live import states
+from presage.log import committer
+from presage.log.delta import DeltaTables
+from presage.log.journal import Journal
+from recovery.crashing import MemoryDisk, MemoryTables, data_files
+from recovery.living import Living
+from recovery.ticks import STATEMENTS, STREAMS, quotes, ticks
+
+PLACES: dict[str, tuple[Any, str]] = {
+    "writing states": (states, "_encoded"),
+    "staging rows": (committer, "stage"),
+    "writing the record": (Journal, "write"),
+    "changing a table": (MemoryTables, "change"),
+    "changing a Delta table": (DeltaTables, "change"),
+    "marking the record": (Journal, "mark"),
+}
+
+
+@contextmanager
+def full(where: str, monkeypatch: pytest.MonkeyPatch, after: int = 0) -> Iterator[None]:
+    """No space from the call after so many on."""
+    owner, name = PLACES[where]
+    works: Callable[..., Any] = getattr(owner, name)
+    left = after
+
+    def fail(*args: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            return works(*args, **named)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        yield
+
+
+def begin(home: Living) -> None:
+    home.declare(STREAMS)
+    home.load("Tick", ticks(0, 6))
+    for name in ("window", "join", "batch", "hot", "past"):
+        home.deploy(STATEMENTS[name], name)
+    home.load("Tick", ticks(9, 6))
+    home.load("Quote", quotes(8, 9))
+
+
+def end(home: Living) -> dict[str, Any]:
+    home.load("Tick", ticks(18, 6))
+    home.drain()
+    return home.found()
+
+
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("where", PLACES)
+def test_a_batch_without_space_fails_and_the_next_one_makes_up_for_it(
+    where: str, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disk() -> MemoryDisk | None:
+        return None if "Delta" in where else MemoryDisk()
+
+    with Living(tmp_path / "whole", disk()) as whole, Living(tmp_path / "home", disk()) as home:
+        begin(whole)
+        whole.drain()
+        begin(home)
+        with full(where, monkeypatch, after), pytest.raises((OSError, PresageError)) as refused:
+            while home.standing.job.advance():
+                home.load("Tick", [], once=None)
+        if isinstance(refused.value, PresageError):
+            assert refused.value.code == "DISK_FULL"
+        home.drain()
+        assert home.found() == whole.found()
+        assert end(home) == end(whole)
+    assert len(data_files(tmp_path / "home")) == len(data_files(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("where", ["writing the record", "changing a table", "marking the record"])
+@pytest.mark.parametrize("what", ["deploy", "replace", "stop", "resume"])
+def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
+    what: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(home: Living) -> None:
+        if what == "deploy":
+            home.deploy("INSERT INTO Cold SELECT sym, price FROM Tick WHERE price < 2", "cold")
+        elif what == "replace":
+            home.deploy("INSERT INTO Hot SELECT sym, price FROM Tick WITHIN [2024-01-01, )", "hot", replace=True)
+        elif what == "stop":
+            home.stop("hot")
+        else:
+            home.standing["hot"].resume()
+
+    disk = MemoryDisk()
+    with Living(tmp_path / "home", disk) as home:
+        begin(home)
+        if what == "resume":
+            monkeypatch.setattr("presage.live.tasks.FILTERS_PER_INDEX", 1_000)
+            with monkeypatch.context() as patch:
+                patch.setattr("presage.columnar.evaluate.Evaluator.mask", _fail)
+                home.drain()
+            assert home.standing["hot"].status.state == "failed"
+        happened = where != "writing the record"
+        try:
+            with full(where, monkeypatch):
+                change(home)
+        except PresageError as refused:
+            assert refused.code == "DISK_FULL"
+        else:
+            assert where == "changing a table" and what in ("stop", "resume", "replace", "deploy")
+        kept = happened_in(home, what)
+        assert kept == happened
+        if not happened:
+            change(home)
+        found = end(home)
+    with Living(tmp_path / "home", disk) as home:
+        assert home.found() == found
+    with Living(tmp_path / "whole", MemoryDisk()) as whole:
+        begin(whole)
+        if what != "resume":
+            change(whole)
+        assert {n: v[-1] for n, v in end(whole)["statements"].items()} == {
+            n: v[-1] for n, v in found["statements"].items()
+        }
+        assert whole.found()["producers"] == found["producers"]
+
+
+def happened_in(home: Living, what: str) -> bool:
+    standing = home.standing
+    if what == "deploy":
+        return "cold" in standing and "Cold" in home.catalog.types
+    if what == "replace":
+        return "WITHIN" in standing["hot"].text
+    if what == "stop":
+        return standing["hot"].status.state == "stopped"
+    return standing["hot"].status.state in ("running", "catching up")
+
+
+def _fail(*_: object) -> None:
+    raise ValueError("a fault of ours")
