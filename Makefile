@@ -16,7 +16,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test check format bench docs clean
+.PHONY: help setup java demo test soak check format bench docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,9 @@ demo: setup ## the smart-building example: events, queries, results
 
 test: setup ## the whole test suite
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q
+
+soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
+	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py
 
 check: $(INSTALLED) ## format, lint, types, imports, files made from others
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 900, 430
-TOP, BOTTOM = 58, 132  # room for titles above and for the axis and the legend below the panels
+TOP, BOTTOM = 60, 132  # room for titles above and for the axis and the legend below the panels
 LEFT, RIGHT, BETWEEN = 54, 16, 58
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 INK, FAINT, GRID, PAPER = "#222222", "#666666", "#e3e3e3", "#ffffff"
-LEGEND_COLUMNS = 4
+LEGEND_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Style:
 
 @dataclass(frozen=True)
 class Series:
+    """A series without a name is not in the legend."""
+
     name: str
     points: Sequence[tuple[float, float]]
     style: Style
@@ -34,15 +36,15 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Values on a logarithmic axis, positive ones alone, over evenly spaced figures."""
+    """Positive values on a logarithmic axis, over an even one that begins at 0."""
 
     title: str
     unit: str
     series: Sequence[Series]
 
 
-def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[float]) -> str:
-    """The picture as text; panels share the horizontal axis and the legend."""
+def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[float], note: str = "") -> str:
+    """The picture as text; panels share the horizontal axis and the legend, with a note below it."""
     width = (WIDTH - LEFT - RIGHT - BETWEEN * (len(panels) - 1)) / len(panels)
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' height='{HEIGHT}' {FONT}>",
@@ -52,7 +54,8 @@ def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[fl
     ]
     for number, panel in enumerate(panels):
         parts += _panel(panel, LEFT + number * (width + BETWEEN), width, x_label, x_ticks)
-    parts += _legend(panels[0].series)
+    parts += _legend([series for series in panels[0].series if series.name])
+    parts.append(_text(LEFT, HEIGHT - 14, note, 12, colour=FAINT))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -63,7 +66,7 @@ def _panel(panel: Panel, left: float, width: float, x_label: str, x_ticks: Seque
     low, high = math.log10(marks[0]), math.log10(marks[-1])
 
     def x_of(x: float) -> float:
-        return left + 10 + (width - 20) * (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0])
+        return left + (width - 10) * x / max(x_ticks)
 
     def y_of(y: float) -> float:
         return bottom - (bottom - TOP) * (math.log10(y) - low) / (high - low)
@@ -89,11 +92,9 @@ def _series(points: Sequence[tuple[float, float]], style: Style) -> list[str]:
         dash = " stroke-dasharray='6 4'" if style.dashed else ""
         parts.append(f"<polyline points='{path}' fill='none' stroke='{style.colour}' stroke-width='2'{dash}/>")
     for x, y in points:
-        fill, size = (PAPER, 5) if style.hollow else (style.colour, 3)
-        back = "none" if style.hollow else fill
-        parts.append(
-            f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{size}' fill='{back}' stroke='{style.colour}' stroke-width='1.5'/>"
-        )
+        fill, size = ("none", 5) if style.hollow else (style.colour, 3)
+        look = f"fill='{fill}' stroke='{style.colour}' stroke-width='1.5'"
+        parts.append(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{size}' {look}/>")
     return parts
 
 
@@ -103,7 +104,7 @@ def _legend(series: Sequence[Series]) -> list[str]:
     parts = []
     for number, one in enumerate(series):
         left = LEFT + (number // rows) * width
-        middle = HEIGHT - BOTTOM + 68 + (number % rows) * 20
+        middle = HEIGHT - BOTTOM + 66 + (number % rows) * 20
         ends = [(left, middle), (left + 30, middle)]
         parts += _series(ends, one.style) if one.style.line else _series([(left + 15, middle)], one.style)
         parts.append(_text(left + 40, middle + 4, one.name, 12))

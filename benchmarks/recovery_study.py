@@ -101,7 +101,7 @@ def show(case: Case, figures: Figures) -> None:
     )
 
 
-def picture(found: dict[Case, Figures], outages: list[int]) -> str:
+def picture(found: dict[Case, Figures], outages: list[int], rate: int) -> str:
     def series(figure: str) -> list[Series]:
         made = []
         for query, colour in COLOURS.items():
@@ -114,7 +114,7 @@ def picture(found: dict[Case, Figures], outages: list[int]) -> str:
                         if (case.query, case.plan, case.archive) == (query, plan, archive)
                     ]
                     style = Style(colour, dashed=plan == "replay", hollow=not wide, line=wide)
-                    made.append(Series(f"{query}, {name}" if wide else f"the same, {archive} min kept", points, style))
+                    made.append(Series(f"{query}, {name}" if wide else "", points, style))
         return made
 
     panels = [
@@ -122,7 +122,11 @@ def picture(found: dict[Case, Figures], outages: list[int]) -> str:
         Panel("Caught up", "seconds", series("duration")),
         Panel("Throughput", "events a second", series("throughput")),
     ]
-    return draw("Recovery from an outage, 600 events a second", panels, "outage, minutes", outages)
+    title = f"Back from an outage at {rate} events a second"
+    note = (
+        f"Dots: the archive holds {max(ARCHIVES)} minutes. Rings: {min(ARCHIVES)} minutes. Logarithmic vertical axes."
+    )
+    return draw(title, panels, "outage, minutes", outages, note)
 
 
 def warm_up(rate: int) -> None:
@@ -137,12 +141,14 @@ def main(most: int = max(OUTAGES), rate: int = RATE, file: str = str(PICTURE)) -
     session = own_session()
     warm_up(rate)
     print(f"recovery at {rate} events a second")
-    print(f"  {'archive':>7} {'outage':>7}  {'query':<7} {'plan':<13} {'first row':>10} {'caught up':>10} {'events/s':>11}")
+    print(
+        f"  {'archive':>7} {'outage':>7}  {'query':<7} {'plan':<13} {'first row':>10} {'caught up':>10} {'events/s':>11}"
+    )
     found = study(outages, rate)
     session.stop()
     if file != "-":
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_text(picture(found, outages))
+        Path(file).write_text(picture(found, outages, rate))
         print(f"  {file}")
 
 

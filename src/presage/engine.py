@@ -106,7 +106,8 @@ class Engine:
                 # Not through the property: its lock may be held by one who waits for the batch.
                 foreign=lambda: catalyst(self._spark or self.spark, self._relations),
                 workers=lambda function, shares: call_on_workers(self._spark or self.spark, function, shares),
-                shards=os.cpu_count() or 1,
+                # Keys are dealt apart for the workers; on the driver that would only cost.
+                shards=(os.cpu_count() or 1) if rows_per_batch > rows_on_driver else 1,
                 parallelism=os.cpu_count() or 1,
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,

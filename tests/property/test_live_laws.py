@@ -259,3 +259,47 @@ def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
         life.drain()
         life.check(drained=True)
         life.end()
+
+
+KEYED = [
+    "SELECT x, count(*) AS c, last(k) AS k FROM Temp#time(3 sec) GROUP BY x",
+    "SELECT k, count(*) AS c FROM Sensor#time_batch(2 sec) GROUP BY k",
+    "SELECT tags, count(*) AS c FROM Temp#groupwin(tags)#length(3) GROUP BY tags",
+    "SELECT spot, k, count(*) AS c FROM Door#groupwin(spot)#length(2) GROUP BY spot, k",
+    "SELECT DISTINCT k, x FROM Temp",
+    "SELECT DISTINCT tags, n FROM Temp",
+    "SELECT a.k, b.v FROM Temp#time(3 sec) AS a JOIN Tick#length(3) AS b ON a.k = b.k",
+    "SELECT a.x, b.x AS y FROM Temp#time(4 sec) AS a JOIN Temp#time(2 sec) AS b ON a.x = b.x",
+    "SELECT a.n, b.v FROM Temp#time(4 sec) AS a JOIN Tick#time(2 sec) AS b ON a.n = b.v",
+    "SELECT k, v FROM Busy",
+    "SELECT k, c FROM Late",
+]
+# Its rows lie at times of their own, which go back and forth.
+LATE = "INSERT INTO Late SELECT k, count(*) AS c, min(at) AS at FROM Temp#groupwin(k)#length(3) GROUP BY k"
+
+
+@settings(max_examples=settings.default.max_examples // 10)
+@given(worlds(most=12), st.integers(0, 2**16))
+def test_shards_of_the_keys_have_the_rows_of_the_whole(world: World, seed: int) -> None:
+    found = []
+    for shards in (1, 3):
+        with tempfile.TemporaryDirectory() as folder:
+            coming = [(name, row) for name, rows in world.streams.items() for row in rows]
+            coming.sort(key=lambda e: e[1][TIME])
+            life = Life(Path(folder) / "home", coming, [], Random(seed), shards)
+            home = life.home
+            home.deploy(LATE, "late")
+            for number, text in enumerate(KEYED):
+                home.deploy(text, str(number))
+            while life.loads < len(life.coming):
+                life.load()
+                home.drain()
+            for stream in BASE:
+                home.log.append_watermark(stream, START + 60 * SECOND)
+            home.drain()
+            sharded = [n for n, program in home.standing.job.programs.items() if program.shards > 1]
+            assert bool(sharded) == (shards > 1)
+            found.append({name: list(map(repr, home.rows(name))) for name in home.standing})
+            home.close()
+    assert found[0] == found[1]
+    event("rows" if all(found[0].values()) else "some without rows")

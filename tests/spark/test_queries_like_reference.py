@@ -131,6 +131,13 @@ def test_the_queries_of_the_golden_files_give_the_rows_of_the_reference(engines:
     assert check(engines, path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("path", GOLDEN[::3], ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_some_of_them_give_those_rows_through_streaming_too(engines: dict[str, Engine], path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    engine = engines["optimized, in memory"]
+    assert comparable(list(engine.query(text, mode="stream", batches=3))) == comparable(expected(text))
+
+
 def check(engines: dict[str, Engine], text: str) -> list[Row]:
     """Every way gives the rows of the reference, which are returned."""
     wanted: list[Row] = comparable(expected(text))

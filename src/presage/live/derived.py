@@ -27,3 +27,7 @@ def archived_rows(rows: pa.Table, event_type: EventType) -> pa.Table:
                                  names=schema.names[1:])  # fmt: skip
     # A row without a time is no event.
     return table.filter(table[TIME].is_valid()).cast(pa.schema(list(schema)[1:]))
+
+
+def no_rows(event_type: EventType) -> pa.Table:
+    return pa.schema(list(archived_schema(event_type))[1:]).empty_table()

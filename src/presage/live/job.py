@@ -8,6 +8,7 @@ state was lost) catches up in slices beside them and joins them at a position.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,9 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
+from presage.errors import PresageError
 from presage.live import results
-from presage.live.derived import archived_rows, archived_schema
+from presage.live.derived import archived_rows, archived_schema, no_rows
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.spans import Place, Span
@@ -35,12 +37,13 @@ from presage.log.home import DERIVED, RESULTS
 from presage.model.catalog import EventType, Moment
 from presage.plan.nodes import SEQ, TIME
 
+_LOGGER = logging.getLogger("presage")
 # Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
 # stays bounded, however long the job was away.
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
-# What the journal cannot do without a look at the state: it is made again from the log.
+# A state that cannot be read is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
 # Calls a function with each of the arguments, away from the driver, and gives the answers in order.
@@ -239,7 +242,12 @@ class Job:
             names = {name for task in portion for name in task.program.relations}
             relations = {name: self._relations()[name] for name in names}
             shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable))
-        answers = self._workers(do_share, shares) if shares else []
+        try:
+            answers = self._workers(do_share, shares) if shares else []
+        except PresageError as failure:
+            # A worker is gone, or one statement is too much for it: here each statement fails for itself.
+            _LOGGER.warning("Spark's workers could not do a batch, the driver does it: %s", failure)
+            return self._runner.run(tasks)
         return [*self._runner.run(here), *(outcome for several in answers for outcome in several)]
 
     # -- what a batch made ---------------------------------------------------------------------------
@@ -261,7 +269,8 @@ class Job:
                 entries.append(
                     (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
                 )
-                self._archive(number, rows, tables, watermarks, span)
+            if change.get("status") != FAILED:
+                self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
             if change:
                 changes[number] = change
         if entries:
@@ -282,7 +291,7 @@ class Job:
         """What the record says of one statement."""
         program = self.programs[statement.number]
         failure = next((o.failure for o in several if o.failure is not None), None)
-        if failure is not None and failure.code in LOST_STATE:
+        if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
             skip = {"place": Place(), "states": {}, "to_skip": statement.rows_out, "error": failure.render()}
             return statement.change(**skip, rows_in=0, fingerprint=program.fingerprint)[1]
         if failure is not None:
@@ -307,6 +316,11 @@ class Job:
             values["place"] = None if there else span.end
         return statement.change(**values)[1] if values else {}
 
+    def _still_archived(self, program: Program) -> bool:
+        """Whether the log holds all that a statement has ever read: only then can its state be made again."""
+        figures = [self._log.archive.describe(stream) for stream in program.streams]
+        return all(info.retained == info.rows for info in figures)
+
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""
         made = [o.rows for o in several if o.rows is not None and o.rows.num_rows and o.failure is None]
@@ -321,14 +335,14 @@ class Job:
         return rows.select(schema.names).cast(schema)
 
     def _archive(
-        self, number: str, rows: pa.Table, tables: dict[str, pa.Table], watermarks: dict[str, int], span: Span
+        self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int], span: Span
     ) -> None:
-        """Rows of INSERT INTO as events of the derived stream's own archive."""
+        """Rows of INSERT INTO as events of the derived stream's own archive; its time goes on without rows, too."""
         stream = self.programs[number].insert_into
-        if stream is None:
+        if stream is None or span.end.clock == NOTHING_KNOWN:
             return
-        name = DERIVED + stream
-        made = archived_rows(rows, self._event_type(stream))
+        name, event_type = DERIVED + stream, self._event_type(stream)
+        made = archived_rows(rows, event_type) if rows is not None else no_rows(event_type)
         tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
         watermarks[name] = min(watermarks.get(name, span.end.clock), span.end.clock)
 

@@ -76,24 +76,20 @@ class Planner:
     def _plan_together(self, batch: Batch, together: list[Statement]) -> None:
         """One span for all statements that are in step; where much has piled up, the first part of it."""
         spans = {s.number: self._span(s, batch) for s in together}
-        sets = self._sets(spans, batch)
-        if sum(files.rows for files in sets) > self.rows_per_batch:
-            low = min((span.start.clock for span in spans.values()), default=NOTHING_KNOWN)
-            high = max((span.end.clock for span in spans.values()), default=NOTHING_KNOWN)
-            cut = cut_within(sets, low, high, self.rows_per_batch)
-            if cut < high:
-                batch.arrivals = None
-                old = self._log.live.job.get("marks", {})
-                batch.marks = {s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items()}
-                spans = {s.number: self._span(s, batch) for s in together}
+        cut = cut_within(self._sets(spans, batch), self.rows_per_batch)
+        if cut is not None and any(span.end.clock > cut for span in spans.values()):
+            batch.arrivals = None
+            old = self._log.live.job.get("marks", {})
+            batch.marks = {s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items()}
+            spans = {s.number: self._span(s, batch) for s in together}
         for statement in together:
             self._add(batch, statement, spans[statement.number])
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> None:
         """The next slice of a statement that is behind."""
         span = self._span(statement, batch)
-        cut = cut_within(self._sets({statement.number: span}, batch), span.start.clock, span.end.clock, limit)
-        self._add(batch, statement, Span(span.start, Place(span.end.position, cut)))
+        cut = cut_within(self._sets({statement.number: span}, batch), limit)
+        self._add(batch, statement, span if cut is None else Span(span.start, Place(span.end.position, cut)))
 
     def _span(self, statement: Statement, batch: Batch) -> Span:
         streams = self._programs[statement.number].streams
@@ -101,11 +97,11 @@ class Planner:
         start = self.place(statement)
         return Span(start, Place(batch.position, max(clock, start.clock)))
 
-    def _sets(self, spans: Mapping[str, Span], batch: Batch) -> list[FileSet]:
-        """The distinct file sets of several spans."""
+    def _sets(self, spans: Mapping[str, Span], batch: Batch) -> list[tuple[FileSet, Span]]:
+        """The distinct file sets of several spans, each with its span."""
         asked = {(scan.extent, span): scan for number, span in spans.items() for scan in self._programs[number].scans}
-        found = [batch.files_of(scan, span, self._log.archive) for (_, span), scan in asked.items()]
-        return [files for several in found for files in several]
+        found = [(batch.files_of(scan, span, self._log.archive), span) for (_, span), scan in asked.items()]
+        return [(files, span) for several, span in found for files in several]
 
     def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
         program = self._programs[statement.number]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from presage.columnar.compile import supports_node
 from presage.plan.expr import AggregateCall, Expr, InRelation
-from presage.plan.nodes import Field, Node, RelationScan, Scan
+from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
 from presage.windows.columnar import has_timers, shard_node
 
@@ -34,11 +35,17 @@ class Program:
     def native(self) -> bool:
         return bool(self.foreign)
 
-    @property
+    @cached_property
     def streams(self) -> frozenset[str]:
         return frozenset(scan.stream for scan in self.scans)
 
-    @property
+    @cached_property
+    def filters(self) -> tuple[tuple[Filter, Scan], ...]:
+        """Filters right above scans."""
+        found = (node for node in self.plan.walk() if isinstance(node, Filter))
+        return tuple((node, node.input) for node in found if isinstance(node.input, Scan))
+
+    @cached_property
     def relations(self) -> frozenset[str]:
         named = {n.relation for n in self.plan.walk() if isinstance(n, RelationScan)}
         for node in self.plan.walk():

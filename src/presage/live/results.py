@@ -1,7 +1,7 @@
 """Rows of statements in, rows of the results table out, and back.
 
 All statements share one table: a row of it is what one statement made in one batch, its rows packed in Arrow's own
-format. The n-th row that a statement ever made is row n whatever the batches were, so `name/n` is a stable id.
+format. The n-th row that a statement ever made is row n whatever the batches were, so `name/number/n` is a stable id.
 """
 
 from __future__ import annotations

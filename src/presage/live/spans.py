@@ -50,29 +50,31 @@ class Span:
         return [files for files in found if files.paths]
 
 
-def cut_within(found: Sequence[FileSet], low: int, high: int, limit: int) -> int:
-    """`high`, or an earlier time up to which the files hold about `limit` events, as far as statistics can tell."""
-    if sum(files.rows for files in found) <= limit:
-        return high
-    pieces = [piece for files in found for piece in files.spans]
-    first = max(low, min(piece[0] for piece in pieces) - 1)
-    last = min(high, max(piece[1] for piece in pieces))
-    if first >= last or _rows_up_to(pieces, low, last) <= limit:
-        return high
-    while last - first > 1:
-        middle = (first + last) // 2
-        if _rows_up_to(pieces, low, middle) <= limit:
-            first = middle
+def cut_within(found: Sequence[tuple[FileSet, Span]], limit: int) -> int | None:
+    """A time up to which the spans hold about `limit` events, as far as statistics can tell; None if they hold no more.
+
+    Some span always goes on to a later time than it begins with: each counts from its own beginning to its own end.
+    """
+    if sum(files.rows for files, _ in found) <= limit:
+        return None
+    pieces = []
+    for files, span in found:
+        for first, last, count in files.spans:
+            begin, end = max(first, span.start.clock + 1), min(last, span.end.clock)
+            if begin <= end:
+                pieces.append((begin, end, count / (last - first + 1)))
+    low, high = min((p[0] for p in pieces), default=0) - 1, max((p[1] for p in pieces), default=0)
+    if _rows_up_to(pieces, high) <= limit:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _rows_up_to(pieces, middle) <= limit:
+            low = middle
         else:
-            last = middle
-    return last
+            high = middle
+    return high
 
 
-def _rows_up_to(pieces: Sequence[tuple[int, int, int]], low: int, time: int) -> float:
-    """Events in (low, time], if those of a file are spread evenly over its time."""
-    rows = 0.0
-    for first, last, count in pieces:
-        begin, end = max(first, low + 1), min(last, time)
-        if end >= begin:
-            rows += count * (end - begin + 1) / (last - first + 1)
-    return rows
+def _rows_up_to(pieces: Sequence[tuple[int, int, float]], time: int) -> float:
+    """Events up to a time, if those of a file are spread evenly over its time."""
+    return sum(density * (min(end, time) - begin + 1) for begin, end, density in pieces if begin <= time)

@@ -46,17 +46,11 @@ class Statement:
         return sum(ref.length for chain in self.states.values() for ref in chain)
 
     def to_json(self) -> dict[str, Any]:
-        content = {f.name: getattr(self, f.name) for f in fields(self)}
-        content["since"] = None if self.since is None else self.since.to_json()
-        content["place"] = None if self.place is None else asdict(self.place)
-        content["states"] = {key: [ref.to_json() for ref in chain] for key, chain in self.states.items()}
-        return content
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
-        changed = replace(self, **values)
-        content = changed.to_json()
-        return changed, {name: content[name] for name in values}
+        return replace(self, **values), {name: _plain(value) for name, value in values.items()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Statement:
@@ -68,3 +62,13 @@ class Statement:
             key: tuple(map(StateRef.from_json, chain)) for key, chain in content.get("states", {}).items()
         }
         return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Moment):
+        return value.to_json()
+    if isinstance(value, Place):
+        return asdict(value)
+    if isinstance(value, dict):  # the states
+        return {key: [ref.to_json() for ref in chain] for key, chain in value.items()}
+    return value

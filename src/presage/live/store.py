@@ -25,21 +25,22 @@ class StateStore:
     def __init__(self, home: Home, statements: Mapping[str, Statement]) -> None:
         self._home = home
         self._statements = statements
-        self._cache: dict[tuple[str, int], dict[str, State]] = {}
+        self._cache: dict[str, dict[int, dict[str, State]]] = {}  # by statement, shard and place
         self._batches = 0
         self._sparse: set[str] = set()  # files that are mostly refuse
 
     def of(self, task: Task) -> Mapping[str, State]:
         """The states that a task begins with, by place in the plan."""
-        key = task.number, task.shard
-        if key not in self._cache:
+        cached = self._cache.setdefault(task.number, {})
+        if task.shard not in cached:
             statement = self._statements[task.number]
             if statement.states and statement.fingerprint != task.program.fingerprint:
                 fix = "nothing: the state is computed again from the log"
                 why = "it belongs to another plan of the statement"
                 raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=fix)
-            self._cache[key] = {p: read_chain(self._home.states, c) for p, c in self.chains(*key).items()}
-        return self._cache[key]
+            chains = self.chains(task.number, task.shard)
+            cached[task.shard] = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
+        return cached[task.shard]
 
     def chains(self, number: str, shard: int) -> dict[str, Chain]:
         """Where the published states of a shard lie."""
@@ -52,7 +53,7 @@ class StateStore:
         chains: dict[str, dict[str, Chain]] = {}
         written: dict[str, Written] = {}
         for o in outcomes:
-            known, old = self._cache.get((o.number, o.shard), {}), self.chains(o.number, o.shard)
+            known, old = self._cache.get(o.number, {}).get(o.shard, {}), self.chains(o.number, o.shard)
             for place, state in o.states.items():
                 written[f"{o.number}/{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
             for place in self._in_sparse_files(o, old):
@@ -78,15 +79,15 @@ class StateStore:
             if not self._statements[o.number].states:
                 self.forget(o.number)
             elif o.chains:
-                self._cache.pop((o.number, o.shard), None)  # a worker has it
+                self._cache.get(o.number, {}).pop(o.shard, None)  # a worker has it
             elif o.states:
-                self._cache.setdefault((o.number, o.shard), {}).update(o.states)
+                self._cache.setdefault(o.number, {}).setdefault(o.shard, {}).update(o.states)
         self._batches += 1
         if self._batches % BATCHES_PER_SWEEP == 0:
             self.sweep()
 
     def forget(self, number: str) -> None:
-        self._cache = {key: states for key, states in self._cache.items() if key[0] != number}
+        self._cache.pop(number, None)
 
     def clear(self) -> None:
         self._cache.clear()

@@ -6,7 +6,7 @@ in a worker of Spark's: nothing here knows which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +73,7 @@ class Kept:
     compiled: dict[Any, Any] = field(default_factory=dict)
 
 
+_Index = tuple[list[Filter], PredicateIndex]
 # Source files of one scan: two scans with equal sources read the same events.
 _Source = tuple[tuple[str, tuple[str, ...], Any], ...]
 
@@ -83,7 +84,8 @@ class Runner:
     def __init__(self, keeper: Callable[[Task], Kept], states: Callable[[Task], Mapping[str, State]]) -> None:
         self._keeper = keeper
         self._states = states
-        self._indexes: dict[tuple[int, ...], PredicateIndex] = {}
+        # By the identity of the filters, which are kept with the index so that nothing else gets it.
+        self._indexes: dict[tuple[int, ...], _Index] = {}
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         events = _Events(tasks)
@@ -133,28 +135,32 @@ class Runner:
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.
             if len(task.program.scans) == 1 and not task.program.native:
-                for node in task.program.plan.walk():
-                    if isinstance(node, Filter) and isinstance(node.input, Scan):
-                        asked.setdefault(_source(task, 0), []).append((i, node, node.input))
+                for node, scan in task.program.filters:
+                    asked.setdefault(_source(task, 0), []).append((i, node, scan))
         found: dict[int, dict[int, np.ndarray]] = {}
+        old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
         for source, several in asked.items():
             if len(several) < FILTERS_PER_INDEX or not source:
                 continue
             if not events.readable(source):
                 continue  # each of the statements will find out by itself
-            rows = self._index(several, tasks).matches(events.plain(source))
+            rows = self._index(several, tasks, old).matches(events.plain(source))
             for (i, node, _), places in zip(several, rows, strict=True):
                 found[i] = {tasks[i].program.places[id(node)]: places}
         return found
 
-    def _index(self, several: Iterable[tuple[int, Filter, Scan]], tasks: Sequence[Task]) -> PredicateIndex:
-        several = list(several)
-        key = tuple(id(node) for _, node, _ in several)
-        if key not in self._indexes:
-            self._indexes.clear()  # statements came or went
+    def _index(
+        self, several: Sequence[tuple[int, Filter, Scan]], tasks: Sequence[Task], old: Mapping[tuple[int, ...], _Index]
+    ) -> PredicateIndex:
+        nodes = [node for _, node, _ in several]
+        key = tuple(map(id, nodes))
+        if key in old:
+            self._indexes[key] = old[key]
+        elif key not in self._indexes:
             conditions = [_by_attribute(node, scan) for _, node, scan in several]
-            self._indexes[key] = PredicateIndex(conditions, self._keeper(tasks[several[0][0]]).relations)
-        return self._indexes[key]
+            relations = {name: rows for i, _, _ in several for name, rows in self._keeper(tasks[i]).relations.items()}
+            self._indexes[key] = nodes, PredicateIndex(conditions, relations)
+        return self._indexes[key][1]
 
 
 class _Events:

@@ -79,9 +79,9 @@ class Record:
 
     def to_bytes(self) -> bytes:
         # Parts that say nothing are left out: records are many, and people read them.
-        empty = asdict(Record(self.n, self.kind, self.at))
-        kept = {k: v for k, v in asdict(self).items() if k in ("n", "kind", "at") or v != empty[k]}
-        return json.dumps(kept).encode()
+        empty, own = vars(Record(self.n, self.kind, self.at)), vars(self)
+        kept = {k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}
+        return json.dumps(kept, default=asdict).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from presage.log.journal import Part, Record
@@ -109,7 +109,8 @@ class HomeState:
         return sum(len(stream.once) for stream in self.streams.values())
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        streams = {name: dict(vars(stream)) for name, stream in self.streams.items()}
+        return {**vars(self), "streams": streams, "live": dict(vars(self.live))}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> HomeState:

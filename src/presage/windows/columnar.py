@@ -304,11 +304,25 @@ def shard_node(plan: Node) -> Node | None:
     if len(stateful) != 1:
         return None
     node = stateful[0]
+    if not _passes_on(plan, node):
+        return None
     if isinstance(node, Aggregate):
         return node if node.partition and source_of(node)[0] is None else None
     if isinstance(node, WindowJoin):
         return node if any(node.partition) else None
     return node if isinstance(node, Distinct) else None
+
+
+def _passes_on(plan: Node, node: Node) -> bool:
+    """Whether every row of the plan comes from the node, whatever other rows there are.
+
+    Beside it, each shard would make the rows of another input again; Retime looks at all rows to find the late ones.
+    """
+    while plan is not node:
+        if len(plan.inputs) != 1 or isinstance(plan, Retime):
+            return False
+        (plan,) = plan.inputs
+    return True
 
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {

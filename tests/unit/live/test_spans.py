@@ -25,27 +25,42 @@ def files(*spans: tuple[int, int, int]) -> FileSet:
     return FileSet("Tick", (), rows, 0, None, None, Bounds(), None, spans)
 
 
+def span(start: int, end: int) -> Span:
+    return Span(Place(0, start), Place(1, end))
+
+
 def test_little_is_taken_whole() -> None:
-    assert cut_within([files((0, 100, 10))], NOTHING_KNOWN, 100, limit=10) == 100
+    assert cut_within([(files((0, 100, 10)), span(NOTHING_KNOWN, 100))], limit=10) is None
 
 
 def test_much_is_cut_where_about_the_limit_lies() -> None:
-    cut = cut_within([files((0, 999, 1_000), (1_000, 1_999, 1_000))], NOTHING_KNOWN, 1_999, limit=500)
+    found = files((0, 999, 1_000), (1_000, 1_999, 1_000))
+    cut = cut_within([(found, span(NOTHING_KNOWN, 1_999))], limit=500)
+    assert cut is not None
     assert 495 <= cut <= 505
 
 
 def test_events_of_one_time_cannot_be_cut() -> None:
-    assert cut_within([files((5, 5, 1_000))], NOTHING_KNOWN, 100, limit=10) >= 5
+    cut = cut_within([(files((5, 5, 1_000)), span(NOTHING_KNOWN, 100))], limit=10)
+    assert cut == 5
 
 
-def test_what_lies_before_the_start_does_not_count() -> None:
+def test_what_lies_before_the_start_or_after_the_end_does_not_count() -> None:
     """A file that reaches from long ago into the span holds little that is new."""
-    assert cut_within([files((0, 999, 1_000))], 989, 999, limit=50) == 999
+    assert cut_within([(files((0, 999, 1_000)), span(989, 999))], limit=50) is None
+    assert cut_within([(files((0, 999, 1_000)), span(0, 20))], limit=50) is None
 
 
 def test_a_cut_always_goes_forward() -> None:
-    cut = cut_within([files((0, 10, 1_000_000))], 3, 10, limit=1)
-    assert 3 < cut <= 10
+    cut = cut_within([(files((0, 10, 1_000_000)), span(3, 10))], limit=1)
+    assert cut == 4
+
+
+def test_spans_that_wait_do_not_hold_up_those_that_could_go_on() -> None:
+    """One statement waits for a silent stream at 3; another is at 8 already: the cut lies after that."""
+    found = files((0, 10, 1_000_000))
+    cut = cut_within([(found, span(3, 3)), (found, span(8, 10))], limit=1)
+    assert cut == 9
 
 
 @settings(max_examples=60, deadline=None)

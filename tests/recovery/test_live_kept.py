@@ -1,0 +1,61 @@
+"""Homes as earlier versions wrote them are opened and go on; what cannot be read is refused by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from presage.errors import PresageError
+from presage.log.home import FORMAT, FORMAT_FILE
+from recovery.keep_home import JOB, KEPT, begin, go_on
+from recovery.living import Living
+
+HOMES = sorted(path.name for path in KEPT.iterdir())
+
+
+@pytest.fixture(params=HOMES)
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(KEPT / request.param, tmp_path / "home"))
+
+
+def test_there_is_a_home_of_this_version() -> None:
+    assert f"format-{FORMAT}" in HOMES
+
+
+def test_a_kept_home_opens_and_goes_on_as_if_it_had_never_been_closed(home: Path, tmp_path: Path) -> None:
+    with Living(home, **JOB) as kept, Living(tmp_path / "fresh", **JOB) as fresh:
+        begin(fresh)
+        assert kept.found() == fresh.found()
+        assert kept.states().keys() == fresh.states().keys() != set()
+        for each in (kept, fresh):
+            go_on(each)
+        assert kept.found() == fresh.found()
+        assert not [d for d in kept.standing.values() if d.status.last_error], "no state had to be made again"
+        assert kept.standing["window"].status.rows_out > 0
+
+
+def test_a_home_of_another_format_is_refused_by_name(home: Path) -> None:
+    content = json.loads((home / FORMAT_FILE).read_text())
+    (home / FORMAT_FILE).write_text(json.dumps({**content, "format": FORMAT + 1}))
+    with pytest.raises(PresageError, match=str(FORMAT + 1)) as refused:
+        Living(home)
+    assert refused.value.code == "HOME_VERSION"
+
+
+def test_state_files_of_another_version_are_refused_by_name_and_made_again(home: Path, tmp_path: Path) -> None:
+    for path in (home / "states").iterdir():
+        path.write_bytes(path.read_bytes()[:8] + struct.pack("<H", 77) + path.read_bytes()[10:])
+    with Living(home, **JOB) as kept, Living(tmp_path / "fresh", **JOB) as fresh:
+        begin(fresh)
+        for each in (kept, fresh):
+            go_on(each)
+        for name in fresh.standing:
+            assert kept.rows(name) == fresh.rows(name)
+        assert kept.derived("Hot") == fresh.derived("Hot")
+        told = [str(d.status.last_error) for d in kept.standing.values() if d.status.last_error]
+        assert told
+        assert all("[HOME_VERSION]" in each and "state file 77" in each for each in told)
