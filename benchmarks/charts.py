@@ -46,10 +46,11 @@ class Panel:
 def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[float], note: str = "") -> str:
     """The picture as text; panels share the horizontal axis and the legend, with a note below it."""
     width = (WIDTH - LEFT - RIGHT - BETWEEN * (len(panels) - 1)) / len(panels)
+    size = f"width='{WIDTH}' height='{HEIGHT}'"
     parts = [
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' width='{WIDTH}' height='{HEIGHT}' {FONT}>",
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' {size} {FONT}>",
         f"<title>{escape(title)}</title>",
-        f"<rect width='{WIDTH}' height='{HEIGHT}' fill='{PAPER}'/>",
+        f"<rect {size} fill='{PAPER}'/>",
         _text(WIDTH / 2, 22, title, 16, anchor="middle", weight="bold"),
     ]
     for number, panel in enumerate(panels):
@@ -112,7 +113,7 @@ def _legend(series: Sequence[Series]) -> list[str]:
 
 
 def _log_ticks(least: float, most: float) -> list[float]:
-    """Round figures, growing by factors of about three, around all values; every power of ten if that gives too many."""
+    """Round figures around all values, growing by factors of about three; powers of ten if that gives too many."""
     first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
     ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in (1, 3)]
     below = [tick for tick in ticks if tick <= least]

@@ -2,8 +2,9 @@
 
 Ours: `load` of one event into a durable home, until a subscriber has the row of a sliding average. The rival: a file
 with one event written and renamed into the folder of a streaming query with `groupBy("sym").agg(avg("price"))` in
-update mode, until `foreachBatch` has collected the rows. Both run all the time, with the default trigger, in one session
-with the engine's settings, which serve the rival too (two partitions for its state, no process per checkpoint file).
+update mode, until `foreachBatch` has collected the rows. Both run all the time, with the default trigger, in one
+session with the engine's settings, which serve the rival too: as many partitions for its state as there are cores, no
+process for each file of a checkpoint.
 Run as: python benchmarks/live_latency.py [events] [warm-up]
 """
 

@@ -26,7 +26,7 @@ settings.load_profile(PROFILE)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, and run it last: without Spark the answer comes in seconds. Leave out what takes minutes."""
+    """Mark what needs Spark, and run it last: without Spark the answer comes in seconds."""
     if PROFILE != "soak":
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
         items[:] = [item for item in items if not item.get_closest_marker("soak")]

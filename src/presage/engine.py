@@ -122,6 +122,7 @@ class Engine:
         self._upkeep = Upkeep(self._log, lambda: self.catalog.types.values(), self._standing.in_use)
         if live and self._standing.running:
             self.start()
+            threading.Thread(target=self._driver.catch_up, name="presage-catch-up", daemon=True).start()
             threading.Thread(target=self._go_on, name="presage-live", daemon=True).start()
 
     # -- public --------------------------------------------------------------------------------------

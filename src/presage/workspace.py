@@ -67,9 +67,9 @@ class Workspace:
         low, high = (_settled(bound, now) for bound in (statement.within.low, statement.within.high))
         return replace(statement, within=replace(statement.within, low=low, high=high))
 
-    def bind(self, query: s.Query, since: Moment | None = None) -> BoundQuery:
-        """The plan of a query as the user wrote it. `since`: where a standing one begins."""
-        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer, since))
+    def bind(self, query: s.Query, since: Moment | None = None, live: bool = False) -> BoundQuery:
+        """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`."""
+        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer, since, live=live))
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.
@@ -140,17 +140,19 @@ class Workspace:
                 if stream.name != statement.name and reads(_parse_producer(producer.text), statement.name):
                     raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
 
-    def declare_producer(self, statement: s.Query, since: Moment | None) -> Catalog:
+    def declare_producer(self, statement: s.Query, since: Moment | None, number: int) -> Catalog:
         """The catalog with a standing INSERT INTO, which begins at `since`."""
-        return self._declare_derived(statement, self.bind(statement, since), since)
+        return self._declare_derived(statement, self.bind(statement, since), since, number)
 
-    def end_producer(self, name: str, text: str, until: Moment) -> Catalog:
+    def end_producer(self, name: str, number: int, until: Moment) -> Catalog:
         """The catalog after a standing INSERT INTO has been stopped; what it made before stays."""
         stream = self.catalog.types[name]
-        ended = tuple(replace(p, until=until) if p.text == text and p.until is None else p for p in stream.producers)
+        ended = tuple(replace(p, until=until) if p.number == number else p for p in stream.producers)
         return self.catalog.with_type(replace(stream, producers=ended))
 
-    def _declare_derived(self, statement: s.Query, bound: BoundQuery, since: Moment | None = None) -> Catalog:
+    def _declare_derived(
+        self, statement: s.Query, bound: BoundQuery, since: Moment | None = None, number: int | None = None
+    ) -> Catalog:
         name = statement.insert_into
         assert name is not None
         _refuse_circle(statement, name, self.catalog)
@@ -166,13 +168,14 @@ class Workspace:
         if known is None:
             _refuse_spelling(statement, name, self.catalog)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
-            producers = (Producer(bound.text, since),)
+            producers = (Producer(bound.text, since, number=number),)
             made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)
             return self.catalog.with_type(made)
         _check_fits(statement, known, bound.columns)
-        if any(p.text == bound.text and p.until is None for p in known.producers):
+        if number is None and any(p.text == bound.text and p.number is None for p in known.producers):
             return self.catalog
-        return self.catalog.with_type(replace(known, producers=(*known.producers, Producer(bound.text, since))))
+        producer = Producer(bound.text, since, number=number)
+        return self.catalog.with_type(replace(known, producers=(*known.producers, producer)))
 
 
 def _parse_producer(text: str) -> s.Query:

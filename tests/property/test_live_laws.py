@@ -1,5 +1,5 @@
-"""The law of standing statements: whatever happens to a home, in whatever order, the rows of a statement are a prefix of
-what the reference makes of the same events, and all of it up to the time that the statement knows."""
+"""The law of standing statements: whatever happens to a home, in whatever order, the rows of a statement are a prefix
+of what the reference makes of the same events, and all of it up to the time that the statement knows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.lang import syntax as s
-
 from presage.live import state_changes, store
 from presage.live.deployment import Deployment
-from presage.live.statement import FINISHED, RUNNING
+from presage.live.statement import FINISHED, RUNNING, Statement
 from presage.log import committer
 from presage.log import crash as point
 from presage.log.chunks import Shape
@@ -56,12 +55,16 @@ TEXTS = [
     "SELECT DISTINCT k, x FROM Temp",
     "SELECT k, sum(v) AS v FROM Tick GROUP BY k OUTPUT LAST EVERY 2 sec",
     "SELECT k, count(*) AS c FROM Sensor#time_batch(2 sec) WITHIN [2024-03-01T09:00:00, ) GROUP BY k",
-    "SELECT k, max(n) AS m FROM Sensor#groupwin(k)#length(2) WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:05) GROUP BY k",
+    "SELECT k, max(n) AS m FROM Sensor#groupwin(k)#length(2) WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:05) "
+    "GROUP BY k",
     "SELECT k, v FROM Busy",
     "SELECT k, count(*) AS c FROM Counts#length(3) GROUP BY k",
     "INSERT INTO Hot SELECT k, x FROM Temp WHERE x > 0.0; SELECT k, count(*) AS c FROM Hot#time(2 sec) GROUP BY k",
-    "INSERT INTO Mean SELECT k, avg(n) AS a FROM Sensor#length(2) WITHIN [2024-03-01T09:00, ) GROUP BY k; SELECT k, a FROM Mean",
-]  # fmt: skip
+    # One that began in the past would come too late for those that read its stream already.
+    "INSERT INTO Mean SELECT k, avg(n) AS a FROM Sensor#length(2) GROUP BY k; SELECT k, a FROM Mean",
+    "INSERT INTO Hot SELECT k, x FROM Temp; INSERT INTO Warmth SELECT k, count(*) AS c FROM Hot#length(3) GROUP BY k; "
+    "SELECT h.k, w.c FROM Hot#length(2) AS h JOIN Warmth#length(2) AS w ON h.k = w.k",
+]
 
 
 @cache
@@ -83,7 +86,7 @@ class Life:
     dice: Random
     shards: int
     points: CrashAt = field(default_factory=CrashAt)
-    bound: dict[str, BoundQuery] = field(default_factory=dict)  # by number
+    numbers: set[str] = field(default_factory=set)
     rows: dict[str, list[Any]] = field(default_factory=dict)  # of those that ended
     loads: int = 0
 
@@ -134,9 +137,9 @@ class Life:
 
     def deploy(self) -> None:
         *before, last = self.home.workspace.parse(self.dice.choice(self.texts)).statements
-        into = f"into-{len(self.home.standing.job.statements)}"
         for query in before:
-            self._deploy(query, into)
+            assert isinstance(query, s.Query)
+            self._deploy(query, f"into-{query.insert_into}")
         self._deploy(last, f"statement-{self.dice.randint(0, 2)}")
 
     def replace(self) -> None:
@@ -176,10 +179,13 @@ class Life:
             return
         statement = self.home.standing.job.find(made.name)
         assert statement is not None
-        if statement.number not in self.bound:
-            (text,) = self.home.workspace.parse(statement.text).statements
-            assert isinstance(text, s.Query)
-            self.bound[statement.number] = self.home.workspace.bind(text, statement.since)
+        self.numbers.add(statement.number)
+
+    def bound(self, statement: Statement) -> BoundQuery:
+        """The bounded query that the statement is compared with: over what its streams have been filled with so far."""
+        (text,) = self.home.workspace.parse(statement.text).statements
+        assert isinstance(text, s.Query)
+        return self.home.workspace.bind(text, statement.since)
 
     def end(self) -> None:
         """All events come, and then silence: nothing is left to wait for."""
@@ -198,8 +204,9 @@ class Life:
     def check(self, drained: bool = False) -> None:
         world = self.world()
         job = self.home.standing.job
-        for number, query in self.bound.items():
+        for number in self.numbers:
             statement, place = job.statements[number], job.place(job.statements[number])
+            query = self.bound(statement)
             assert not statement.error, statement.error
             made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
             assert len(made) == statement.rows_out
@@ -233,11 +240,14 @@ def shown(rows: list[Row], query: BoundQuery) -> list[Any]:
     return [[comparable(as_micros(row[c.name])) for c in query.columns] for row in rows]
 
 
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(
-    st.lists(st.sampled_from(TEXTS) | queries(), min_size=2, max_size=3), worlds(), st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=16),
-    st.integers(0, 2**16), st.sampled_from([1, 1, 2]),
-)  # fmt: skip
+    st.lists(st.sampled_from(TEXTS) | queries(), min_size=2, max_size=3),
+    worlds(),
+    st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=16),
+    st.integers(0, 2**16),
+    st.sampled_from([1, 1, 2]),
+)
 def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
     texts: list[str], world: World, actions: list[str], seed: int, shards: int
 ) -> None:
@@ -278,8 +288,8 @@ KEYED = [
 LATE = "INSERT INTO Late SELECT k, count(*) AS c, min(at) AS at FROM Temp#groupwin(k)#length(3) GROUP BY k"
 
 
-@settings(max_examples=settings.default.max_examples // 10)
-@given(worlds(most=12), st.integers(0, 2**16))
+@settings(max_examples=settings.default.max_examples // 20)
+@given(worlds(most=9), st.integers(0, 2**16))
 def test_shards_of_the_keys_have_the_rows_of_the_whole(world: World, seed: int) -> None:
     found = []
     for shards in (1, 3):
@@ -293,12 +303,13 @@ def test_shards_of_the_keys_have_the_rows_of_the_whole(world: World, seed: int) 
                 home.deploy(text, str(number))
             while life.loads < len(life.coming):
                 life.load()
-                home.drain()
+                if life.dice.random() < 0.3:
+                    home.drain()
             for stream in BASE:
                 home.log.append_watermark(stream, START + 60 * SECOND)
             home.drain()
             sharded = [n for n, program in home.standing.job.programs.items() if program.shards > 1]
-            assert bool(sharded) == (shards > 1)
+            assert len(sharded) == (0 if shards == 1 else 8)
             found.append({name: list(map(repr, home.rows(name))) for name in home.standing})
             home.close()
     assert found[0] == found[1]

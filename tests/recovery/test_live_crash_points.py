@@ -1,4 +1,4 @@
-"""Dying at every named point of the life of standing statements, coming back, going on: the rows are the undisturbed ones."""
+"""Dying at every named point of the life of standing statements, and coming back: all is as if undisturbed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ LIFE = [
     Action("silence", lambda home: home.log.append_watermark("Quote", 1_704_067_225_000_000)),
     DRAIN,
 ]
-JOB = {"rows_per_batch": 12}
+JOB = {"rows_per_batch": 16}
 
 
 class Counting(CrashAt):

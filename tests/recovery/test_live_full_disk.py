@@ -1,4 +1,4 @@
-"""A disk without space, at any place of a batch: the call fails by name, and the next one finds nothing lost or twice."""
+"""A disk without space, at any place of a batch: the call fails, and after the next one nothing is lost or twice."""
 
 from __future__ import annotations
 

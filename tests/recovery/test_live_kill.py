@@ -1,4 +1,4 @@
-"""An engine with standing statements, killed as the system kills: run again, its rows are those of an undisturbed one."""
+"""An engine with standing statements, killed as the system kills: run again, it has the undisturbed rows."""
 
 from __future__ import annotations
 

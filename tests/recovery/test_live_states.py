@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,14 @@ def go_on(home: Living) -> dict[str, Any]:
     return found | {"statements": statements}
 
 
-def undisturbed(tmp_path: Path, **job: Any) -> dict[str, Any]:
-    with Living(tmp_path / "whole", MemoryDisk(), **job) as home:
+@cache
+def undisturbed(rows_per_batch: int = 500_000, shards: int = 1) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Living(Path(folder) / "home", MemoryDisk(), rows_per_batch=rows_per_batch, shards=shards)
         begin(home)
-        return go_on(home)
+        found = go_on(home)
+        home.close()
+    return found
 
 
 def states_of(home: Living) -> dict[str, Statement]:
@@ -67,8 +73,10 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:20]),
     "flipped": flip,
-    "another version": lambda path: path.write_bytes(path.read_bytes()[:8] + struct.pack("<H", 9) + path.read_bytes()[10:]),
-}  # fmt: skip
+    "another version": lambda path: path.write_bytes(
+        struct.pack("<8sH", path.read_bytes(), 9) + path.read_bytes()[10:]
+    ),
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -84,7 +92,7 @@ def test_lost_states_are_made_again_and_no_row_is_missing_or_twice(damage: str, 
     for path in files:
         DAMAGE[damage](path)
     with Living(tmp_path / "home", disk, **job) as home:
-        assert go_on(home) == undisturbed(tmp_path, **job)
+        assert go_on(home) == undisturbed(**job)
         for name in NAMES:
             status = home.standing[name].status
             assert status.state == "running"
@@ -100,7 +108,7 @@ def test_a_state_of_another_version_is_made_again(tmp_path: Path, monkeypatch: p
         with Living(tmp_path / "home", disk) as home:
             begin(home)
     with Living(tmp_path / "home", disk) as home:
-        assert go_on(home) == undisturbed(tmp_path)
+        assert go_on(home) == undisturbed()
         assert "state 9" in str(home.standing["window"].status.last_error)
 
 
@@ -111,7 +119,7 @@ def test_states_of_another_plan_are_made_again(tmp_path: Path, monkeypatch: pyte
         with Living(tmp_path / "home", disk) as home:
             begin(home)
     with Living(tmp_path / "home", disk) as home:
-        assert go_on(home) == undisturbed(tmp_path)
+        assert go_on(home) == undisturbed()
         assert "another plan" in str(home.standing["window"].status.last_error)
 
 
@@ -143,7 +151,7 @@ def test_only_the_statement_whose_state_is_lost_goes_back(tmp_path: Path) -> Non
         (chain,) = states_of(home)["window"].states.values()
         flip(home.log.home.states / chain[-1].file, [chain[-1].start + chain[-1].length // 2])
     with Living(tmp_path / "home", disk) as home:
-        assert go_on(home) == undisturbed(tmp_path)
+        assert go_on(home) == undisturbed()
         failed = {name for name in NAMES if home.standing[name].status.last_error}
         assert failed == {"window"}
         assert "[HOME_CORRUPT]" in str(home.standing["window"].status.last_error)

@@ -17,8 +17,9 @@ STATEMENTS = {
     "hot": "INSERT INTO Hot SELECT sym, price FROM Tick WHERE price > 3",
     "over": "SELECT sym, count(*) AS n FROM Hot#time(5 sec) GROUP BY sym",
     "past": "SELECT sym, max(price) AS m FROM Tick#length(3) WITHIN [2024-01-01T00:00:02, ) GROUP BY sym",
-    "ends": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym",
-}  # fmt: skip
+    "ends": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) "
+    "GROUP BY sym",
+}
 OTHER_WINDOW = "SELECT sym, min(price) AS p FROM Tick#length(2) GROUP BY sym"
 
 

@@ -1,7 +1,7 @@
 """An engine with standing statements, under load; as a program it goes on until it is killed.
 
-`python -m recovery.under_load HOME FIRST LOADS [POINT K]` does what is left to do in the home, and says how far it is. With a
-point it kills itself when the point is passed for the K-th time after the first load of this life.
+`python -m recovery.under_load HOME FIRST LOADS [POINT K]` does what is left to do in the home, and says how far it is.
+With a point it kills itself when the point is passed for the K-th time after the first load of this life.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def begin(known: Container[str], declare: Callable[[str], object], deploy: Calla
 def load(home: Home, number: int) -> None:
     """The events of one load, in both streams; out of order within what is allowed."""
     first = number * ROWS_PER_LOAD
-    ticks = [{"sym": "abc"[i % 3], "price": float(i % 5 + 1), "at": at(i ^ 1)} for i in range(first, first + ROWS_PER_LOAD)]
+    ticks = [
+        {"sym": "abc"[i % 3], "price": float(i % 5 + 1), "at": at(i ^ 1)} for i in range(first, first + ROWS_PER_LOAD)
+    ]
     home.load("Tick", ticks, f"tick-{number}")
     home.load("Quote", [{"sym": "abc"[number % 3], "bid": number / 4, "at": at(first)}], f"quote-{number}")
 

@@ -62,7 +62,9 @@ class Replay:
             inner = span.end.clock
             clock = inner if upper is None else min(inner, upper)
         files = tuple(tuple(span.files(scan, self._archive)) for scan in program.scans)
-        (outcome,) = self._runner.run([Task("0", program, 0, files, clock, inner, end, must_run=True)])
+        (outcome,) = self._runner.run(
+            [Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True)]
+        )
         if outcome.failure is not None:
             raise outcome.failure
         self._states |= {place: state.to_bytes() for place, state in outcome.states.items()}

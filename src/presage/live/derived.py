@@ -1,33 +1,85 @@
-"""Rows of a standing INSERT INTO in, events of the derived stream's archive out."""
+"""Rows of a standing INSERT INTO in, events of the derived stream's archive out, and back to who reads them.
+
+Beside the attributes a row keeps where it belongs in the order of events: the event behind it (`_cause`), the number of
+its statement (`_maker`) and its place among the rows of that event (`_place`). Whoever reads the rows, now or later, in
+a batch or from the archive, finds them in the order in which a bounded query would.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from presage.columnar.steps import MOMENT
 from presage.log import SEQ
 from presage.log.columns import TIME, attributes_schema
+from presage.log.home import DERIVED
 from presage.model.catalog import EventType
+from presage.plan.nodes import Scan
+
+CAUSE, MAKER, PLACE = "_cause", "_maker", "_place"
+HIDDEN = (CAUSE, MAKER, PLACE)
+
+
+def derived_table(stream: str) -> str:
+    """The table of our own that holds what statements make for a stream."""
+    return DERIVED + stream
+
+
+def is_made(stream: str) -> bool:
+    """Whether the name is that of such a table."""
+    return stream.startswith(DERIVED)
 
 
 def archived_schema(event_type: EventType) -> pa.Schema:
-    return pa.schema([(SEQ, pa.int64()), (TIME, MOMENT), *attributes_schema(event_type.attributes)])
+    hidden = [(name, pa.int64()) for name in HIDDEN]
+    return pa.schema([(SEQ, pa.int64()), (TIME, MOMENT), *attributes_schema(event_type.attributes), *hidden])
 
 
-def archived_rows(rows: pa.Table, event_type: EventType) -> pa.Table:
-    """Attributes by name, null where the statement has none; the time of a row is its event time. Without SEQ."""
+def archived_rows(rows: pa.Table, event_type: EventType, maker: int) -> pa.Table:
+    """Rows of one batch, in order, as events; null where the statement has no such attribute. Without SEQ.
+
+    A maker whose rows have a time of their own is given as a negative number: their order is not that of their time.
+    """
     made = set(rows.column_names)
     own_time = event_type.event_time if event_type.event_time in made else "at"
-    columns = [rows[own_time]]
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {TIME: rows[own_time]}
     for field in attributes_schema(event_type.attributes):
         source = field.name if field.name in made else "at" if field.name == event_type.event_time else None
-        columns.append(rows[source].cast(field.type) if source else pa.nulls(rows.num_rows, field.type))
-    schema = archived_schema(event_type)
-    table = pa.Table.from_arrays([pa.chunked_array([c]) if isinstance(c, pa.Array) else c for c in columns],
-                                 names=schema.names[1:])  # fmt: skip
+        columns[field.name] = rows[source].cast(field.type) if source else pa.nulls(rows.num_rows, field.type)
+    columns[CAUSE] = rows[SEQ]
+    columns[MAKER] = pa.array(np.full(rows.num_rows, maker, np.int64))
+    columns[PLACE] = pa.array(_places(rows[TIME].to_numpy(), rows[SEQ].to_numpy()))
     # A row without a time is no event.
-    return table.filter(table[TIME].is_valid()).cast(pa.schema(list(schema)[1:]))
+    table = pa.table(columns)
+    return table.filter(table[TIME].is_valid()).cast(_unnumbered(event_type))
 
 
 def no_rows(event_type: EventType) -> pa.Table:
-    return pa.schema(list(archived_schema(event_type))[1:]).empty_table()
+    return _unnumbered(event_type).empty_table()
+
+
+def as_scanned(table: pa.Table, scan: Scan, after: int, clock: int) -> pa.Table:
+    """Archived rows as a scan yields them: those with a time from `after` to `clock`, both included."""
+    times = table[TIME].cast(pa.int64()) if table.schema.field(TIME).type == MOMENT else table[TIME]
+    keep = pc.and_(pc.greater(table[MAKER], 0), pc.and_(pc.greater_equal(times, after), pc.less_equal(times, clock)))
+    if scan.time.low is not None:
+        keep = pc.and_(keep, pc.greater_equal(times, scan.time.low))
+    if scan.time.high is not None:
+        keep = pc.and_(keep, pc.less(times, scan.time.high))
+    columns = [times, table[CAUSE], table[MAKER], table[PLACE], *(table[a] for a in scan.attributes)]
+    named = pa.table(columns, [TIME, SEQ, *scan.order, *(f.name for f in scan.fields)])
+    return named.filter(keep)
+
+
+def _unnumbered(event_type: EventType) -> pa.Schema:
+    return pa.schema(list(archived_schema(event_type))[1:])
+
+
+def _places(times: np.ndarray, causes: np.ndarray) -> np.ndarray:
+    """0, 1, 2 … among the rows of one event, or of one moment of a timer."""
+    at = np.arange(len(times), dtype=np.int64)
+    starts = np.ones(len(times), np.bool_)
+    starts[1:] = (times[1:] != times[:-1]) | (causes[1:] != causes[:-1])
+    return at - np.maximum.accumulate(np.where(starts, at, 0))

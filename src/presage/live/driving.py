@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
+from presage.errors import PresageError
 from presage.live.job import Job
 from presage.log import Log
 from presage.spark.streaming import Ticker
+
+_LOGGER = logging.getLogger("presage")
 
 
 class Driver:
@@ -23,6 +27,20 @@ class Driver:
         self._told = -1
         self._following = False
         self._stopped = False
+        self._early = threading.Lock()  # held while batches run without a streaming query
+
+    def catch_up(self) -> None:
+        """Work off at once what has piled up: a session and its first streaming query take seconds to start.
+
+        Leaves to the query what needs the session, and what goes wrong: it tries again, and tells.
+        """
+        if any(program.native for program in self._job.programs.values()):
+            return
+        with self._early:
+            try:
+                self._work()
+            except (PresageError, OSError) as failure:
+                _LOGGER.warning("could not catch up at once: %s", failure)
 
     def go(self) -> None:
         """See to it that batches run from now on."""
@@ -45,6 +63,8 @@ class Driver:
         with self._lock:
             self._stopped = True
             ticker = self._ticker
+        with self._early:
+            pass  # the batch that runs has ended
         if self._following:
             self._log.unfollow(self._arrived)
         if ticker is not None:

@@ -23,7 +23,7 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
-from presage.live.derived import archived_rows, archived_schema, no_rows
+from presage.live.derived import archived_rows, archived_schema, derived_table, no_rows
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.spans import Place, Span
@@ -96,9 +96,13 @@ class Job:
 
     def reached(self, statement: Statement) -> Moment:
         """How far a statement is, as a moment of the streams that it reads."""
-        place, program = self.place(statement), self.programs[statement.number]
-        known = None if place.clock == NOTHING_KNOWN else place.clock
-        return Moment(place.position, dict.fromkeys(sorted(program.streams), known))
+        place = self.place(statement)
+        return Moment(place.position, known=None if place.clock == NOTHING_KNOWN else place.clock)
+
+    @property
+    def next_number(self) -> str:
+        """The number that the next statement will have."""
+        return str(self._log.live.job.get("next", 1))
 
     def find(self, name: str) -> Statement | None:
         """The latest statement of that name."""
@@ -119,7 +123,7 @@ class Job:
     ) -> Statement:
         """Let a statement stand from now on; the draft says what it is."""
         with self._lock:
-            number = str(self._log.live.job.get("next", 1))
+            number = self.next_number
             together = any(s.place is None for s in self._running())
             # Not past what it begins with: a batch may have run since `now` was looked at.
             reached = self._log.live.job.get("position", 0) if together else now.position
@@ -196,7 +200,7 @@ class Job:
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
         """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
         found: dict[str, list[tuple[int, int | None]]] = {}
-        for statement in (s for s in self.statements.values() if s.stands):
+        for statement in self._standing():
             place, program = self.place(statement), self.programs[statement.number]
             for stream in program.streams:
                 found.setdefault(stream, []).append((place.position, place.clock))
@@ -206,7 +210,10 @@ class Job:
     def idle(self) -> bool:
         """Whether there is nothing that a batch could do now."""
         with self._lock:
-            return self.planner.plan(self._running()) is None
+            return self.planner.plan(self._standing()) is None
+
+    def _standing(self) -> list[Statement]:
+        return [s for s in self.statements.values() if s.stands]
 
     def _running(self) -> list[Statement]:
         return [s for s in self.statements.values() if s.status == RUNNING]
@@ -219,7 +226,7 @@ class Job:
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
-            batch = self.planner.plan(self._running())
+            batch = self.planner.plan(self._standing())
             if batch is None:
                 return False
             outcomes = self._run(batch.tasks)
@@ -232,9 +239,9 @@ class Job:
         events = max((task.events for task in tasks), default=0)
         if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
             return self._runner.run(tasks)
-        # Some expression needs the driver's session: such a statement stays here.
-        here = [task for task in tasks if task.program.native]
-        away = [task for task in tasks if not task.program.native]
+        # Some expression needs the driver's session, or rows go from one statement to another: such ones stay here.
+        here = [t for t in tasks if t.program.native or t.program.reads_others or t.program.into is not None]
+        away = [t for t in tasks if t not in here]
         home = self._log.home
         shares = []
         for portion in _portions(away, self._parallelism):
@@ -269,13 +276,13 @@ class Job:
                 entries.append(
                     (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
                 )
-            if change.get("status") != FAILED:
+            if _sound(several):
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
             if change:
                 changes[number] = change
         if entries:
             tables[RESULTS] = results.pack(entries)
-        job = {"position": batch.position, "marks": batch.marks}
+        job = {"position": batch.position, "marks": self._reached_marks(batch, by_statement)}
         if batch.arrivals is not None:
             job["arrivals"] = batch.arrivals
         self._log.reach(crash.STATES_WRITTEN)
@@ -285,12 +292,23 @@ class Job:
             if self.statements[number].status != RUNNING or not self.statements[number].states:
                 self._forget(number)
 
+    def _reached_marks(self, batch: Batch, by_statement: Mapping[str, list[Outcome]]) -> dict[str, int]:
+        """The clocks of the streams after the batch: those of a statement that failed stay where they were."""
+        marks = dict(batch.marks)
+        for number, several in by_statement.items():
+            into = self.programs[number].insert_into
+            if into is not None and several and not _sound(several) and derived_table(into) in marks:
+                marks[derived_table(into)] = min(marks[derived_table(into)], batch.spans[number].start.clock)
+        return marks
+
     def _change(
         self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], chains: Mapping[str, Chain]
     ) -> dict[str, Any]:
         """What the record says of one statement."""
         program = self.programs[statement.number]
         failure = next((o.failure for o in several if o.failure is not None), None)
+        if any(o.held for o in several):
+            return statement.change(place=span.start)[1]
         if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
             skip = {"place": Place(), "states": {}, "to_skip": statement.rows_out, "error": failure.render()}
             return statement.change(**skip, rows_in=0, fingerprint=program.fingerprint)[1]
@@ -342,7 +360,8 @@ class Job:
         if stream is None or span.end.clock == NOTHING_KNOWN:
             return
         name, event_type = DERIVED + stream, self._event_type(stream)
-        made = archived_rows(rows, event_type) if rows is not None else no_rows(event_type)
+        maker = -int(number) if self.programs[number].retimed else int(number)
+        made = archived_rows(rows, event_type, maker) if rows is not None else no_rows(event_type)
         tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
         watermarks[name] = min(watermarks.get(name, span.end.clock), span.end.clock)
 
@@ -382,7 +401,7 @@ class Job:
 
 def _sound(several: list[Outcome]) -> list[Outcome]:
     """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
-    return [] if any(o.failure is not None for o in several) else several
+    return [] if any(o.failure is not None or o.held for o in several) else several
 
 
 def _portions(tasks: list[Task], count: int) -> list[list[Task]]:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from presage.columnar.holding import NOTHING_KNOWN
+from presage.live.derived import derived_table, is_made
 from presage.live.program import Program
-from presage.live.spans import Place, Span, cut_within
-from presage.live.statement import Statement
+from presage.live.spans import Place, Snapshots, Span, cut_within
+from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Task
-from presage.log import Archive, FileSet, Log
+from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
 
 
@@ -23,6 +24,7 @@ from presage.plan.nodes import Extent, Scan
 class Batch:
     """Work of one batch: spans by statement, tasks, and where the job will be."""
 
+    archive: Snapshots
     position: int
     marks: dict[str, int]  # of each stream: how far its time is known
     arrivals: int | None  # the record whose arrivals it takes in; None where it stops short of that
@@ -30,11 +32,11 @@ class Batch:
     tasks: list[Task] = field(default_factory=list)
     files: dict[tuple[Extent, Span], tuple[FileSet, ...]] = field(default_factory=dict)  # what scans take in
 
-    def files_of(self, scan: Scan, span: Span, archive: Archive) -> tuple[FileSet, ...]:
+    def files_of(self, scan: Scan, span: Span) -> tuple[FileSet, ...]:
         """Looked up once for all statements that ask the same."""
         key = scan.extent, span
         if key not in self.files:
-            self.files[key] = tuple(span.files(scan, archive))
+            self.files[key] = tuple(span.files(scan, self.archive))
         return self.files[key]
 
 
@@ -53,37 +55,45 @@ class Planner:
         streams = program.streams if program is not None else ()
         return Place(job.get("position", 0), min((marks.get(s, NOTHING_KNOWN) for s in streams), default=NOTHING_KNOWN))
 
-    def plan(self, running: Iterable[Statement]) -> Batch | None:
-        """The next batch; None if there is nothing to do."""
-        running = [s for s in running if s.number in self._programs]
+    def plan(self, standing: Iterable[Statement]) -> Batch | None:
+        """The next batch for the statements that stand; None if there is nothing to do."""
+        standing = [s for s in standing if s.number in self._programs]
+        running = self._makers_first([s for s in standing if s.status == RUNNING])
         if not running:
             return None
         point, job = self._log.point, self._log.live.job
         old = job.get("marks", {})
         marks = {}
-        for stream in sorted({stream for s in running for stream in self._programs[s.number].streams}):
-            known = point.watermarks.get(stream)
-            marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
-        batch = Batch(point.position, marks, point.arrivals)
-        news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in marks.items())
-        if news:
-            self._plan_together(batch, [s for s in running if s.place is None])
+        for stream in sorted({name for s in standing for name in self._programs[s.number].streams}):
+            if not is_made(stream):
+                known = point.watermarks.get(stream)
+                marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
+        batch = Batch(Snapshots(self._log.archive), point.position, marks, point.arrivals)
+        self._mark_made(batch, standing)
+        news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = [s for s in running if s.place is not None]
-        for statement in behind:
-            self._plan_apart(batch, statement, max(1, self.rows_per_batch // len(behind)))
+        if news:
+            self._cut(batch, standing, [s for s in running if s.place is None])
+        for statement in running:
+            if statement.place is not None:
+                self._plan_apart(batch, statement, max(1, self.rows_per_batch // len(behind)))
+                # Those that read its rows come after it and may go as far as it does.
+                self._mark_made(batch, standing)
+            elif news:
+                self._add(batch, statement, self._span(statement, batch))
         return batch if news or behind else None
 
-    def _plan_together(self, batch: Batch, together: list[Statement]) -> None:
-        """One span for all statements that are in step; where much has piled up, the first part of it."""
+    def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement]) -> None:
+        """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
         spans = {s.number: self._span(s, batch) for s in together}
         cut = cut_within(self._sets(spans, batch), self.rows_per_batch)
         if cut is not None and any(span.end.clock > cut for span in spans.values()):
             batch.arrivals = None
             old = self._log.live.job.get("marks", {})
-            batch.marks = {s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items()}
-            spans = {s.number: self._span(s, batch) for s in together}
-        for statement in together:
-            self._add(batch, statement, spans[statement.number])
+            batch.marks = {
+                s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items() if not is_made(s)
+            }
+            self._mark_made(batch, standing)
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> None:
         """The next slice of a statement that is behind."""
@@ -97,11 +107,68 @@ class Planner:
         start = self.place(statement)
         return Span(start, Place(batch.position, max(clock, start.clock)))
 
+    # -- statements that read each other ---------------------------------------------------------------
+
+    def _makers(self, statements: Iterable[Statement]) -> dict[str, list[Statement]]:
+        """By table of a derived stream: the statements that fill it with rows in the order of time."""
+        found: dict[str, list[Statement]] = {}
+        for statement in statements:
+            program = self._programs[statement.number]
+            if program.into is not None and not program.retimed:
+                found.setdefault(derived_table(program.into.name), []).append(statement)
+        return found
+
+    def _makers_first(self, running: list[Statement]) -> list[Statement]:
+        """Statements in an order in which each comes after those whose rows it reads."""
+        if not any(self._programs[s.number].reads_others for s in running):
+            return running
+        makers = self._makers(running)
+        ordered: dict[str, Statement] = {}
+
+        def visit(statement: Statement) -> None:
+            for table in sorted(filter(is_made, self._programs[statement.number].streams)):
+                for maker in makers.get(table, ()):
+                    visit(maker)
+            ordered.setdefault(statement.number, statement)
+
+        for statement in running:
+            visit(statement)
+        return list(ordered.values())
+
+    def _mark_made(self, batch: Batch, standing: list[Statement]) -> None:
+        """How far the time of derived streams is known: as far as all have come who fill them.
+
+        A stream that nobody fills any more goes on with the slowest stream of the log.
+        """
+        makers = self._makers(standing)
+        old = self._log.live.job.get("marks", {})
+        slowest = min((mark for s, mark in batch.marks.items() if not is_made(s)), default=NOTHING_KNOWN)
+        known: dict[str, int] = {}
+
+        def mark(stream: str) -> int:
+            if not is_made(stream):
+                return batch.marks[stream]
+            if stream not in known:
+                ends = [end(maker) for maker in makers.get(stream, ())]
+                known[stream] = max(min(ends, default=slowest), old.get(stream, NOTHING_KNOWN))
+            return known[stream]
+
+        def end(maker: Statement) -> int:
+            if maker.number in batch.spans:
+                return batch.spans[maker.number].end.clock
+            if maker.place is not None:
+                return maker.place.clock
+            return min((mark(s) for s in self._programs[maker.number].streams), default=NOTHING_KNOWN)
+
+        for stream in sorted({s for st in standing for s in self._programs[st.number].streams if is_made(s)}):
+            batch.marks[stream] = mark(stream)
+
     def _sets(self, spans: Mapping[str, Span], batch: Batch) -> list[tuple[FileSet, Span]]:
         """The distinct file sets of several spans, each with its span."""
         asked = {(scan.extent, span): scan for number, span in spans.items() for scan in self._programs[number].scans}
-        found = [(batch.files_of(scan, span, self._log.archive), span) for (_, span), scan in asked.items()]
-        return [(files, span) for several, span in found for files in several]
+        # Statements that began at different times look at the same files now: an event counts once.
+        found = {(id(f), span): f for (_, span), scan in asked.items() for f in batch.files_of(scan, span)}
+        return [(files, span) for (_, span), files in found.items()]
 
     def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
         program = self._programs[statement.number]
@@ -113,7 +180,9 @@ class Planner:
         batch.spans[statement.number] = span
         if clock == NOTHING_KNOWN:
             return
-        files = tuple(batch.files_of(scan, span, self._log.archive) for scan in program.scans)
+        files = tuple(batch.files_of(scan, span) for scan in program.scans)
         must_run = end or (program.timers and clock > span.start.clock)
         for shard in range(program.shards):
-            batch.tasks.append(Task(statement.number, program, shard, files, clock, span.end.clock, end, must_run))
+            batch.tasks.append(
+                Task(statement.number, program, shard, files, span.start.clock, clock, span.end.clock, end, must_run)
+            )

@@ -8,10 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from presage.columnar.compile import supports_node
+from presage.live.derived import derived_table
+from presage.model.catalog import EventType
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
 from presage.windows.columnar import has_timers, shard_node
+from presage.windows.keep_time import is_own_time
+from presage.windows.sources import event_time_of
 
 FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
 
@@ -23,7 +27,8 @@ class Program:
     plan: Node
     columns: tuple[Field, ...]
     upper: int | None
-    insert_into: str | None
+    into: EventType | None  # the derived stream that it fills
+    retimed: bool  # its rows become events at a time of their own, not when they are made
     shards: int
     timers: bool
     foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
@@ -32,12 +37,21 @@ class Program:
     scans: tuple[Scan, ...] = ()
 
     @property
+    def insert_into(self) -> str | None:
+        return None if self.into is None else self.into.name
+
+    @property
     def native(self) -> bool:
         return bool(self.foreign)
 
     @cached_property
     def streams(self) -> frozenset[str]:
-        return frozenset(scan.stream for scan in self.scans)
+        """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
+        return frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
+
+    @property
+    def reads_others(self) -> bool:
+        return any(scan.made for scan in self.scans)
 
     @cached_property
     def filters(self) -> tuple[tuple[Filter, Scan], ...]:
@@ -62,8 +76,9 @@ class Program:
             object.__setattr__(self, name, value)
 
 
-def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
+def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
+    retimed = into is not None and not is_own_time(bound.plan, event_time_of(into, bound.plan))
     plan = _apart(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign
@@ -71,7 +86,7 @@ def make_program(bound: BoundQuery, plan: Node, shards: int) -> Program:
     shape = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
-        plan, bound.columns, bound.upper, bound.insert_into, spread, has_timers(plan), foreign, fingerprint,
+        plan, bound.columns, bound.upper, into, retimed, spread, has_timers(plan), foreign, fingerprint,
         **_numbered(plan),
     )  # fmt: skip
 

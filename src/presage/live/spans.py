@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from presage.columnar.holding import NOTHING_KNOWN
+from presage.live.derived import derived_table
 from presage.log import Archive, FileSet
 from presage.plan.nodes import Scan
 
@@ -31,10 +32,12 @@ class Span:
     start: Place
     end: Place
 
-    def files(self, scan: Scan, archive: Archive) -> list[FileSet]:
+    def files(self, scan: Scan, archive: Archive | Snapshots) -> list[FileSet]:
         """The files that hold what a scan has to take in; at most two sets, which share no event."""
         if self.end.clock == NOTHING_KNOWN:
             return []
+        if scan.made:
+            return self._made_files(scan, archive)
         last = self.end.position if scan.until is None else min(self.end.position, scan.until)
         first = self.start.position if scan.after is None else max(self.start.position, scan.after)
         low, high = scan.time.low, self.end.clock + 1
@@ -46,8 +49,38 @@ class Span:
         waiting = min(self.start.position, last)
         if waiting > (scan.after or 0) and self.end.clock > self.start.clock:
             low = self.start.clock + 1 if low is None else max(low, self.start.clock + 1)
-            found.append(archive.snapshot(scan.stream, waiting, low, high, scan.after))
+            # Mostly nothing waits, for no statement: that is asked once, wherever they began.
+            if archive.snapshot(scan.stream, waiting, low, high, None).paths:
+                found.append(archive.snapshot(scan.stream, waiting, low, high, scan.after))
         return [files for files in found if files.paths]
+
+    def _made_files(self, scan: Scan, archive: Archive | Snapshots) -> list[FileSet]:
+        """What statements have made before this batch, beyond the old clock. What they make in it comes from them."""
+        table = derived_table(scan.stream)
+        low, high = self.start.clock + 1, self.end.clock + 1
+        if low >= high or not archive.holds(table):
+            return []
+        low = low if scan.time.low is None else max(low, scan.time.low)
+        high = high if scan.time.high is None else min(high, scan.time.high)
+        files = archive.snapshot(table, self.end.position, low, high, None)
+        return [files] if files.paths else []
+
+
+class Snapshots:
+    """An archive that is asked the same many times in one batch, and looks once."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._found: dict[tuple[str, int, int | None, int, int | None], FileSet] = {}
+
+    def holds(self, stream: str) -> bool:
+        return self._archive.holds(stream)
+
+    def snapshot(self, stream: str, last: int, low: int | None, high: int, first: int | None) -> FileSet:
+        key = stream, last, low, high, first
+        if key not in self._found:
+            self._found[key] = self._archive.snapshot(*key)
+        return self._found[key]
 
 
 def cut_within(found: Sequence[tuple[FileSet, Span]], limit: int) -> int | None:

@@ -13,6 +13,7 @@ from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment, Subscription
+from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
 from presage.live.statement import RUNNING, Statement
@@ -118,7 +119,7 @@ class Standing(Mapping[str, Deployment]):
             self._end_producer(known, until)
         try:
             if settled.insert_into is not None:
-                self._workspace.catalog = self._workspace.declare_producer(settled, since)
+                self._workspace.catalog = self._workspace.declare_producer(settled, since, int(self.job.next_number))
             program = self._program(settled, since)
             extra["shards"] = program.shards
             entry = {"action": "create", "kind": KIND, "name": chosen, "text": text, "extra": extra}
@@ -167,7 +168,7 @@ class Standing(Mapping[str, Deployment]):
             assert until is not None
             self._end_producer(self.job.statements[replaced["number"]], until)
         if statement.insert_into is not None:
-            self._workspace.catalog = self._workspace.declare_producer(statement, since)
+            self._workspace.catalog = self._workspace.declare_producer(statement, since, int(number))
         if number in self.job.statements:
             self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
 
@@ -180,7 +181,8 @@ class Standing(Mapping[str, Deployment]):
                 parsed = self._workspace.parse(statement.text).statements[0]
                 assert isinstance(parsed, s.Query)
                 into = program.insert_into == name
-                if into or name in program.streams | program.relations or reads(parsed, name):
+                named = {name, derived_table(name)}
+                if into or named & (program.streams | program.relations) or reads(parsed, name):
                     found.append(statement.name)
         return found
 
@@ -189,7 +191,7 @@ class Standing(Mapping[str, Deployment]):
         statement, program = self.job.statements[number], self.job.programs[number]
         parsed = self._workspace.parse(statement.text).statements[0]
         assert isinstance(parsed, s.Query)
-        plan = self._workspace.explain(self._workspace.bind(parsed, statement.since))
+        plan = self._workspace.explain(self._workspace.bind(parsed, statement.since, live=True))
         shards = f"{program.shards} shards of its keys" if program.shards > 1 else "one shard"
         asked = ", ".join(show(expr) for expr in program.foreign) or "none"
         rows = [
@@ -238,15 +240,16 @@ class Standing(Mapping[str, Deployment]):
         return settled, now if live else None
 
     def _program(self, query: s.Query, since: Moment | None, shards: int | None = None) -> Program:
-        bound = self._workspace.bind(query, since)
+        bound = self._workspace.bind(query, since, live=True)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
-        return make_program(bound, plan, shards if shards is not None else self._shards)
+        into = self._workspace.catalog.types[query.insert_into] if query.insert_into is not None else None
+        return make_program(bound, plan, shards if shards is not None else self._shards, into)
 
     def _end_producer(self, statement: Statement, until: Moment) -> None:
         program = self.job.programs.get(statement.number)
         if program is not None and program.insert_into is not None:
-            text = statement.text
-            self._workspace.catalog = self._workspace.end_producer(program.insert_into, text, until)
+            number = int(statement.number)
+            self._workspace.catalog = self._workspace.end_producer(program.insert_into, number, until)
 
     def _fresh_name(self) -> str:
         number = 1 + len(self.job.statements)

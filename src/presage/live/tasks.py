@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import PredicateIndex
+from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.errors import PresageError, error
+from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
 from presage.live.states import Chain
 from presage.log import FileSet
@@ -39,6 +41,7 @@ class Task:
     program: Program
     shard: int
     files: tuple[tuple[FileSet, ...], ...]
+    start: int  # the clock that it has come to
     clock: int
     inner_clock: int
     end: bool
@@ -61,6 +64,7 @@ class Outcome:
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     rows_in: int = 0
     failure: PresageError | None = None
+    held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
 
 @dataclass
@@ -90,10 +94,18 @@ class Runner:
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         events = _Events(tasks)
         matched = self._match(tasks, events)
-        return [self._one(task, events, matched.get(i, {})) for i, task in enumerate(tasks)]
+        outcomes: list[Outcome] = []
+        for i, task in enumerate(tasks):
+            outcomes.append(self._one(task, events, matched.get(i, {})))
+            if task.program.into is not None and task.shard == task.program.shards - 1:
+                events.take(task.program, [o for o in outcomes if o.number == task.number])
+        return outcomes
 
     def _one(self, task: Task, events: _Events, matched: dict[int, np.ndarray]) -> Outcome:
         outcome = Outcome(task.number, task.shard)
+        if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
+            outcome.held = True
+            return outcome
         try:
             outcome.rows_in = events.rows(task)
             if task.must_run or _has_input(task, events, matched):
@@ -134,7 +146,8 @@ class Runner:
         asked: dict[_Source, list[tuple[int, Filter, Scan]]] = {}
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.
-            if len(task.program.scans) == 1 and not task.program.native:
+            # What statements make in this batch is not known yet.
+            if len(task.program.scans) == 1 and not task.program.native and not task.program.scans[0].made:
                 for node, scan in task.program.filters:
                     asked.setdefault(_source(task, 0), []).append((i, node, scan))
         found: dict[int, dict[int, np.ndarray]] = {}
@@ -164,9 +177,12 @@ class Runner:
 
 
 class _Events:
-    """The events of a batch, each file read once with all the attributes that some statement wants."""
+    """The events of a batch, each file read once with all the attributes that some statement wants; and the rows that
+    statements make for others, which run after them."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
+        self._fresh: dict[str, list[pa.Table]] = {}  # by derived stream
+        self.broken: set[str] = set()  # derived streams that lack rows in this batch
         self._wanted: dict[_Source, dict[str, None]] = {}
         self._files: dict[_Source, tuple[FileSet, ...]] = {}
         self._read: dict[_Source, pa.Table] = {}
@@ -174,7 +190,20 @@ class _Events:
             for i, scan in enumerate(task.program.scans):
                 source = _source(task, i)
                 self._files[source] = task.files[i]
-                self._wanted.setdefault(source, {}).update(dict.fromkeys(scan.attributes))
+                hidden = HIDDEN if scan.made else ()
+                self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
+
+    def take(self, program: Program, outcomes: Sequence[Outcome]) -> None:
+        """Keep the rows of an INSERT INTO for those that read its stream."""
+        assert program.into is not None
+        stream = program.into.name
+        if any(o.failure is not None or o.held for o in outcomes):
+            self.broken.add(stream)
+        rows = [o.rows for o in outcomes if o.rows is not None and o.rows.num_rows]
+        if rows and stream not in self.broken and not program.retimed:
+            ordered = sorted_table(pa.concat_tables(rows), (TIME, SEQ, *program.plan.order))
+            made = archived_rows(ordered, program.into, int(outcomes[0].number))
+            self._fresh.setdefault(stream, []).append(made)
 
     def plain(self, source: _Source) -> pa.Table:
         """SEQ, TIME and attributes under their own names."""
@@ -193,14 +222,27 @@ class _Events:
     def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
         number = next(i for i, known in enumerate(program.scans) if known is scan)
         source = _source(task, number)
+        if scan.made:
+            return self._made(task, source, scan)
         if not source:
             return schema_of(scan.columns).empty_table()
         table = self.plain(source)
         columns = [table[TIME], table[SEQ], *(table[a] for a in scan.attributes)]
         return pa.table(columns, [TIME, SEQ, *(f.name for f in scan.fields)])
 
+    def _made(self, task: Task, source: _Source, scan: Scan) -> pa.Table:
+        """Rows of other statements: older ones from the archive, and those of this batch."""
+        parts = [schema_of(scan.columns, scan.order).empty_table()]
+        if source:
+            parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_clock))
+        # One made now may have the very time that was reached before: its event came late within that moment.
+        parts += [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
+        return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
+
     def rows(self, task: Task) -> int:
-        return sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := _source(task, i)))
+        read: int = sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := _source(task, i)))
+        made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
+        return read + sum(table.num_rows for table in made)
 
 
 def _source(task: Task, scan: int) -> _Source:

@@ -26,29 +26,33 @@ class Moment:
 
     position: int
     watermarks: Mapping[str, int | None] = field(default_factory=dict)
+    known: int | None = None  # where one statement was with all that it reads
 
     def watermark(self, streams: Iterable[str]) -> int | None:
         """How far the time of all these streams was known; None where one had told nothing yet."""
+        if self.known is not None:
+            return self.known
         known = [self.watermarks.get(name) for name in streams]
         times = [time for time in known if time is not None]
         return min(times) if times and len(times) == len(known) else None
 
     def to_json(self) -> dict[str, Any]:
-        return {"position": self.position, "watermarks": dict(self.watermarks)}
+        return {"position": self.position, "watermarks": dict(self.watermarks), "known": self.known}
 
     @classmethod
     def from_json(cls, content: dict[str, Any] | None) -> Moment | None:
-        return None if content is None else cls(content["position"], content["watermarks"])
+        return None if content is None else cls(content["position"], content["watermarks"], content.get("known"))
 
 
 @dataclass(frozen=True)
 class Producer:
-    """A statement that fills a derived stream, by its text. A standing one sees what arrived after `since` and, once it
-    is stopped, up to `until`; one that was only declared sees everything."""
+    """A statement that fills a derived stream, by its text. A standing one has a number; it sees what arrived after
+    `since` and, once it is stopped, up to `until`. One that was only declared sees everything."""
 
     text: str
     since: Moment | None = None
     until: Moment | None = None
+    number: int | None = None
 
 
 @dataclass(frozen=True)

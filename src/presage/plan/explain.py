@@ -54,6 +54,8 @@ def _with_depth(node: Node, depth: int = 0) -> list[tuple[Node, int]]:
 def _report(node: Node, describe: Mapping[type[Node], Describe]) -> Report:
     if type(node) in describe:
         return describe[type(node)](node)
+    if isinstance(node, Scan) and node.made:
+        return Report(f"kernel  rows of the statements that fill {node.stream} [{', '.join(node.attributes)}]")
     if isinstance(node, Scan):
         return Report(f"native  read the archive of {node.stream} [{', '.join(node.attributes)}]")
     if isinstance(node, RelationScan):

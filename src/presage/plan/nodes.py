@@ -21,8 +21,8 @@ SEQ = "_seq"
 _OWN = re.compile(r"_(t|seq|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
 
 
-# Of a scan: stream, event time, and the positions between which the events arrived.
-Extent = tuple[str, TimeRange, int | None, int | None]
+# Of a scan: stream, event time, the positions between which the events arrived, and whether statements make them.
+Extent = tuple[str, TimeRange, int | None, int | None, bool]
 
 
 def is_own_name(name: str) -> bool:
@@ -177,11 +177,14 @@ class Scan(Node):
     event_time: str | None = None  # the attribute that holds the event's own time
     after: int | None = None  # only what arrived after this position
     until: int | None = None  # and not after this one
+    # Rows that standing statements make for a derived stream, as they make them: SEQ is the event behind a row, the
+    # order columns are the statement's number and the row's place among those of its event.
+    made: bool = False
 
     @property
     def extent(self) -> Extent:
         """Which events these are; scans of equal extent differ in names and attributes only."""
-        return self.stream, self.time, self.after, self.until
+        return self.stream, self.time, self.after, self.until, self.made
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -189,17 +192,17 @@ class Scan(Node):
 
     @property
     def depth(self) -> int:
-        return 0
+        return 2 if self.made else 0
 
     def narrowed(self, wanted: frozenset[str]) -> Node:
         return _without_others(self, wanted)
 
     def label(self) -> str:
-        bounds = ""
+        bounds = " as statements make it" if self.made else ""
         if self.time != ALL_TIME:
             low = format_timestamp(self.time.low) if self.time.low is not None else ""
             high = format_timestamp(self.time.high) if self.time.high is not None else ""
-            bounds = f" within [{low}, {high})"
+            bounds += f" within [{low}, {high})"
         if self.after is not None:
             bounds += f" after position {self.after}"
         if self.until is not None:

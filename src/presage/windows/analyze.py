@@ -36,6 +36,8 @@ class QueryContext:
     # Where a standing statement begins and, if it was stopped, ends. None: it sees the whole archive.
     since: Moment | None = None
     until: Moment | None = None
+    # For a standing statement: what others make is taken as they make it, not computed once more.
+    live: bool = False
     # Derived streams on the way to this query, to refuse circles.
     path: tuple[str, ...] = ()
     # How many statements of derived streams are part of the query so far; all contexts of a query share it.

@@ -17,14 +17,14 @@ from presage.windows.nodes import Aggregate, Distinct, RelationJoin, Windowed, s
 
 def keep_time(plan: Node) -> Node:
     def change(node: Node) -> Node:
-        if isinstance(node, Retime) and _is_own_time(node.input, node.column):
+        if isinstance(node, Retime) and is_own_time(node.input, node.column):
             return node.input
         return node
 
     return plan.rewrite(change)
 
 
-def _is_own_time(node: Node, column: str) -> bool:
+def is_own_time(node: Node, column: str) -> bool:
     """Whether the column always holds the row's own TIME."""
     match node:
         case Scan():
@@ -32,19 +32,19 @@ def _is_own_time(node: Node, column: str) -> bool:
                 f.name == column and a == node.event_time for f, a in zip(node.fields, node.attributes, strict=True)
             )
         case Merge():
-            return all(_is_own_time(source, column) for source in node.sources)
+            return all(is_own_time(source, column) for source in node.sources)
         case Project():
             expr = next(o.expr for o in node.outputs if o.name == column)
-            return isinstance(expr, ColumnRef) and _is_own_time(node.input, expr.name)
+            return isinstance(expr, ColumnRef) and is_own_time(node.input, expr.name)
         case Stamp():
-            return column == "at" or _is_own_time(node.input, column)
+            return column == "at" or is_own_time(node.input, column)
         case Filter() | Windowed() | Distinct():
-            return _is_own_time(node.input, column)
+            return is_own_time(node.input, column)
         case RelationJoin():
-            return column in node.input.column_names() and _is_own_time(node.input, column)
+            return column in node.input.column_names() and is_own_time(node.input, column)
         case Aggregate():
             join, window = source_of(node)
             # A batch's rows leave when it closes, a join's when the last of its events comes.
             passes = join is None and not window.is_batch and column in node.carry
-            return passes and _is_own_time(node.input, column)
+            return passes and is_own_time(node.input, column)
     return False

@@ -10,17 +10,21 @@ from presage.analyze.coerce import cast_to
 from presage.analyze.scope import plan_name
 from presage.errors import PresageError, error
 from presage.model import types as t
-from presage.model.catalog import EventType, Moment
+from presage.model.catalog import EventType, Moment, Producer
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.plan.expr import FALSE, ColumnRef, Comparison, Constant, Expr, conjunction
-from presage.plan.nodes import TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp
+from presage.plan.expr import FALSE, ColumnRef, Comparison, Constant, Expr, Or, conjunction
+from presage.plan.nodes import TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp, order_columns
 from presage.plan.query import BoundQuery
+from presage.windows.keep_time import is_own_time
 
 if TYPE_CHECKING:
     from presage.lang import syntax as s
     from presage.windows.analyze import QueryContext
 
+# Ranks of statements that stand, beyond those that are only declared; then those whose rows have a time of their own.
+STANDING = 1_000_000
+RETIMED = 2_000_000
 # A plan is walked by recursion, and Spark plans it in a time that grows faster than its size.
 MAX_DEPTH = 32
 MAX_STATEMENTS = 256
@@ -43,21 +47,11 @@ def bind_stream(
             sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time, after, until))
             ranks.append(0)
         derived = _derived(stream, fields, names, time, context, bind, span)
-        sources.extend(derived)
-        ranks.extend(_first_rank(stream, context) + i for i in range(len(derived)))
+        sources.extend(node for node, _ in derived)
+        ranks.extend(rank for _, rank in derived)
     if ranks == [0]:
         return sources[0]
     return Merge(tuple(sources), alias, fields, tuple(ranks))
-
-
-def _first_rank(stream: EventType, context: QueryContext) -> int:
-    """Statements are numbered through the catalog, so that one has the same number wherever it is read."""
-    before = 1
-    for other in context.catalog.types.values():
-        if other.name == stream.name:
-            break
-        before += len(other.producers)
-    return before
 
 
 def _derived(
@@ -68,40 +62,82 @@ def _derived(
     context: QueryContext,
     bind: Bind,
     span: Span,
-) -> list[Node]:
-    """The rows of the statements that fill a derived stream, as events of it."""
+) -> list[tuple[Node, int]]:
+    """The rows of the statements that fill a derived stream, as events of it, with their ranks."""
     if stream.name in context.path:
         circle = " -> ".join([*context.path[context.path.index(stream.name) :], stream.name])
         raise error("CYCLE", span, what=f"the derived stream '{stream.name}'", path=circle)
-    found: list[Node] = []
-    for producer in stream.producers:
-        inner = replace(context, path=(*context.path, stream.name), since=producer.since, until=producer.until)
-        context.opened.append(stream.name)
-        _check_size(stream, inner, span)
-        try:
-            bound = bind(context.parse_producer(producer.text), inner)
-        except PresageError as problem:
-            # The place in the statement's own text means nothing in the text at hand.
-            problem.span, problem.others = span, ()
-            raise
-        node = bound.plan
-        made = node.column_names()
-        # The event time is the column of that name where the selection has one, else the time of emission.
-        own_time = stream.event_time if stream.event_time in made else "at"
-        if isinstance(node, Stamp):
-            node = replace(node, upper=bound.upper)
-        if own_time != "at" or not isinstance(node, Stamp):
-            node = Retime(node, own_time, stream.max_delay, bound.upper)
-        source = {name: name if name in made else "at" if name == stream.event_time else None for name in names}
-        outputs = tuple(
-            Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True)
-        )
-        node = Project(node, outputs)
+    found: list[tuple[Node, int]] = []
+    made: dict[int, set[str]] = {}  # statements whose rows are taken as they come, and the streams behind them
+    for place, producer in enumerate(stream.producers):
+        bound = _bound_producer(stream, producer, context, bind, span)
+        streams = {scan.stream for scan in bound.scans()}
+        own_time = event_time_of(stream, bound.plan)
+        retimed = not is_own_time(bound.plan, own_time)
+        if producer.number is None:
+            rank = _first_rank(stream, context) + place
+        else:
+            rank = (RETIMED if retimed else STANDING) + producer.number
+            if context.live and not retimed:
+                made[producer.number] = streams
+                continue
+        node = _as_events(stream, bound, own_time, fields, names)
         ended = [(producer.until, "<=")] if producer.until is not None else []
         moments = [(context.since, ">"), (context.until, "<="), *ended]
-        bounds = conjunction([*_bounds(time), *_known_at(moments, {scan.stream for scan in bound.scans()})])
-        found.append(Filter(node, bounds) if bounds is not None else node)
+        bounds = conjunction([*_bounds(time), *_known_at(moments, streams)])
+        found.append((Filter(node, bounds) if bounds is not None else node, rank))
+    if context.live and stream.producers:
+        # Also for statements that are still to come.
+        node = Scan(stream.name, _alias(fields), fields, names, time, stream.event_time, made=True)
+        since = conjunction(_made_after(context.since, made))
+        found.append((Filter(node, since) if since is not None else node, STANDING))
     return found
+
+
+def _alias(fields: tuple[Field, ...]) -> str:
+    return fields[0].name.partition(".")[0] if fields else ""
+
+
+def event_time_of(stream: EventType, plan: Node) -> str:
+    """The column of a statement's rows that is their event time: the stream's own where it is selected, else `at`."""
+    return stream.event_time if stream.event_time in plan.column_names() else "at"
+
+
+def _bound_producer(stream: EventType, producer: Producer, context: QueryContext, bind: Bind, span: Span) -> BoundQuery:
+    inner = replace(context, path=(*context.path, stream.name), since=producer.since, until=producer.until)
+    context.opened.append(stream.name)
+    _check_size(stream, inner, span)
+    try:
+        return bind(context.parse_producer(producer.text), inner)
+    except PresageError as problem:
+        # The place in the statement's own text means nothing in the text at hand.
+        problem.span, problem.others = span, ()
+        raise
+
+
+def _as_events(
+    stream: EventType, bound: BoundQuery, own_time: str, fields: tuple[Field, ...], names: tuple[str, ...]
+) -> Node:
+    """Rows of a statement as events of the stream that it fills."""
+    node = bound.plan
+    made = node.column_names()
+    if isinstance(node, Stamp):
+        node = replace(node, upper=bound.upper)
+    if own_time != "at" or not isinstance(node, Stamp):
+        node = Retime(node, own_time, stream.max_delay, bound.upper)
+    source = {name: name if name in made else "at" if name == stream.event_time else None for name in names}
+    outputs = tuple(Named(f.name, _widened(node, source[name], f.type)) for f, name in zip(fields, names, strict=True))
+    return Project(node, outputs)
+
+
+def _first_rank(stream: EventType, context: QueryContext) -> int:
+    """Statements are numbered through the catalog, so that one has the same number wherever it is read."""
+    before = 1
+    for other in context.catalog.types.values():
+        if other.name == stream.name:
+            break
+        before += len(other.producers)
+    return before
 
 
 def _check_size(stream: EventType, context: QueryContext, span: Span) -> None:
@@ -149,4 +185,17 @@ def _known_at(moments: list[tuple[Moment | None, str]], streams: set[str]) -> li
             parts.append(Comparison(t.BOOLEAN, op, column, Constant(t.LONG, known)))
         elif moment is not None and op == "<=":
             parts.append(FALSE)  # nothing had been made yet
+    return parts
+
+
+def _made_after(since: Moment | None, made: dict[int, set[str]]) -> list[Expr]:
+    """Rows of each statement that count for one that begins at a moment: those that were not made by then."""
+    parts: list[Expr] = []
+    time, number = ColumnRef(t.LONG, TIME), ColumnRef(t.LONG, order_columns(1)[0])
+    for statement, streams in made.items():
+        known = since.watermark(streams) if since is not None else None
+        if known is not None:
+            other = Comparison(t.BOOLEAN, "<>", number, Constant(t.LONG, statement))
+            later = Comparison(t.BOOLEAN, ">", time, Constant(t.LONG, known))
+            parts.append(Or(t.BOOLEAN, (other, later)))
     return parts

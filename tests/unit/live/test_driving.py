@@ -1,0 +1,75 @@
+"""Who calls the live job: before there is a streaming query, and while the engine goes away."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from presage.errors import error
+from presage.live.driving import Driver
+
+
+class Batches:
+    """A job with so many batches to do."""
+
+    def __init__(self, left: int, native: bool = False) -> None:
+        self.left = left
+        self.programs = {"1": SimpleNamespace(native=native)}
+        self.running, self.may_end = threading.Event(), threading.Event()
+        self.may_end.set()
+        self.failure: Exception | None = None
+
+    def advance(self) -> bool:
+        self.running.set()
+        assert self.may_end.wait(10)
+        if self.failure is not None:
+            raise self.failure
+        self.left -= 1
+        return self.left >= 0
+
+
+def driver_of(job: Batches) -> Driver:
+    def start(work: object) -> Any:
+        raise AssertionError("no streaming query was asked for")
+
+    return Driver(start, cast(Any, None), cast(Any, job))
+
+
+def test_what_has_piled_up_is_worked_off_without_a_streaming_query() -> None:
+    job = Batches(3)
+    driver_of(job).catch_up()
+    assert job.left == -1
+
+
+def test_a_statement_that_needs_the_session_waits_for_it() -> None:
+    job = Batches(3, native=True)
+    driver_of(job).catch_up()
+    assert job.left == 3
+
+
+def test_stopping_waits_for_a_batch_that_runs_early_and_lets_none_follow() -> None:
+    job = Batches(3)
+    job.may_end.clear()
+    driver = driver_of(job)
+    early, stopping = threading.Thread(target=driver.catch_up), threading.Thread(target=driver.stop)
+    early.start()
+    assert job.running.wait(10)
+    stopping.start()
+    stopping.join(0.1)
+    assert stopping.is_alive()
+    job.may_end.set()
+    stopping.join(10)
+    early.join(10)
+    assert not stopping.is_alive()
+    assert job.left == 2
+
+
+def test_what_goes_wrong_early_is_left_to_the_streaming_query(caplog: pytest.LogCaptureFixture) -> None:
+    job = Batches(3)
+    job.failure = error("INTERNAL", what="a test")
+    driver_of(job).catch_up()
+    assert job.left == 3
+    assert "could not catch up" in caplog.text
