@@ -71,6 +71,7 @@ def measure(home: Path, case: Case, events: int) -> Figures:
     start = time.perf_counter()
     with Engine(spark=session, home=home, optimize=ours, **how) as engine:
         recovery = recover(engine, [case.query], before, start)
+        engine.deployments[case.query].drain()  # the streaming query is up before it is stopped
         return Figures(recovery.first, recovery.all, events / recovery.all)
 
 

@@ -77,6 +77,7 @@ class Job:
         self.programs: dict[str, Program] = {}
         self._kept: dict[str, Kept] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
+        self._reached = log.live.job.get("arrivals", 0)  # the record whose arrivals the statements have taken in
         self.planner = Planner(log, self.programs, rows_per_batch)
         self._store = StateStore(log.home, self.statements)
         self._store.sweep()
@@ -193,8 +194,9 @@ class Job:
 
     def caught_up(self, number: str, arrivals: int) -> bool:
         """Whether a statement has taken in all that had arrived by a record, or never will."""
+        # In this order: who sees how far the job is must see the statements of that moment, too.
+        reached = self._reached
         statement = self.statements[number]
-        reached = self._log.live.job.get("arrivals", 0)
         return statement.status != RUNNING or (statement.place is None and reached >= arrivals)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
@@ -336,7 +338,8 @@ class Job:
 
     def _still_archived(self, program: Program) -> bool:
         """Whether the log holds all that a statement has ever read: only then can its state be made again."""
-        figures = [self._log.archive.describe(stream) for stream in program.streams]
+        archive = self._log.archive
+        figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         return all(info.retained == info.rows for info in figures)
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
@@ -388,6 +391,7 @@ class Job:
     def _take_in(self, changes: Mapping[str, Any]) -> None:
         for number in changes:
             self.statements[number] = Statement.from_json(self._log.live.statements[number])
+        self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:
         self._store.forget(number)

@@ -79,7 +79,8 @@ class Planner:
                 self._plan_apart(batch, statement, max(1, self.rows_per_batch // len(behind)))
                 # Those that read its rows come after it and may go as far as it does.
                 self._mark_made(batch, standing)
-            elif news:
+            elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
+                # The second: one that was behind, before it in this loop, has made rows for it.
                 self._add(batch, statement, self._span(statement, batch))
         return batch if news or behind else None
 

@@ -66,6 +66,11 @@ class Standing(Mapping[str, Deployment]):
             raise error("UNKNOWN_OBJECT", kind="statement", name=name, fix=fix)
         return Deployment(self, found.number)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Without an error for a name that nobody has."""
+        found = self.job.find(name)
+        return default if found is None else Deployment(self, found.number)
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.job.find(name) is not None
 

@@ -242,7 +242,7 @@ class _Events:
     def rows(self, task: Task) -> int:
         read: int = sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := _source(task, i)))
         made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
-        return read + sum(table.num_rows for table in made)
+        return read + sum(int(table.num_rows) for table in made)
 
 
 def _source(task: Task, scan: int) -> _Source:

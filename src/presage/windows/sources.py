@@ -86,8 +86,9 @@ def _derived(
         moments = [(context.since, ">"), (context.until, "<="), *ended]
         bounds = conjunction([*_bounds(time), *_known_at(moments, streams)])
         found.append((Filter(node, bounds) if bounds is not None else node, rank))
-    if context.live and stream.producers:
-        # Also for statements that are still to come.
+    if context.live and (made or len(found) < len(stream.producers) or any(rank < RETIMED for _, rank in found)):
+        # Also for statements that are still to come. Beside rows that all have a time of their own it would only be in
+        # the way: they need not wait for the clock of the log.
         node = Scan(stream.name, _alias(fields), fields, names, time, stream.event_time, made=True)
         since = conjunction(_made_after(context.since, made))
         found.append((Filter(node, since) if since is not None else node, STANDING))
