@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from presage.live.standing import Standing
 
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+# Rows that are made into dictionaries together: the first of many reach a subscriber early.
+ROWS_AT_ONCE = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -206,12 +208,13 @@ class Subscription:
 
     def _deliver_all(self) -> None:
         changed, name = self._deployment._standing.job.changed, self._deployment.name
-        for record, first, rows in self._deployment._after(self._record, self.delivered):
-            for i, values in enumerate(rows.to_pylist()):
-                if self._cancelled.is_set():
-                    return
-                self._callback(Row(values, f"{name}/{self._deployment._number}/{first + i}"))
-                self.delivered = first + i + 1
+        for record, _, rows in self._deployment._after(self._record, self.delivered):
+            for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
+                for i, values in enumerate(batch.to_pylist(), self.delivered):
+                    if self._cancelled.is_set():
+                        return
+                    self._callback(Row(values, f"{name}/{self._deployment._number}/{i}"))
+                    self.delivered = i + 1
             self._record = record
             with changed:
                 changed.notify_all()

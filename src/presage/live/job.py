@@ -190,7 +190,15 @@ class Job:
         point, place = self._log.point, self.place(statement)
         if statement.place is None and self._log.live.job.get("arrivals") == point.arrivals:
             return 0
-        return max(point.position - place.position, 0)
+        if point.position > place.position:
+            return point.position - place.position
+        # It has looked at all that arrived, and stopped at a time before the last: what lies beyond is still to come.
+        program = self.programs[statement.number]
+        known = [point.watermarks.get(s) for s in program.streams]
+        clock = min((NOTHING_KNOWN if w is None else w for w in known), default=NOTHING_KNOWN)
+        span = Span(place, Place(point.position, max(clock, place.clock)))
+        sets = [files for scan in program.scans for files in span.files(scan, self._log.archive)]
+        return sum(files.rows for files in sets)
 
     def caught_up(self, number: str, arrivals: int) -> bool:
         """Whether a statement has taken in all that had arrived by a record, or never will."""

@@ -40,11 +40,16 @@ class Batch:
         return self.files[key]
 
 
+# The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
+FIRST_ROWS = 65_536
+
+
 class Planner:
     def __init__(self, log: Log, programs: Mapping[str, Program], rows_per_batch: int) -> None:
         self._log = log
         self._programs = programs
         self.rows_per_batch = rows_per_batch
+        self._pace = FIRST_ROWS
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
@@ -72,11 +77,13 @@ class Planner:
         self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = [s for s in running if s.place is not None]
+        limit = min(self.rows_per_batch, self._pace)
+        self._pace = FIRST_ROWS
         if news:
-            self._cut(batch, standing, [s for s in running if s.place is None])
+            self._cut(batch, standing, [s for s in running if s.place is None], limit)
         for statement in running:
             if statement.place is not None:
-                self._plan_apart(batch, statement, max(1, self.rows_per_batch // len(behind)))
+                self._plan_apart(batch, statement, max(1, limit // len(behind)))
                 # Those that read its rows come after it and may go as far as it does.
                 self._mark_made(batch, standing)
             elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
@@ -84,12 +91,13 @@ class Planner:
                 self._add(batch, statement, self._span(statement, batch))
         return batch if news or behind else None
 
-    def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement]) -> None:
+    def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
         """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
         spans = {s.number: self._span(s, batch) for s in together}
-        cut = cut_within(self._sets(spans, batch), self.rows_per_batch)
+        cut = cut_within(self._sets(spans, batch), limit)
         if cut is not None and any(span.end.clock > cut for span in spans.values()):
             batch.arrivals = None
+            self._pace = 2 * limit
             old = self._log.live.job.get("marks", {})
             batch.marks = {
                 s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items() if not is_made(s)
@@ -100,6 +108,8 @@ class Planner:
         """The next slice of a statement that is behind."""
         span = self._span(statement, batch)
         cut = cut_within(self._sets({statement.number: span}, batch), limit)
+        if cut is not None:
+            self._pace = max(self._pace, 2 * min(self.rows_per_batch, limit))
         self._add(batch, statement, span if cut is None else Span(span.start, Place(span.end.position, cut)))
 
     def _span(self, statement: Statement, batch: Batch) -> Span:

@@ -210,7 +210,8 @@ class Standing(Mapping[str, Deployment]):
         """Wait until a statement has taken in all that has arrived."""
         arrivals = self._log.point.arrivals
         until = None if timeout is None else time.monotonic() + timeout
-        self._go_on()
+        if not self.job.caught_up(number, arrivals):
+            self._go_on()
         while not self.job.caught_up(number, arrivals):
             again = False
             if self.drive is None:

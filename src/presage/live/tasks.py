@@ -7,7 +7,7 @@ in a worker of Spark's: nothing here knows which.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from presage.errors import PresageError, error
 from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
 from presage.live.states import Chain
-from presage.log import FileSet
-from presage.log.reading import read_events
+from presage.log import Bounds, FileSet
+from presage.log.reading import read_events, within
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
@@ -30,6 +30,8 @@ from presage.windows.columnar import OPERATORS
 
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
+# From so many on, files are read whole and each takes its part.
+SHARERS_PER_READ = 3
 MESSAGE_LENGTH = 2_000
 
 
@@ -186,12 +188,17 @@ class _Events:
         self._wanted: dict[_Source, dict[str, None]] = {}
         self._files: dict[_Source, tuple[FileSet, ...]] = {}
         self._read: dict[_Source, pa.Table] = {}
+        self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # files as they are, for many
+        self._sharers: dict[tuple[str, tuple[str, ...]], list[_Source]] = {}
         for task in tasks:
             for i, scan in enumerate(task.program.scans):
                 source = _source(task, i)
                 self._files[source] = task.files[i]
                 hidden = HIDDEN if scan.made else ()
                 self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
+        for source, several in self._files.items():
+            for files in several:
+                self._sharers.setdefault((files.stream, files.paths), []).append(source)
 
     def take(self, program: Program, outcomes: Sequence[Outcome]) -> None:
         """Keep the rows of an INSERT INTO for those that read its stream."""
@@ -208,9 +215,21 @@ class _Events:
     def plain(self, source: _Source) -> pa.Table:
         """SEQ, TIME and attributes under their own names."""
         if source not in self._read:
-            parts = [read_events(files, list(self._wanted[source])) for files in self._files[source]]
+            parts = [self._events_of(files, source) for files in self._files[source]]
             self._read[source] = pa.concat_tables(parts).combine_chunks()
         return self._read[source]
+
+    def _events_of(self, files: FileSet, source: _Source) -> pa.Table:
+        """Statements that began at different positions want different rows of the same files: those are read once."""
+        wanted = list(self._wanted[source])
+        whole = (files.stream, files.paths)
+        sharers = self._sharers[whole]
+        if len(sharers) < SHARERS_PER_READ:
+            return read_events(files, wanted)
+        if whole not in self._whole:
+            names = list(dict.fromkeys(name for sharer in sharers for name in self._wanted[sharer]))
+            self._whole[whole] = read_events(replace(files, predicates=Bounds()), names)
+        return within(self._whole[whole], files.predicates).select(list(dict.fromkeys((SEQ, TIME, *wanted))))
 
     def readable(self, source: _Source) -> bool:
         try:

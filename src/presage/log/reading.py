@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.log.archive import Bounds, FileSet
-from presage.log.columns import SEQ, TIME, TIMESTAMP
+from presage.log.columns import SEQ, TIME
 from presage.model.time import to_micros
 
 
@@ -36,20 +36,21 @@ def _read_file(path: str, names: list[str], schema: pa.Schema, bounds: Bounds) -
             g for g in range(file.metadata.num_row_groups) if not _excluded(file.metadata.row_group(g), places, bounds)
         ]
         table = file.read_row_groups(groups, columns=names).select(names).cast(schema)
-    return inside(table, bounds)
+    return within(table, bounds)
 
 
-def inside(table: pa.Table, bounds: Bounds) -> pa.Table:
-    """The rows within the bounds; TIME is a timestamp."""
+def within(table: pa.Table, bounds: Bounds) -> pa.Table:
+    """The rows within the bounds; TIME is a timestamp, or microseconds."""
+    times = table[TIME] if pa.types.is_integer(table[TIME].type) else table[TIME].cast(pa.int64())
     tests = []
     if bounds.after is not None:
         tests.append(pc.greater(table[SEQ], bounds.after))
     if bounds.up_to is not None:
         tests.append(pc.less_equal(table[SEQ], bounds.up_to))
     if bounds.low is not None:
-        tests.append(pc.greater_equal(table[TIME], pa.scalar(bounds.low, TIMESTAMP)))
+        tests.append(pc.greater_equal(times, bounds.low))
     if bounds.high is not None:
-        tests.append(pc.less(table[TIME], pa.scalar(bounds.high, TIMESTAMP)))
+        tests.append(pc.less(times, bounds.high))
     keep = None
     for test in tests:
         keep = test if keep is None else pc.and_(keep, test)

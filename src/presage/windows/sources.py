@@ -71,7 +71,7 @@ def _derived(
     made: dict[int, set[str]] = {}  # statements whose rows are taken as they come, and the streams behind them
     for place, producer in enumerate(stream.producers):
         bound = _bound_producer(stream, producer, context, bind, span)
-        streams = {scan.stream for scan in bound.scans()}
+        streams = _streams_behind(stream, producer, bound, context, bind, span)
         own_time = event_time_of(stream, bound.plan)
         retimed = not is_own_time(bound.plan, own_time)
         if producer.number is None:
@@ -114,6 +114,16 @@ def _bound_producer(stream: EventType, producer: Producer, context: QueryContext
         # The place in the statement's own text means nothing in the text at hand.
         problem.span, problem.others = span, ()
         raise
+
+
+def _streams_behind(
+    stream: EventType, producer: Producer, bound: BoundQuery, context: QueryContext, bind: Bind, span: Span
+) -> set[str]:
+    """The streams of the log whose time decides when a statement makes its rows."""
+    if any(scan.made for scan in bound.scans()):
+        # Other statements stand between: the plan that contains theirs knows.
+        bound = _bound_producer(stream, producer, replace(context, live=False, opened=[]), bind, span)
+    return {scan.stream for scan in bound.scans()}
 
 
 def _as_events(
