@@ -13,8 +13,6 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import Book, StepContext, run_root, schema_of
-from presage.lang import parse
-from presage.lang import syntax as s
 from presage.live.program import Program, make_program
 from presage.model.arrow import to_arrow
 from presage.model.state import State
@@ -24,22 +22,11 @@ from presage.plan.nodes import SEQ, TIME, Scan
 from presage.plan.query import BoundQuery
 from presage.windows.columnar import OPERATORS
 from presage.windows.rules import RULES
-from property.query_texts import queries, workspace, worlds
-from property.test_optimizer import comparable
+from property.query_texts import queries, worlds
+from property.test_optimizer import CATALOG, bind, comparable
 from reference.plans import Row, World, evaluate, inside
 
-WORKSPACE = workspace()
-CATALOG = WORKSPACE.catalog
 Place = tuple[int, int]  # position, clock
-
-
-def bind(text: str) -> BoundQuery:
-    WORKSPACE.catalog = CATALOG
-    *before, last = parse(text).statements
-    for statement in before:
-        WORKSPACE.catalog = WORKSPACE.declare(statement)
-    assert isinstance(last, s.Query)
-    return WORKSPACE.bind(last)
 
 
 @st.composite

@@ -22,7 +22,8 @@ from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
 from presage.live.states import Chain
 from presage.log import Bounds, FileSet
-from presage.log.reading import read_events, within
+from presage.log.archive import within
+from presage.log.reading import read_events
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from presage.errors import did_you_mean, error
 from presage.log.buckets import KeyFilter
 from presage.log.chunks import AGES, age
-from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME, TIMESTAMP
+from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME
 from presage.log.committer import Committer
 from presage.log.compaction import by_arrival
 from presage.log.delta import LiveFile
@@ -146,10 +146,7 @@ class Archive:
         needed = [*wanted, *(name for name in (SEQ, TIME) if name not in wanted)]
         schema = pa.schema([files.schema.field(name) for name in needed])
         table = _read(files.paths, schema)
-        keep = _condition(table, files.predicates)
-        if keep is not None:
-            table = table.filter(keep)
-        return by_arrival(table, SEQ).select(wanted)
+        return by_arrival(within(table, files.predicates), SEQ).select(wanted)
 
     def read_late(self, stream: str) -> pa.Table:
         """The late events of a stream, by arrival, with `_late_by` in microseconds."""
@@ -213,18 +210,19 @@ def _read(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *parts])
 
 
-def _condition(table: pa.Table, bounds: Bounds) -> pa.ChunkedArray | None:
-    """Which rows lie inside the bounds; None if all do."""
+def within(table: pa.Table, bounds: Bounds) -> pa.Table:
+    """The rows within the bounds; TIME is a timestamp, or microseconds."""
+    times = table[TIME] if pa.types.is_integer(table[TIME].type) else table[TIME].cast(pa.int64())
     tests = []
     if bounds.after is not None:
         tests.append(pc.greater(table[SEQ], bounds.after))
     if bounds.up_to is not None:
         tests.append(pc.less_equal(table[SEQ], bounds.up_to))
     if bounds.low is not None:
-        tests.append(pc.greater_equal(table[TIME], pa.scalar(bounds.low, TIMESTAMP)))
+        tests.append(pc.greater_equal(times, bounds.low))
     if bounds.high is not None:
-        tests.append(pc.less(table[TIME], pa.scalar(bounds.high, TIMESTAMP)))
+        tests.append(pc.less(times, bounds.high))
     keep = None
     for test in tests:
         keep = test if keep is None else pc.and_(keep, test)
-    return keep
+    return table if keep is None else table.filter(keep)

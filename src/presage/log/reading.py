@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from presage.log.archive import Bounds, FileSet
+from presage.log.archive import Bounds, FileSet, within
 from presage.log.columns import SEQ, TIME
 from presage.model.time import to_micros
 
@@ -37,24 +36,6 @@ def _read_file(path: str, names: list[str], schema: pa.Schema, bounds: Bounds) -
         ]
         table = file.read_row_groups(groups, columns=names).select(names).cast(schema)
     return within(table, bounds)
-
-
-def within(table: pa.Table, bounds: Bounds) -> pa.Table:
-    """The rows within the bounds; TIME is a timestamp, or microseconds."""
-    times = table[TIME] if pa.types.is_integer(table[TIME].type) else table[TIME].cast(pa.int64())
-    tests = []
-    if bounds.after is not None:
-        tests.append(pc.greater(table[SEQ], bounds.after))
-    if bounds.up_to is not None:
-        tests.append(pc.less_equal(table[SEQ], bounds.up_to))
-    if bounds.low is not None:
-        tests.append(pc.greater_equal(times, bounds.low))
-    if bounds.high is not None:
-        tests.append(pc.less(times, bounds.high))
-    keep = None
-    for test in tests:
-        keep = test if keep is None else pc.and_(keep, test)
-    return table if keep is None else table.filter(keep)
 
 
 def _excluded(group: Any, places: dict[str, int], bounds: Bounds) -> bool:

@@ -20,8 +20,15 @@ from presage.columnar.steps import (
 )
 from presage.model.arrow import to_arrow
 from presage.plan.expr import Comparison, Expr, conjunction, conjuncts
-from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, RelationScan, Retime, order_columns
-from presage.windows.compile import AggregateStage, JoinStage, compile_aggregate, compile_join
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, Retime, order_columns
+from presage.windows.compile import (
+    AggregateStage,
+    JoinStage,
+    compile_aggregate,
+    compile_join,
+    fields_of,
+    identity_of,
+)
 from presage.windows.kernel import spec
 from presage.windows.kernel.aggregate import AggregateKernel
 from presage.windows.kernel.changelog import ChangelogAggregateKernel
@@ -68,7 +75,7 @@ def _run_join_aggregate(node: Aggregate, join: WindowJoin, stage: AggregateStage
     while isinstance(below, Filter):
         table = table.filter(pa.array(context.evaluator.mask(below.condition, table)))
         below = below.input
-    identity = _identity(join)
+    identity = identity_of(join)
     order = order_columns(join.depth - 1)
     carry = stage.carry
     prepared = _prepared(stage.prepared, table, context)
@@ -113,7 +120,7 @@ def _join_rows(node: WindowJoin, context: StepContext, changelog: bool) -> Rows:
     keys = tuple(f"_key{i}" for i in range(len(stage.sources[streams[0]].partition)))
     made = context.step(node, join.kernel, events, (TIME, SEQ, *order), clock, keys=keys)
     shown = {c.name: made[f"{n}:{c.name}"] for n, s in enumerate(node.sources) for c in s.columns}
-    extra = {i: made[i] for i in _identity(node)} | ({spec.CHANGE: made[spec.CHANGE]} if changelog else {})
+    extra = {i: made[i] for i in identity_of(node)} | ({spec.CHANGE: made[spec.CHANGE]} if changelog else {})
     places = {name: made[name] for name in (TIME, SEQ, *order)} | {node.order[-1]: made[spec.ORDINAL]}
     rows = pa.table({**places, **extra, **shown})
     if stage.residual is not None and rows.num_rows:
@@ -129,7 +136,7 @@ def _compile_join(node: WindowJoin, context: StepContext, changelog: bool) -> _J
     fields.append(pa.field(spec.SOURCE, pa.int8()))
     keyed = False
     for number, source in enumerate(stage.sources):
-        own = [*source.input.columns, *_fields(source.prepared)]
+        own = [*source.input.columns, *fields_of(source.prepared)]
         # A kernel's column belongs to one source, so names are numbered.
         kept = [f for f in own if f.name != spec.PASS]
         columns = tuple(f"{number}:{f.name}" for f in kept)
@@ -175,22 +182,6 @@ def _static_table(node: Node, prepared: tuple[Named, ...], number: int, context:
     columns |= {f"{number}:{c.name}": table[c.name] for c in node.columns}
     made = evaluated({p.name: p.expr for p in prepared}, table, context)
     return pa.table(columns | {f"{number}:{name}": array for name, array in made.items()})
-
-
-def _fields(named: tuple[Named, ...]) -> list[Field]:
-    return [Field(n.name, n.expr.type) for n in named]
-
-
-def _identity(node: WindowJoin) -> tuple[str, ...]:
-    """Columns that tell one tuple from another: time, arrival and order of each member."""
-    names: list[str] = []
-    for number, source in enumerate(node.sources):
-        if isinstance(source, RelationScan):
-            names.append(f"_row{number}")
-        else:
-            names += [f"_t{number}", f"_seq{number}"]
-            names.extend(f"_o{number}_{o}" for o in order_columns(node.depth - 1))
-    return tuple(names)
 
 
 def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Comparison, Expr, conjunction, conjuncts
-from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
+from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, order_columns
 from presage.windows.infer_keys import equalities
 from presage.windows.kernel import spec
 from presage.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
@@ -150,3 +150,20 @@ def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> sp
     by = _prepare(prepared, f"_by{suffix}_", window.by)
     group = _prepare(prepared, f"_in{suffix}_", window.group)
     return spec.Window(window.kind, window.size, by, group)
+
+
+def fields_of(named: tuple[Named, ...]) -> list[Field]:
+    """Prepared expressions as columns."""
+    return [Field(n.name, n.expr.type) for n in named]
+
+
+def identity_of(node: WindowJoin) -> tuple[str, ...]:
+    """Columns that tell one tuple from another: time, arrival and order of each member."""
+    names: list[str] = []
+    for number, source in enumerate(node.sources):
+        if isinstance(source, RelationScan):
+            names.append(f"_row{number}")
+        else:
+            names += [f"_t{number}", f"_seq{number}"]
+            names.extend(f"_o{number}_{o}" for o in order_columns(node.depth - 1))
+    return tuple(names)

@@ -12,11 +12,18 @@ from pyspark.sql import functions as F
 
 from presage.model import types as t
 from presage.plan.expr import Expr
-from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, RelationScan, order_columns
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, order_columns
 from presage.spark.batch import BatchContext, column, ordering, padded_order, run
 from presage.spark.expressions import quoted
 from presage.spark.kernels import Kernel, run_kernel
-from presage.windows.compile import AggregateStage, JoinStage, compile_aggregate, compile_join
+from presage.windows.compile import (
+    AggregateStage,
+    JoinStage,
+    compile_aggregate,
+    compile_join,
+    fields_of,
+    identity_of,
+)
 from presage.windows.kernel import spec
 from presage.windows.kernel.aggregate import AggregateKernel
 from presage.windows.kernel.changelog import ChangelogAggregateKernel
@@ -66,7 +73,7 @@ def _run_join_aggregate(node: Aggregate, join: WindowJoin, stage: AggregateStage
         below = below.input
     for condition in conditions:
         joined = joined.where(column(condition, context))
-    identity = _identity(join)
+    identity = identity_of(join)
     order = order_columns(join.depth - 1)
     carry = stage.carry
     if not carry:
@@ -100,7 +107,7 @@ def _join_frame(node: WindowJoin, context: BatchContext, changelog: bool) -> Dat
     order = order_columns(depth)
     parts, sources = [], []
     for number, source in enumerate(stage.sources):
-        own = [*source.input.columns, *_fields(source.prepared)]
+        own = [*source.input.columns, *fields_of(source.prepared)]
         # A kernel's column belongs to one source, so names are numbered.
         columns = tuple(f"{number}:{f.name}" for f in own if f.name != spec.PASS)
         static = _static_table(source.input, source.prepared, number, context) if source.static else None
@@ -118,7 +125,7 @@ def _join_frame(node: WindowJoin, context: BatchContext, changelog: bool) -> Dat
     keys = tuple(f"_key{i}" for i in range(len(stage.sources[_first_stream(stage)].partition)))
     rows = _kernel(frame, kernel, made, (*order, spec.ORDINAL), (TIME, SEQ, *order), keys, context)
     shown = [quoted(f"{n}:{c.name}").alias(c.name) for n, s in enumerate(node.sources) for c in s.columns]
-    extra = [F.col(i) for i in _identity(node)] + ([F.col(spec.CHANGE)] if changelog else [])
+    extra = [F.col(i) for i in identity_of(node)] + ([F.col(spec.CHANGE)] if changelog else [])
     rows = rows.select(*ordering(node)[:-1], F.col(spec.ORDINAL).alias(node.order[-1]), *extra, *shown)
     return rows.where(column(stage.residual, context)) if stage.residual is not None else rows
 
@@ -162,29 +169,13 @@ def _static_table(node: Node, prepared: tuple[Named, ...], number: int, context:
     return frame.orderBy("_row").select("_row", *columns).toArrow()
 
 
-def _fields(named: tuple[Named, ...]) -> list[Field]:
-    return [Field(n.name, n.expr.type) for n in named]
-
-
 def _join_fields(node: WindowJoin, stage: JoinStage, changelog: bool) -> list[Field]:
     fields = []
     for number, source in enumerate(stage.sources):
-        own = [*source.input.columns, *_fields(source.prepared)]
+        own = [*source.input.columns, *fields_of(source.prepared)]
         fields += [Field(f"{number}:{f.name}", f.type) for f in own if f.name != spec.PASS]
-    fields += [Field(name, IDENTITY_TYPE) for name in _identity(node)]
+    fields += [Field(name, IDENTITY_TYPE) for name in identity_of(node)]
     return fields + ([Field(spec.CHANGE, t.INT)] if changelog else [])
-
-
-def _identity(node: WindowJoin) -> tuple[str, ...]:
-    """Columns that tell one tuple from another: time, arrival and order of each member."""
-    names: list[str] = []
-    for number, source in enumerate(node.sources):
-        if isinstance(source, RelationScan):
-            names.append(f"_row{number}")
-        else:
-            names += [f"_t{number}", f"_seq{number}"]
-            names.extend(f"_o{number}_{o}" for o in order_columns(node.depth - 1))
-    return tuple(names)
 
 
 def _run_relation_join(node: RelationJoin, context: BatchContext) -> DataFrame:
