@@ -54,7 +54,9 @@ def main(events: int = 2_000_000) -> None:
         ratio = best["batch"] / best[size]
         verdict = f"   (limit {LIMIT})" if size == TARGET else ""
         rate = events / best[size] / 1e6
-        print(f"  {batches:4d} batches of {size:>7,}  {best[size]:7.2f} s  {rate:5.2f} M/s  {ratio:5.2f} x batch{verdict}")
+        print(
+            f"  {batches:4d} batches of {size:>7,}  {best[size]:7.2f} s  {rate:5.2f} M/s  {ratio:5.2f} x batch{verdict}"
+        )
 
 
 if __name__ == "__main__":

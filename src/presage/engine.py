@@ -140,8 +140,10 @@ class Engine:
     def start(self) -> None:
         """Start the session in the background: declaring and loading need not wait for it."""
         with self._lock:
-            # A session that runs already is known to this thread, and perhaps not to the one that would start it.
-            if self._spark is None and running_session() is None:
+            # A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone.
+            if self._spark is None and self._starting is None:
+                self._spark = running_session()
+            if self._spark is None:
                 self._starting_session()
 
     @property

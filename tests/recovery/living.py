@@ -11,6 +11,7 @@ import pyarrow as pa
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment
+from presage.live.derived import CAUSE
 from presage.live.standing import KIND, Standing
 from presage.live.statement import Statement
 from presage.live.states import read_chain
@@ -113,9 +114,9 @@ class Living:
         return self.standing[name].table().to_pylist()
 
     def derived(self, name: str) -> list[dict[str, Any]]:
-        """Rows of a derived stream's own archive, by sequence number."""
+        """Rows of a derived stream's own archive, by sequence number; which numbers events have depends on batches."""
         table = self.log.archive.read_arrow(self.log.archive.snapshot(DERIVED + name)).sort_by(SEQ)
-        return table.drop_columns([SEQ]).to_pylist()
+        return table.drop_columns([SEQ, CAUSE]).to_pylist()
 
     def found(self) -> dict[str, Any]:
         """All that may be compared with another home: rows by the number of their statement, places, counts."""

@@ -119,6 +119,17 @@ def test_a_home_that_is_opened_again_goes_on_where_it_was(spark: SparkSession, t
         assert means(live.results()) == [("a", 1.0), ("a", 2.0)]
 
 
+def test_a_session_that_was_there_before_outlives_an_engine_whose_statements_go_on_by_themselves(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with Engine(home=tmp_path / "home") as engine:
+            if not engine.deployments:
+                engine.execute(TICK)
+            engine.deploy(AVERAGE, name="mean").drain(timeout=60)
+    assert spark.range(3).count() == 3
+
+
 def test_statements_come_and_go_while_events_flow_and_others_lose_nothing(engine: Engine) -> None:
     steady = engine.deploy("SELECT price FROM Tick", name="steady")
     stop = threading.Event()
