@@ -33,21 +33,20 @@ def catch_up(engine: Engine, name: str) -> float:
 
 def main(events: int = 2_000_000) -> None:
     best = {"batch": float("inf"), **{size: float("inf") for size in SIZES}}
-    with tempfile.TemporaryDirectory() as folder:
-        with Engine(home=f"{folder}/home") as engine:
-            engine.execute("CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at")
-            engine.load("Tick", ticks(events))
-            for number in range(ROUNDS + 1):
-                start = time.perf_counter()
-                rows = engine.query(QUERY).to_arrow().num_rows
-                taken: dict[object, float] = {"batch": time.perf_counter() - start}
-                for size in SIZES if number else (TARGET,):
-                    engine.deployments.job.planner.rows_per_batch = size  # type: ignore[attr-defined]
-                    name = f"average-{size}-{number}"
-                    taken[size] = catch_up(engine, name)
-                    assert engine.deployments[name].status.rows_out == rows
-                if number:
-                    best = {key: min(best[key], taken.get(key, best[key])) for key in best}
+    with tempfile.TemporaryDirectory() as folder, Engine(home=f"{folder}/home") as engine:
+        engine.execute("CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at")
+        engine.load("Tick", ticks(events))
+        for number in range(ROUNDS + 1):
+            start = time.perf_counter()
+            rows = engine.query(QUERY).to_arrow().num_rows
+            taken: dict[object, float] = {"batch": time.perf_counter() - start}
+            for size in SIZES if number else (TARGET,):
+                engine.deployments.job.planner.rows_per_batch = size  # type: ignore[attr-defined]
+                name = f"average-{size}-{number}"
+                taken[size] = catch_up(engine, name)
+                assert engine.deployments[name].status.rows_out == rows
+            if number:
+                best = {key: min(best[key], taken.get(key, best[key])) for key in best}
     print(f"sliding average, {events:,} events; batch query {best['batch']:.2f} s")
     for size in SIZES:
         batches = -(-events // size)

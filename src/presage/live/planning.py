@@ -83,7 +83,8 @@ class Planner:
             self._cut(batch, standing, [s for s in running if s.place is None], limit)
         for statement in running:
             if statement.place is not None:
-                self._plan_apart(batch, statement, max(1, limit // len(behind)))
+                if self._plan_apart(batch, statement, max(1, limit // len(behind))):
+                    self._pace = 2 * limit
                 # Those that read its rows come after it and may go as far as it does.
                 self._mark_made(batch, standing)
             elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
@@ -104,13 +105,12 @@ class Planner:
             }
             self._mark_made(batch, standing)
 
-    def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> None:
-        """The next slice of a statement that is behind."""
+    def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
+        """The next slice of a statement that is behind; whether more will follow."""
         span = self._span(statement, batch)
         cut = cut_within(self._sets({statement.number: span}, batch), limit)
-        if cut is not None:
-            self._pace = max(self._pace, 2 * min(self.rows_per_batch, limit))
         self._add(batch, statement, span if cut is None else Span(span.start, Place(span.end.position, cut)))
+        return cut is not None
 
     def _span(self, statement: Statement, batch: Batch) -> Span:
         streams = self._programs[statement.number].streams

@@ -101,7 +101,7 @@ class Runner:
         for i, task in enumerate(tasks):
             outcomes.append(self._one(task, events, matched.get(i, {})))
             if task.program.into is not None and task.shard == task.program.shards - 1:
-                events.take(task.program, [o for o in outcomes if o.number == task.number])
+                events.take(task.program, outcomes[-task.program.shards :])
         return outcomes
 
     def _one(self, task: Task, events: _Events, matched: dict[int, np.ndarray]) -> Outcome:
