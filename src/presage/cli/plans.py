@@ -40,5 +40,5 @@ def _catalog_of(home: Path) -> Catalog:
     # Only a home needs the archive's libraries.
     from presage.engine import Engine
 
-    with Engine(home=home) as engine:
+    with Engine(home=home, live=False) as engine:
         return engine.catalog

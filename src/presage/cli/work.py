@@ -28,7 +28,7 @@ def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
         # An interrupt makes Py4J log tracebacks of its own.
         logging.disable(logging.CRITICAL)
     try:
-        with Engine(home=home, settings={} if debug else QUIET) as engine:
+        with Engine(home=home, settings={} if debug else QUIET, live=False) as engine:
             try:
                 yield engine
             except BaseException:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.columnar.steps import MOMENT
+from presage.errors import error
 from presage.log import SEQ
 from presage.log.columns import TIME, attributes_schema
 from presage.log.home import DERIVED
@@ -33,6 +34,10 @@ def is_made(stream: str) -> bool:
 
 
 def archived_schema(event_type: EventType) -> pa.Schema:
+    for attribute in event_type.attributes:
+        if attribute.name.lower() in HIDDEN:
+            where, fix = f"the archive of '{event_type.name}'", "rename the column with AS"
+            raise error("DUPLICATE_NAME", name=attribute.name, where=where, fix=fix)
     hidden = [(name, pa.int64()) for name in HIDDEN]
     return pa.schema([(SEQ, pa.int64()), (TIME, MOMENT), *attributes_schema(event_type.attributes), *hidden])
 

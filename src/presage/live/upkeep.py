@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 
 from presage.log import InUse, Log, max_ahead
@@ -33,22 +34,24 @@ class Upkeep:
         self._maintained = log.records
         self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
         self.failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="presage-upkeep", daemon=True)
+        # The thread knows it weakly: an engine that nobody closed and nobody holds takes it along.
+        arguments = (weakref.ref(self), self._stopped)
+        self._thread = threading.Thread(target=_look, args=arguments, name="presage-upkeep", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join()
 
-    def _run(self) -> None:
-        while not self._stopped.wait(LOOK_SECONDS):
-            try:
-                self.round(time.monotonic_ns() // 1_000)
-            except Exception as failure:
-                # A full disk, say: it must not end the thread, and the next round may find room.
-                if str(failure) != str(self.failure):
-                    _LOGGER.warning("upkeep of the home failed and will be tried again: %s", failure)
-                self.failure = failure
+    def look(self) -> None:
+        """One round, whatever comes of it."""
+        try:
+            self.round(time.monotonic_ns() // 1_000)
+        except Exception as failure:
+            # A full disk, say: it must not end the thread, and the next round may find room.
+            if str(failure) != str(self.failure):
+                _LOGGER.warning("upkeep of the home failed and will be tried again: %s", failure)
+            self.failure = failure
 
     def round(self, monotonic: int) -> None:
         """One look at everything, at a time (microseconds) of a clock that never jumps."""
@@ -82,3 +85,12 @@ def _idle_after(event_type: EventType) -> int | None:
     live = event_type.options.get("source", "memory") != "memory"
     text = event_type.options.get("idle_after", IDLE_AFTER if live else None)
     return None if text is None else parse_duration(text)
+
+
+def _look(upkeep: weakref.ref[Upkeep], stopped: threading.Event) -> None:
+    while not stopped.wait(LOOK_SECONDS):
+        alive = upkeep()
+        if alive is None:
+            return
+        alive.look()
+        del alive

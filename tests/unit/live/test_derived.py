@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from presage.errors import PresageError
 from presage.live.statement import FAILED, RUNNING
 from presage.windows.kernel.aggregate import AggregateKernel
 from recovery.living import Living
@@ -120,6 +121,13 @@ def test_rows_that_choose_their_own_time_are_read_at_that_time(home: Living) -> 
     home.drain()
     assert [(row["price"], row["at"].second) for row in home.rows("reader")] == [(1, 6), (2, 7)]
     assert [row["_t"].second for row in home.derived("Later")] == [6, 7]
+
+
+def test_a_column_that_would_hide_ours_is_refused(home: Living) -> None:
+    with pytest.raises(PresageError, match="_cause"):
+        home.deploy("INSERT INTO High SELECT price AS _cause FROM Tick", "high")
+    assert "High" not in home.catalog.types
+    assert not home.standing.job.statements
 
 
 def test_a_derived_stream_without_rows_lets_time_go_on(home: Living) -> None:
