@@ -47,7 +47,7 @@ from presage.spark.archive import last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
 from presage.spark.result import Result, TableResult
-from presage.spark.session import running_session, start_session
+from presage.spark.session import leave_session, running_session, start_session, use_session
 from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.nodes import Windowed
@@ -85,6 +85,7 @@ class Engine:
         live: bool = True,
     ) -> None:
         self._spark = spark
+        self._session: str | None = None  # by which it leaves a session that an engine has started
         self._settings = dict(settings or {})
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
@@ -135,6 +136,7 @@ class Engine:
             if self._spark is None:
                 running = running_session() if self._starting is None else None
                 self._spark = running or self._starting_session().result()
+                self._session = use_session(self._spark, ours=running is None)
             return self._spark
 
     def start(self) -> None:
@@ -143,6 +145,8 @@ class Engine:
             # A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone.
             if self._spark is None and self._starting is None:
                 self._spark = running_session()
+                if self._spark is not None:
+                    self._session = use_session(self._spark)
             if self._spark is None:
                 self._starting_session()
 
@@ -289,8 +293,11 @@ class Engine:
         with self._lock:
             self._log.close()
             # A session that is still starting is waited for: it would outlive the engine.
-            if self._starting is not None and self._starting.exception() is None:
-                self._starting.result().stop()
+            if self._spark is None and self._starting is not None and self._starting.exception() is None:
+                self._spark = self._starting.result()
+                self._session = use_session(self._spark, ours=True)
+            if self._spark is not None and self._session is not None:
+                leave_session(self._spark, self._session)
 
     def __enter__(self) -> Self:
         return self
@@ -316,7 +323,8 @@ class Engine:
             return self._table(("plan",), [(line,) for line in text.splitlines()])
         if isinstance(statement, s.Show) and statement.what == "statements":
             return self._table(*show_statements(self._standing))
-        if isinstance(statement, s.Describe) and statement.name in self._standing:
+        declared = self.catalog.names()
+        if isinstance(statement, s.Describe) and statement.name not in declared and statement.name in self._standing:
             return self._table(*describe_statement(self._standing[statement.name]))
         if isinstance(statement, s.Show):
             return self._table(*show(statement.what, self.catalog, self._log.archive))
@@ -326,7 +334,8 @@ class Engine:
         if isinstance(statement, s.Drop):
             self._refuse_if_standing(statement)
             if statement.kind == "statement":
-                self._standing[statement.name].stop()
+                # Without waiting for subscribers: one of them may wait for us.
+                self._standing[statement.name].stop(patience=0)
                 return None
         self._declare(statement)
         return None

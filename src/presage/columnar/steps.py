@@ -97,7 +97,8 @@ class StepContext:
         if self.end:
             # Its clock goes on to its own bound, as in a bounded query.
             return replace(self, clock=self.inner_clock if upper is None else upper, upper=upper)
-        ended = upper is not None and self.inner_clock >= upper
+        # Not when it is reached: where the bound is included, events of that very time may still come.
+        ended = upper is not None and self.inner_clock > upper
         clock = self.inner_clock if upper is None else min(self.inner_clock, upper)
         return replace(self, clock=clock, upper=upper, end=ended)
 
@@ -240,8 +241,7 @@ def _run_stamp(node: Stamp, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
     rows = run(node.input, inner)
     # Past its upper bound a statement makes no more rows, and holds nobody back.
-    done = inner.end or (node.upper is not None and rows.clock >= node.upper)
-    clock = context.clock if done else min(context.clock, rows.clock)
+    clock = context.clock if inner.end else min(context.clock, rows.clock)
     held = context.hold(node, rows, clock, "h")
     return Rows(_stamped(held.table), clock)
 

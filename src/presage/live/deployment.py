@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Status:
     """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream."""
 
-    state: str  # running, catching up, stopped, finished, failed
+    state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
     rows_in: int
     rows_out: int
     lag: int
@@ -83,8 +83,9 @@ class Deployment:
         place = job.place(statement)
         behind = statement.status == RUNNING and statement.place is not None
         known = place.clock != NOTHING_KNOWN
+        waits = statement.status == RUNNING and job.waits(statement)
         return Status(
-            "catching up" if behind else statement.status,
+            "waiting" if waits else "catching up" if behind else statement.status,
             statement.rows_in,
             statement.rows_out,
             job.lag(statement),
@@ -113,6 +114,10 @@ class Deployment:
 
         `after`: how many of the statement's first rows to leave out; `status.rows_out` for those that are to come.
         """
+        if not isinstance(after, int) or after < 0:
+            raise error("BAD_VALUE", what="after", found=after, expected="a number of rows, 0 or more")
+        if not callable(callback):
+            raise error("BAD_VALUE", what="what is subscribed", found=repr(callback), expected="a function of one row")
         subscription = Subscription(self, callback, after)
         self._subscriptions.append(subscription)
         return subscription
@@ -127,6 +132,9 @@ class Deployment:
 
         Raises what stopped the statement, if something did, and a TIMEOUT after `timeout` seconds.
         """
+        if any(subscription.is_me() for subscription in self._subscriptions):
+            fix = "return from the function first: the rest follows"
+            raise error("UNSUPPORTED", what="drain()", where="inside a subscriber's own function", fix=fix)
         self._standing.drain(self._number, timeout)
         until = None if timeout is None else time.monotonic() + timeout
         for subscription in self._subscriptions:
@@ -134,11 +142,16 @@ class Deployment:
         if self._statement.status == FAILED:
             raise error("STATEMENT_FAILED", name=self.name, why=self._statement.error)
 
-    def stop(self) -> None:
-        """End the statement. What it made stays; events that come later are not for it."""
+    def stop(self, patience: float = 5.0) -> None:
+        """End the statement. It takes in what has arrived; events that come later are not for it, what it made stays.
+
+        Its subscribers have `patience` seconds to take the last rows.
+        """
         self._standing.stop(self._number)
+        until = time.monotonic() + patience
         for subscription in self._subscriptions:
-            subscription.wait(self._statement.rows_out, time.monotonic() + 5)
+            if not subscription.is_me():
+                subscription.wait(self._statement.rows_out, until, strict=False)
             subscription.cancel()
 
     def resume(self) -> None:
@@ -178,15 +191,21 @@ class Subscription:
         changed = self._deployment._standing.job.changed
         with changed:
             changed.notify_all()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout=5)
+        if not self.is_me():
+            self._thread.join(timeout=1)
 
-    def wait(self, rows: int, until: float | None) -> None:
+    def is_me(self) -> bool:
+        """Whether it is the subscriber's own function that asks."""
+        return threading.current_thread() is self._thread
+
+    def wait(self, rows: int, until: float | None, strict: bool = True) -> None:
         """Wait until so many rows of the statement are delivered, or none will be any more."""
         changed = self._deployment._standing.job.changed
         with changed:
             while self.delivered < rows and self.error is None and self._thread.is_alive():
                 if until is not None and time.monotonic() >= until:
+                    if not strict:
+                        return
                     raise error("TIMEOUT", what=f"the subscribers of '{self._deployment.name}'", fix="wait longer")
                 changed.wait(0.2)
 

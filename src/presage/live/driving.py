@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from presage.errors import PresageError
+from presage.errors import PresageError, error
 from presage.live.job import Job
 from presage.log import Log
 from presage.spark.streaming import Ticker
@@ -52,11 +52,21 @@ class Driver:
                 self._ticker.stop()
                 self._ticker = None
             if self._ticker is None:
-                self._ticker = self._start(self._work)
+                self._ticker = self._started()
                 if not self._following:
                     self._log.follow(self._arrived)
                     self._following = True
             self._ticker.tick()
+
+    def _started(self) -> Ticker:
+        try:
+            return self._start(self._work)
+        except PresageError:
+            raise
+        except Exception as failure:
+            # A session that somebody has stopped, say. What Spark makes of that is no answer for a user.
+            why = f"no streaming query can be started ({type(failure).__name__})"
+            raise error("LIVE_STOPPED", why=why) from failure
 
     def stop(self) -> None:
         """Wait for the batch that runs; none will follow."""

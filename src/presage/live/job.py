@@ -161,9 +161,18 @@ class Job:
             if not statement.stands:
                 return
             changes = self._stopping(statement)
-            self._record("stop", {"statements": changes}, catalog=catalog)
+            # A batch must follow: who reads its rows need not wait for it any more.
+            self._record("stop", {"job": {"arrivals": -1}, "statements": changes}, catalog=catalog)
             self._forget(number)
             self._tell()
+
+    def finish(self, number: str) -> None:
+        """Let a statement that is about to end take in what had arrived by now, as far as time is known."""
+        with self._lock:
+            arrivals = self._log.point.arrivals
+            while self.statements[number].place is None and not self.caught_up(number, arrivals):
+                if not self.advance():
+                    break
 
     def resume(self, number: str) -> None:
         """Let a statement that failed try again from where it stopped."""
@@ -185,7 +194,7 @@ class Job:
 
     def lag(self, statement: Statement) -> int:
         """How many events have arrived that a running statement has not looked at yet."""
-        if statement.status != RUNNING:
+        if not statement.stands:
             return 0
         point, place = self._log.point, self.place(statement)
         if statement.place is None and self._log.live.job.get("arrivals") == point.arrivals:
@@ -199,6 +208,13 @@ class Job:
         span = Span(place, Place(point.position, max(clock, place.clock)))
         sets = [files for scan in program.scans for files in span.files(scan, self._log.archive)]
         return sum(files.rows for files in sets)
+
+    def waits(self, statement: Statement) -> bool:
+        """Whether a statement whose rows it reads, or would, has failed."""
+        streams = self.programs[statement.number].streams
+        failed = [s for s in self.statements.values() if s.status == FAILED]
+        makers = {derived_table(self.programs[s.number].insert_into or ""): s for s in failed}
+        return any(stream in makers for stream in streams)
 
     def caught_up(self, number: str, arrivals: int) -> bool:
         """Whether a statement has taken in all that had arrived by a record, or never will."""
@@ -336,7 +352,7 @@ class Job:
             values["rows_out"] = statement.rows_out + made - skipped
         if chains:
             values["states"] = {**statement.states, **chains}
-        if program.upper is not None and span.end.clock >= program.upper:
+        if program.ends is not None and span.end.clock >= program.ends:
             values |= {"status": FINISHED, "place": span.end, "states": {}, "changed": _wall_clock()}
         elif statement.place is not None:
             # Exactly there: the others' clocks may be behind its own, and it must not go back to them.

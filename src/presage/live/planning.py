@@ -184,8 +184,9 @@ class Planner:
     def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
         program = self._programs[statement.number]
         clock, end = span.end.clock, False
-        if program.upper is not None and clock >= program.upper:
-            clock, end = program.upper, True
+        if program.upper is not None and program.ends is not None:
+            # Where the bound is included, events of that very time may still come when the clock has reached it.
+            clock, end = min(clock, program.upper), clock >= program.ends
         if span.start == span.end and statement.place is None and not end:
             return
         batch.spans[statement.number] = span

@@ -27,6 +27,7 @@ class Program:
     plan: Node
     columns: tuple[Field, ...]
     upper: int | None
+    ends: int | None  # once time is known up to here, no more events can come
     into: EventType | None  # the derived stream that it fills
     retimed: bool  # its rows become events at a time of their own, not when they are made
     shards: int
@@ -86,7 +87,7 @@ def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | N
     shape = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
-        plan, bound.columns, bound.upper, into, retimed, spread, has_timers(plan), foreign, fingerprint,
+        plan, bound.columns, bound.upper, bound.ends, into, retimed, spread, has_timers(plan), foreign, fingerprint,
         **_numbered(plan),
     )  # fmt: skip
 

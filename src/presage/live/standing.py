@@ -24,6 +24,7 @@ from presage.plan.nodes import Field
 from presage.workspace import Workspace, reads
 
 GO_AGAIN_SECONDS = 2.0
+MOST_CHARACTERS = 200
 KIND = "statement"  # of entries in the catalog's log
 
 
@@ -50,9 +51,13 @@ class Standing(Mapping[str, Deployment]):
         self.drive: Callable[[], None] | None = None
         self.trouble: Callable[[], str | None] = lambda: None
         self.subscriptions: dict[str, list[Subscription]] = {}
+        self._closed = False
 
     def close(self) -> None:
-        """End the subscriptions: no more rows will come."""
+        """End the subscriptions, and the waiting: no more rows will come."""
+        self._closed = True
+        with self.job.changed:
+            self.job.changed.notify_all()
         for several in self.subscriptions.values():
             for subscription in several:
                 subscription.cancel()
@@ -97,7 +102,7 @@ class Standing(Mapping[str, Deployment]):
 
     # -- coming and going ----------------------------------------------------------------------------
 
-    def deploy(self, query: s.Query, name: str | None, replaces: bool) -> Deployment:
+    def deploy(self, query: s.Query, name: str | None, replaces: bool = False) -> Deployment:
         """Let a query stand. The same text under the same name is the statement that stands already."""
         with self.job.between_batches():
             deployed = self._deploy(query, name, replaces)
@@ -115,10 +120,11 @@ class Standing(Mapping[str, Deployment]):
                 return Deployment(self, known.number)
             fix = "choose another name, stop it, or deploy with replace=True"
             raise error("ALREADY_DECLARED", query.span, name=name, kind="statement", fix=fix)
-        chosen = name or self._fresh_name()
+        chosen = _checked(name) if name is not None else self._fresh_name()
         before, numbers = self._workspace.catalog, set(self.job.statements)
         extra: dict[str, Any] = {"since": since.to_json() if since else None}
         if known is not None:
+            self.job.finish(known.number)
             until = self.job.reached(known)
             extra["replaces"] = {"number": known.number, "until": until.to_json()}
             self._end_producer(known, until)
@@ -141,6 +147,8 @@ class Standing(Mapping[str, Deployment]):
             statement = self.job.statements[number]
             if not statement.stands:
                 return
+            self.job.finish(number)
+            statement = self.job.statements[number]
             until = self.job.reached(statement)
             entry = {
                 "action": "drop", "kind": KIND, "name": statement.name, "text": statement.text,
@@ -151,6 +159,8 @@ class Standing(Mapping[str, Deployment]):
             finally:
                 if not self.job.statements[number].stands:
                     self._end_producer(statement, until)
+        # Those that read its rows wait for it no longer.
+        self._go_on()
 
     def resume(self, number: str) -> None:
         self.job.resume(number)
@@ -214,6 +224,8 @@ class Standing(Mapping[str, Deployment]):
             self._go_on()
         while not self.job.caught_up(number, arrivals):
             again = False
+            if self._closed:
+                raise error("ENGINE_CLOSED")
             if self.drive is None:
                 self.job.advance()
                 continue
@@ -266,3 +278,13 @@ class Standing(Mapping[str, Deployment]):
     def _go_on(self) -> None:
         if self.drive is not None:
             self.drive()
+
+
+def _checked(name: object) -> str:
+    """A name that can be shown, typed and stored."""
+    fit = isinstance(name, str) and name.strip() == name and 0 < len(name) <= MOST_CHARACTERS and name.isprintable()
+    if not fit:
+        shown = repr(name) if len(repr(name)) <= MOST_CHARACTERS else f"{repr(name)[:40]}…"
+        expected = f"a text of 1 to {MOST_CHARACTERS} printable characters, without blanks at its ends"
+        raise error("BAD_VALUE", what="the name of a statement", found=shown, expected=expected)
+    return str(name)

@@ -9,13 +9,15 @@ from presage.plan.nodes import Field, Node, Scan
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """`columns` are what the user sees, in order. `upper` is the upper bound of WITHIN, at which the clock stops."""
+    """`columns` are what the user sees, in order. `upper` is the upper bound of WITHIN, at which the clock stops; no
+    event from `ends` on belongs to the query: the next microsecond where the bound is included."""
 
     plan: Node
     columns: tuple[Field, ...]
     upper: int | None = None
     insert_into: str | None = None
     text: str = ""
+    ends: int | None = None
 
     def scans(self) -> list[Scan]:
         return [n for n in self.plan.walk() if isinstance(n, Scan)]

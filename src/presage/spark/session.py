@@ -40,6 +40,33 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession()
 
 
+# Sessions that engines have started, by application: how many engines use each of them.
+_users: dict[str, int] = {}
+_users_lock = threading.Lock()
+
+
+def use_session(session: SparkSession, ours: bool = False) -> str | None:
+    """Note that one more engine uses a session: a name to leave it by. None: no engine has started it, and none stops
+    it."""
+    with _users_lock:
+        name = str(session.sparkContext.applicationId)
+        if not ours and name not in _users:
+            return None
+        _users[name] = _users.get(name, 0) + 1
+        return name
+
+
+def leave_session(session: SparkSession, name: str) -> None:
+    """Note that an engine is done with a session; the last one stops it."""
+    with _users_lock:
+        _users[name] -= 1
+        last = _users[name] == 0
+        if last:
+            del _users[name]
+    if last:
+        session.stop()
+
+
 def start_session(settings: dict[str, str]) -> Future[SparkSession]:
     """A session of our own that starts in the background; an error meets whoever asks for the result."""
     started: Future[SparkSession] = Future()

@@ -55,7 +55,7 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     bound_items = [i for i in items if i is not None]
     scope = Scope([i.scope for i in bound_items], context.catalog)
     _refuse_same_alias(query.items, scope)
-    return _SelectBinder(query, scope, bound_items, problems).bind(upper)
+    return replace(_SelectBinder(query, scope, bound_items, problems).bind(upper), ends=time.high)
 
 
 @dataclass(frozen=True)

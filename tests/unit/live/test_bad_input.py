@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from presage.errors import PresageError
 from presage.live.statement import RUNNING
 from recovery.living import Living
 
@@ -51,6 +54,75 @@ def test_events_that_are_too_late_are_seen_by_no_statement(home: Living) -> None
     home.load("Tick", [{"sym": "a", "n": 2, "at": "2024-01-01T00:00:05"}])
     home.drain()
     assert [row["n"] for row in home.rows("all")] == [1]
+
+
+def test_an_upper_bound_that_is_included_waits_for_all_events_of_that_time(home: Living) -> None:
+    within = "WITHIN [2024-01-01, 2024-01-01T00:00:05]"
+    home.deploy(f"SELECT n FROM Tick {within}", "bounded")
+    home.deploy(f"INSERT INTO Seen SELECT sym, n FROM Tick {within} OUTPUT ALL EVERY 1 sec", "seen")
+    for n, second in ((1, 4), (2, 5), (3, 5), (4, 6)):
+        home.load("Tick", [{"sym": "a", "n": n, "at": f"2024-01-01T00:00:0{second}"}])
+        home.drain()
+    assert [row["n"] for row in home.rows("bounded")] == [1, 2, 3]
+    assert [row["n"] for row in home.rows("seen")] == [1, 2, 3]
+    assert home.standing["bounded"].status.state == "finished"
+
+
+def test_a_statement_that_is_stopped_or_replaced_takes_in_what_had_come(home: Living) -> None:
+    for name in ("stopped", "replaced"):
+        home.deploy("SELECT n FROM Tick", name)
+    old = home.standing["replaced"]
+    home.load("Tick", [{"sym": "a", "n": 1, "at": "2024-01-01"}])
+    home.stop("stopped")
+    home.deploy("SELECT n + 1 AS n FROM Tick", "replaced", replace=True)
+    assert [row["n"] for row in home.rows("stopped")] == [1]
+    assert old.table()["n"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("name", ["", "  ", 5, b"x", "a\nb", "\x00", "\ud800", " a", "x" * 201])
+def test_a_name_that_cannot_be_shown_is_refused(home: Living, name: Any) -> None:
+    with pytest.raises(PresageError, match="the name of a statement") as refused:
+        home.deploy("SELECT n FROM Tick", name)
+    assert refused.value.code == "BAD_VALUE"
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("after", [-2, 1.5, "1"])
+def test_a_subscription_begins_at_a_row_that_can_be(home: Living, after: Any) -> None:
+    with pytest.raises(PresageError, match="after"):
+        home.deploy("SELECT n FROM Tick", "all").subscribe(print, after=after)
+
+
+def test_a_subscriber_may_stop_its_statement_and_may_not_wait_for_itself(home: Living) -> None:
+    live = home.deploy("SELECT n FROM Tick", "all")
+    refused: list[str] = []
+
+    def once(row: Any) -> None:
+        try:
+            live.drain()
+        except PresageError as problem:
+            refused.append(problem.code)
+        live.stop()
+
+    subscription = live.subscribe(once)
+    begun = time.monotonic()
+    home.load("Tick", [{"sym": "a", "n": n, "at": f"2024-01-01T00:00:0{n}"} for n in range(3)])
+    home.drain()
+    while live.status.state != "stopped" and time.monotonic() < begun + 4:
+        time.sleep(0.01)
+    subscription.cancel()
+    assert live.status.state == "stopped"
+    assert refused == ["UNSUPPORTED"]
+    assert subscription.error is None
+
+
+def test_waiting_for_a_home_that_is_closed_ends_with_that(home: Living) -> None:
+    live = home.deploy("SELECT n FROM Tick", "all")
+    home.load("Tick", [{"sym": "a", "n": 1, "at": "2024-01-01"}])
+    home.standing.close()
+    with pytest.raises(PresageError) as closed:
+        live.drain()
+    assert closed.value.code == "ENGINE_CLOSED"
 
 
 def test_a_statement_over_nothing_waits_and_costs_nothing(home: Living) -> None:

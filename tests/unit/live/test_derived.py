@@ -104,6 +104,8 @@ def test_readers_of_a_statement_that_fails_wait_and_lose_nothing(home: Living, m
         home.drain()
     states = {name: home.standing.job.find(name) for name in ("mean", "large", "reader", "other")}
     assert [state.status for state in states.values() if state] == [FAILED, RUNNING, RUNNING, RUNNING]
+    assert home.standing["large"].status.state == "waiting"
+    assert home.standing["mean"].status.lag > 0
     assert [row["price"] for row in home.rows("other")] == [2, 4, 6]
     assert [row["price"] for row in home.rows("reader")] == [2]
     home.standing["mean"].resume()
@@ -121,6 +123,18 @@ def test_rows_that_choose_their_own_time_are_read_at_that_time(home: Living) -> 
     home.drain()
     assert [(row["price"], row["at"].second) for row in home.rows("reader")] == [(1, 6), (2, 7)]
     assert [row["_t"].second for row in home.derived("Later")] == [6, 7]
+
+
+def test_who_waits_for_a_statement_goes_on_when_it_is_stopped(home: Living) -> None:
+    home.declare("CREATE STREAM Other (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at")
+    home.deploy("INSERT INTO Tick SELECT sym, price FROM Other", "maker")
+    live = home.deploy("SELECT price FROM Tick", "reader")
+    home.load("Tick", [tick(2, 2)])
+    live.drain()
+    assert home.rows("reader") == []
+    home.stop("maker")
+    live.drain()
+    assert [row["price"] for row in home.rows("reader")] == [2]
 
 
 def test_a_column_that_would_hide_ours_is_refused(home: Living) -> None:
