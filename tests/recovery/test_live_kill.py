@@ -82,19 +82,19 @@ def test_killed_at_thirty_random_moments_it_has_the_rows_of_an_undisturbed_one(
     dice = random.Random(seed)
     reached, loads = 0, 100_000
     for life in range(LIVES):
-        process = start(tmp_path / "home", reached, loads)
-        assert process.stdout is not None
-        # Now and then while it is still coming up.
-        killer = threading.Timer(dice.uniform(2, 10), process.kill) if life % 5 == 4 else None
-        if killer is not None:
-            killer.start()
-        for line in process.stdout:
-            if line == "ready\n" and killer is None:
-                killer = threading.Timer(dice.uniform(0.1, 4), process.kill)
+        with start(tmp_path / "home", reached, loads) as process:
+            assert process.stdout is not None
+            # Now and then while it is still coming up.
+            killer = threading.Timer(dice.uniform(2, 10), process.kill) if life % 5 == 4 else None
+            if killer is not None:
                 killer.start()
-            elif line.strip().isdigit():
-                reached = int(line)
-        assert process.wait() == -signal.SIGKILL, process.stderr and process.stderr.read()
+            for line in process.stdout:
+                if line == "ready\n" and killer is None:
+                    killer = threading.Timer(dice.uniform(0.1, 4), process.kill)
+                    killer.start()
+                elif line.strip().isdigit():
+                    reached = int(line)
+            assert process.wait() == -signal.SIGKILL, process.stderr and process.stderr.read()
         time.sleep(0.1)  # what it had started goes with it
     # The last load that was told, and the one that may have been cut.
     assert finished(tmp_path / "home", spark, reached + 2) == undisturbed(tmp_path, reached + 2)
