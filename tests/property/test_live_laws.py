@@ -87,6 +87,7 @@ class Life:
     shards: int
     points: CrashAt = field(default_factory=CrashAt)
     numbers: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
     rows: dict[str, list[Any]] = field(default_factory=dict)  # of those that ended
     loads: int = 0
 
@@ -211,8 +212,8 @@ class Life:
             made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
             assert len(made) == statement.rows_out
             assert made[: len(self.rows.get(number, []))] == self.rows.get(number, [])
-            if statement.status not in (RUNNING, FINISHED) and number in self.rows:
-                assert made == self.rows[number]  # it has ended
+            if number in self.ended:
+                assert made == self.rows[number]
             else:
                 silence = max([place.clock, *(e[TIME] for rows in world.streams.values() for e in rows)])
                 whole = evaluate(query.plan, world, query.upper, silence + 10 * SECOND)
@@ -225,6 +226,8 @@ class Life:
                     assert made == shown([r for r in whole if r[TIME] <= place.clock], query), statement.text
                     event("rows" if made else "no rows")
             self.rows[number] = made
+            if statement.status not in (RUNNING, FINISHED):
+                self.ended.add(number)  # having taken in what had come by then
 
     def world(self) -> World:
         archive = self.home.log.archive
