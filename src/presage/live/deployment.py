@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from presage.plan.nodes import Field
 if TYPE_CHECKING:
     from presage.live.standing import Standing
 
+_LOGGER = logging.getLogger("presage")
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 # Rows that are made into dictionaries together: the first of many reach a subscriber early.
 ROWS_AT_ONCE = 1_000
@@ -221,6 +223,9 @@ class Subscription:
         except Exception as failure:
             # Whatever a user's function raises must not go unseen, and must not stop the statement.
             self.error = failure
+            if getattr(failure, "code", None) != "ENGINE_CLOSED":
+                name = self._deployment.name
+                _LOGGER.warning("a subscriber of '%s' failed and gets no more rows", name, exc_info=failure)
         finally:
             with changed:
                 changed.notify_all()

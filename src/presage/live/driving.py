@@ -65,7 +65,8 @@ class Driver:
             raise
         except Exception as failure:
             # A session that somebody has stopped, say. What Spark makes of that is no answer for a user.
-            why = f"no streaming query can be started ({type(failure).__name__})"
+            said = (str(failure).strip().splitlines() or [""])[0]
+            why = f"no streaming query can be started ({type(failure).__name__}: {said})"
             raise error("LIVE_STOPPED", why=why) from failure
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ in a worker of Spark's: nothing here knows which.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,7 @@ from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
 from presage.windows.columnar import OPERATORS
 
+_LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
 # From so many on, files are read whole and each takes its part.
@@ -116,7 +118,9 @@ class Runner:
         except PresageError as failure:
             outcome.failure = failure
         except Exception as failure:
-            # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits.
+            # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits. The
+            # status keeps a line of it; who has to mend it needs the place, too.
+            _LOGGER.error("statement number %s failed by a mistake of ours", task.number, exc_info=failure)
             outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
             outcome.failure.__cause__ = failure
         return outcome

@@ -20,6 +20,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from presage.errors import error
+
 _LOGGER = logging.getLogger("presage")
 SOURCE = "presage_positions"
 NUMBER = "number"
@@ -155,8 +157,7 @@ def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> No
         if failures:
             raise failures[0]
         if not finished.is_set():
-            problem = query.exception()
-            raise problem if problem is not None else RuntimeError("the streaming query ended early")
+            raise error("JOB_FAILED", what="its streaming query ended early") from query.exception()
 
 
 def write_number(path: Path, number: int) -> None:
