@@ -63,7 +63,8 @@ def _fingerprint() -> str:
     """Hash of all kernel sources. Numba looks only at the file of the compiled function, not at those of its callees
     in other files, and would go on with old machine code after one of them changed."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].glob("*/kernel/*.py")):
+    package = Path(__file__).parents[1]
+    for path in sorted([*package.glob("*/kernel/**/*.py"), *package.glob("arrays/*.py")]):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -33,7 +33,7 @@ from presage.windows.kernel import spec
 from presage.windows.kernel.aggregate import AggregateKernel
 from presage.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.windows.kernel.distinct import DistinctKernel
-from presage.windows.kernel.equality import equality_codes
+from presage.arrays.equality import equality_codes
 from presage.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.windows.kernel.output import OutputKernel
 from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, Windowed, WindowJoin, source_of

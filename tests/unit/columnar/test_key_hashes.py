@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.columnar.key_hashes import key_hashes
-from presage.windows.kernel.equality import equality_codes
+from presage.arrays.equality import equality_codes
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_0000_0000_0001))[0]
 doubles = st.sampled_from([0.0, -0.0, math.nan, OTHER_NAN, -math.nan, math.inf, 1.5, None])

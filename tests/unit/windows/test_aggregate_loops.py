@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presage.windows.kernel.jit import LOOPS
+from presage.arrays.jit import LOOPS
 from presage.windows.kernel.warm import warm
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.equality import equality_codes
-from presage.windows.kernel.jit import Bools, Ints
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Ints
 from presage.windows.kernel.pairs import ALL_OLD, LEAVING_OLD, SKIP_OLD, Items, find_pairs
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from presage.errors import error
 from presage.model.state import State
-from presage.windows.kernel.codes import first_of, last_of, paired
-from presage.windows.kernel.columns import Universe, ints
+from presage.arrays.codes import first_of, last_of, paired
+from presage.arrays.columns import Universe, ints
 from presage.windows.kernel.formulas import evaluate
-from presage.windows.kernel.jit import Ints
-from presage.windows.kernel.rows import changes
+from presage.arrays.jit import Ints
+from presage.arrays.rows import changes
 from presage.windows.kernel.script import Script, changelog_ops
 from presage.windows.kernel.slotting import SLOT, Slotting
 from presage.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate

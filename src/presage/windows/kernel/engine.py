@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.columns import Values
-from presage.windows.kernel.jit import Bools, Floats, Ints
+from presage.arrays.columns import Values
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.windows.kernel.keys import GREATEST, keys_of
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.windows.kernel.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.windows.kernel.spread import merged
 
 

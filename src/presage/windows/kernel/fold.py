@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.windows.kernel.jit import Bools, Floats, Ints, compiled
+from presage.arrays.jit import Bools, Floats, Ints, compiled
 
 
 @compiled

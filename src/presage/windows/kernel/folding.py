@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.codes import first_of, last_of
-from presage.windows.kernel.columns import Values, take, with_nulls
+from presage.arrays.codes import first_of, last_of
+from presage.arrays.columns import Values, take, with_nulls
 from presage.windows.kernel.engine import Engine, all_valid
 from presage.windows.kernel.fold import fold_least, fold_spread, fold_sum, fold_total
-from presage.windows.kernel.jit import Bools, Floats, Ints
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.windows.kernel.keys import GREATEST, keys_of
 from presage.windows.kernel.slotting import Slotting
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from presage.errors import error
-from presage.windows.kernel.columns import HIGH_BITS, LOW_MASK, Values, with_nulls
+from presage.arrays.columns import HIGH_BITS, LOW_MASK, Values, with_nulls
 from presage.windows.kernel.engine import Engine
-from presage.windows.kernel.jit import Ints
+from presage.arrays.jit import Ints
 from presage.windows.kernel.spec import Aggregate
 
 NUMERIC = frozenset({"sum", "avg", "stddev", "median"})

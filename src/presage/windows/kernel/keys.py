@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import error
-from presage.windows.kernel.columns import Values, with_nulls
-from presage.windows.kernel.jit import Bools, Floats, Ints
+from presage.arrays.columns import Values, with_nulls
+from presage.arrays.jit import Bools, Floats, Ints
 
 GREATEST = np.iinfo(np.int64).max
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.windows.kernel.codes import grouped_order
-from presage.windows.kernel.equality import first_occurrences
-from presage.windows.kernel.jit import Ints, compiled
+from presage.arrays.codes import grouped_order
+from presage.arrays.equality import first_occurrences
+from presage.arrays.jit import Ints, compiled
 from presage.windows.kernel.spec import Window
 from presage.windows.kernel.steps import EARLIER, NEVER, Moments
 

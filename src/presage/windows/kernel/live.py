@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.windows.kernel.jit import Ints, compiled, inlined
+from presage.arrays.jit import Ints, compiled, inlined
 
 
 @inlined

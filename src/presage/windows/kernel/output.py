@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from presage.errors import error
 from presage.model.state import State
-from presage.windows.kernel.codes import last_of
-from presage.windows.kernel.columns import ints
-from presage.windows.kernel.equality import equality_codes, first_occurrences
-from presage.windows.kernel.jit import Bools, Ints
-from presage.windows.kernel.rows import append_rows, changes, ordinals, take_rows
+from presage.arrays.codes import last_of
+from presage.arrays.columns import ints
+from presage.arrays.equality import equality_codes, first_occurrences
+from presage.arrays.jit import Bools, Ints
+from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.windows.kernel.spec import SEQ, TIME, TIMER
 
 KERNEL = "output"

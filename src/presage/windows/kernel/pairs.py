@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.windows.kernel.jit import Ints, compiled, inlined
+from presage.arrays.jit import Ints, compiled, inlined
 from presage.windows.kernel.steps import BEFORE
 
 # What to do with pairs of which both items entered in an earlier call.

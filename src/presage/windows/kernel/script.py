@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.windows.kernel.jit import Bools, Ints, compiled
+from presage.arrays.jit import Bools, Ints, compiled
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.codes import grouped_order, grouped_rank, positions
-from presage.windows.kernel.columns import Universe, bools_of, ints, selected
+from presage.arrays.codes import grouped_order, grouped_rank, positions
+from presage.arrays.columns import Universe, bools_of, ints, selected
 from presage.windows.kernel.engine import Engine
 from presage.windows.kernel.fifo import fifo_heads
 from presage.windows.kernel.formulas import evaluate
-from presage.windows.kernel.jit import Bools, Ints
+from presage.arrays.jit import Bools, Ints
 from presage.windows.kernel.queueing import Queueing
 from presage.windows.kernel.script import arrivals, leave_by_key, leave_by_place
 from presage.windows.kernel.slotting import SLOT, Slotting

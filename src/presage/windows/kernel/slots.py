@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.windows.kernel.jit import Bools, Floats, Ints, compiled
+from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.windows.kernel.keys import GREATEST
 from presage.windows.kernel.spread import merged
 

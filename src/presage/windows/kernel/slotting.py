@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.codes import paired
-from presage.windows.kernel.columns import Values, lists_of, take
+from presage.arrays.codes import paired
+from presage.arrays.columns import Values, lists_of, take
 from presage.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
-from presage.windows.kernel.equality import equality_codes
-from presage.windows.kernel.jit import Bools, Floats, Ints
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.windows.kernel.live import script_ends, script_lists
 from presage.windows.kernel.median import script_middle
 from presage.windows.kernel.script import Script, distinct_script

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presage.windows.kernel.jit import inlined
+from presage.arrays.jit import inlined
 
 
 @inlined

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.columns import ints
-from presage.windows.kernel.jit import Ints, compiled
-from presage.windows.kernel.rows import changes
+from presage.arrays.columns import ints
+from presage.arrays.jit import Ints, compiled
+from presage.arrays.rows import changes
 from presage.windows.kernel.spec import SEQ, TIME, TIMER
 
 BEFORE = -1

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.windows.kernel.jit import Bools, Ints
+from presage.arrays.jit import Bools, Ints
 
 
 def equality_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Ints, int]:

@@ -38,8 +38,16 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop that writes to its array arguments, which must all be writable and contiguous."""
+    dispatcher = njit(cache=True, nogil=True)(function)
+    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+    return cast("Callable[P, R]", dispatcher)
+
+
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of a loop, called only from compiled code of the same file (the cache does not look into other files)."""
+    """A part of loops, called only from compiled code. The folder of the cache is named by a hash of all kernels, so
+    that a change in one file is seen by the loops of another."""
     return cast("Callable[P, R]", njit(nogil=True)(function))
 
 

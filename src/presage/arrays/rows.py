@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.jit import Bools, Ints
+from presage.arrays.jit import Bools, Ints
 
 # Rows of one `take`: small enough that the text of a column stays below the 2 GB of Arrow's 32-bit offsets.
 TAKEN_AT_ONCE = 1 << 22

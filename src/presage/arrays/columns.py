@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import error
-from presage.windows.kernel.equality import equality_codes
-from presage.windows.kernel.jit import Bools, Floats, Ints
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Floats, Ints
 
 HIGH_BITS = 32
 LOW_MASK = (1 << HIGH_BITS) - 1

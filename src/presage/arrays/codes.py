@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from presage.windows.kernel.equality import equality_codes
-from presage.windows.kernel.jit import Ints, compiled, inlined
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Ints, compiled, inlined
 
 # A table of all possible pairs is faster than hashing the pairs, while it is not much longer than the column.
 DENSE = 4

@@ -1,0 +1,1 @@
+"""The patterns room: EPL patterns and MATCH_RECOGNIZE. See README.md."""
