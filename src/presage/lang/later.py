@@ -30,10 +30,8 @@ def _form(what: str, pattern: str, *after: str, where: str = "in this version ye
 
 
 FORMS = (
-    _form("PATTERN […]", r"PATTERN\s*\[", "FROM", ",", "JOIN"),
     _form("SEQUENCE […]", r"SEQUENCE\s*\[", "FROM", ",", "JOIN"),
     _form("PREDICTED", r"PREDICTED\s+[^\W\d]", "FROM", ",", "JOIN"),
-    _form("MATCH_RECOGNIZE", r"MATCH_RECOGNIZE\b"),
     _form("RECALL", r"(FINAL\s+)?RECALL\b"),
     _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
     _form("the window of a prediction join", r"WINDOW\s+[0-9]"),
@@ -49,7 +47,6 @@ FORMS = (
     _form("FROM INFERENCE", r"FROM\s+INFERENCE\b"),
     _form("REFRESH KNOWLEDGE", r"REFRESH\s+KNOWLEDGE\b"),
     _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
-    _form("IN [low:high]", r"\[", "IN", fix="write BETWEEN low AND high"),
     # Forms of SQL that the language does without.
     _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),
     _form("LIMIT", r"LIMIT\s+[0-9]", where="in queries", fix="take the first rows of the result instead"),
@@ -71,10 +68,13 @@ def _patterns() -> tuple[re.Pattern[str], list[tuple[Form, re.Pattern[str]]]]:
 def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
     """The error for the first form of a later version among the tokens up to the place where parsing failed."""
     any_form, every = _patterns()
-    before = ""
+    before, in_match = "", False
     for token in tokens:
+        in_match = in_match or token.text.upper() == "MATCH_RECOGNIZE"
         # Most tokens start no form: one look instead of one per form keeps long texts quick.
         for form, pattern in every if any_form.match(text, token.start) else ():
+            if in_match and form.what == "ORDER BY":
+                continue  # it has its place there
             if (not form.after or before in form.after) and (match := pattern.match(text, token.start)):
                 # The form's own words, without the bracket or the letter that was looked at behind them.
                 words = re.match(r"\?|[\w\s]+", match[0])

@@ -22,11 +22,12 @@ from presage.lang.syntax import (
     Method,
     Name,
     Not,
+    RowsSeen,
     Star,
     Unary,
 )
 from presage.lang.words import spell_name, spell_string
-from presage.model.time import format_duration
+from presage.model.time import MICROS, format_duration
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 
 # Levels of binding, from loose to tight, as terms.lark has them.
@@ -37,6 +38,13 @@ _BINARY = {"||": CONCAT, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PR
 def print_expression(expr: Expr) -> str:
     """The text of a term or condition, on one line."""
     return _text(expr, OR)
+
+
+def print_duration(micros: int, months: int = 0) -> str:
+    """The text of a duration, of which `months` months were written as such."""
+    rest = micros - months * MICROS["month"]
+    parts = [f"{months} month"] if months else []
+    return " ".join([*parts, *([format_duration(rest)] if rest or not parts else [])])
 
 
 def print_type(data_type: DataType) -> str:
@@ -68,7 +76,7 @@ def _level(expr: Expr) -> int:
             return COMPARISON
         case Binary():
             return _BINARY.get(expr.op, COMPARISON)
-        case Unary():
+        case Unary() | RowsSeen():
             return SIGN
         case DurationLiteral() | Literal(value=int() | float()) if not _is_truth(expr):
             # `5.x` could be read, but not by people.
@@ -84,8 +92,8 @@ def _bare(expr: Expr) -> str:
     match expr:
         case Literal():
             return _literal(expr)
-        case DurationLiteral(micros=micros):
-            return format_duration(micros)
+        case DurationLiteral(micros=micros, months=months):
+            return print_duration(micros, months)
         case Name(name=name):
             return spell_name(name)
         case Star(of=of):
@@ -116,6 +124,8 @@ def _operation(expr: Expr) -> str:
             # Comparisons do not chain; the others associate to the left.
             left_level = CONCAT if level == COMPARISON else level
             return f"{_text(left, left_level)} {op} {_text(right, level + 1)}"
+        case RowsSeen(operand=operand, final=final):
+            return f"{'FINAL' if final else 'RUNNING'} {_text(operand, POSTFIX)}"
         case Not(operand=operand):
             return f"NOT {_text(operand, NOT)}"
         case AllOf(operands=operands):

@@ -7,6 +7,7 @@ are reserved or odd; strings are in single quotes.
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_terms import print_expression, print_type
 from presage.lang.syntax import (
     Bound,
@@ -43,7 +44,8 @@ def print_statement(statement: Statement) -> str:
     if isinstance(statement, CreateRelation):
         return _create_relation(statement)
     if isinstance(statement, Explain):
-        return f"EXPLAIN\n{_query(statement.statement)}"
+        form = f"\nFORMAT {statement.format}" if statement.format != "text" else ""
+        return f"EXPLAIN\n{_query(statement.statement)}{form}"
     if isinstance(statement, Show):
         return f"SHOW {statement.what.upper()}"
     if isinstance(statement, Describe):
@@ -98,7 +100,9 @@ def _from_item(item: FromItem) -> str:
         for window in item.windows
     )
     alias = f" AS {spell_name(item.alias)}" if item.alias is not None else ""
-    return f"{spell_name(item.name)}{condition}{windows}{alias}"
+    source = print_pattern(item.pattern) if item.pattern is not None else f"{spell_name(item.name)}{condition}"
+    match = f" {print_match(item.match)}" if item.match is not None else ""
+    return f"{source}{windows}{match}{alias}"
 
 
 def _within(within: WithinClause) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from presage.model.text import NOWHERE, Source, Span
 from presage.model.types import DataType
+
+if TYPE_CHECKING:
+    from presage.lang.match_syntax import MatchClause
+    from presage.lang.pattern_syntax import PatternSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +46,10 @@ class Literal(Expr):
 
 @dataclass(frozen=True)
 class DurationLiteral(Expr):
-    """`5 min`, in microseconds."""
+    """`5 min`, in microseconds. A month is 30 days in them; patterns count the `months` by the calendar instead."""
 
     micros: int
+    months: int = 0
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,14 @@ class Cast(Expr):
     type: DataType
 
 
+@dataclass(frozen=True)
+class RowsSeen(Expr):
+    """`FINAL x` or `RUNNING x` in MEASURES: which rows of a match the functions in x see."""
+
+    operand: Expr
+    final: bool
+
+
 # -- queries ----------------------------------------------------------------------------------------
 
 
@@ -206,7 +220,8 @@ class WindowClause(Node):
 
 @dataclass(frozen=True)
 class FromItem(Node):
-    """`R`, `R(cond)`, with windows and alias; `on` is set for JOIN, `analysis` (event, present) for ANALYSIS."""
+    """`R`, `R(cond)` or PATTERN […] (then without a name), with windows, MATCH_RECOGNIZE and alias; `on` is set for
+    JOIN, `analysis` (event, present) for ANALYSIS."""
 
     name: str
     condition: Expr | None = None
@@ -214,6 +229,8 @@ class FromItem(Node):
     alias: str | None = None
     on: Expr | None = None
     analysis: str | None = None
+    pattern: PatternSource | None = None
+    match: MatchClause | None = None
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -334,9 +351,10 @@ class CreateRelation(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """`EXPLAIN query`."""
+    """`EXPLAIN query [FORMAT svg]`; the format in lower case, text if it is left out."""
 
     statement: Query
+    format: str = "text"
 
 
 @dataclass(frozen=True)

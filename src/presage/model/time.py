@@ -49,6 +49,12 @@ def parse_duration(text: str) -> int | None:
     return round(min(total, BEYOND)) if position else None
 
 
+def count_months(text: str) -> int:
+    """The whole months in a duration's text, of which `parse_duration` takes each for 30 days."""
+    parts = _PART.findall(text)
+    return sum(int(float(n)) for n, unit in parts if UNIT_NAMES[unit.lower()] == "month" and float(n).is_integer())
+
+
 def format_duration(micros: int) -> str:
     """The shortest spelling that `parse_duration` reads back."""
     parts = []

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from presage.errors import error
 from presage.lang.lalr import Builder
-from presage.lang.syntax import Describe, Drop, Explain, Show
+from presage.lang.lexer import Token
+from presage.lang.syntax import Describe, Drop, Explain, Query, Show
 from presage.lang.words import read_name
+from presage.model.text import Span
+
+FORMATS = ("text", "svg")
+
+
+def explain(span: Span, query: Query, form: Token | None) -> Explain:
+    if form is None:
+        return Explain(query, span=span)
+    chosen = form.text.lower()
+    if chosen not in FORMATS:
+        expected = " or ".join(FORMATS)
+        raise error("BAD_VALUE", form.span, what="the FORMAT of EXPLAIN", found=form.text, expected=expected)
+    return Explain(query, chosen, span=span)
+
 
 BUILDERS: dict[str, Builder] = {
-    "explain": lambda span, query: Explain(query, span=span),
+    "explain": explain,
     "show": lambda span, what: Show(what.text.lower(), span=span),
     "describe": lambda span, name: Describe(read_name(name.text), span=span),
     "drop": lambda span, kind, name: Drop(kind.text.lower(), read_name(name.text), span=span),

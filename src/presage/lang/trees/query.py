@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from presage.errors import error
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
+from presage.lang.match_syntax import MatchClause
+from presage.lang.pattern_syntax import PatternSource
 from presage.lang.syntax import (
     ApproximateClause,
     Expr,
@@ -75,26 +78,27 @@ def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
     return SelectItem(expr, read_name(alias.text) if alias else None, span=span)
 
 
-def from_item(span: Span, source: StreamSource, *rest: WindowClause | Alias | None) -> Joined:
+def from_item(
+    span: Span, source: StreamSource | PatternSource, *rest: WindowClause | MatchClause | Alias | None
+) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
+    of_pattern = isinstance(source, PatternSource)
     item = FromItem(
-        read_name(source.name.text),
-        source.condition,
+        "" if of_pattern else read_name(source.name.text),
+        None if of_pattern else source.condition,
         windows,
         read_name(alias.name.text) if alias else None,
-        name_span=source.name.span,
+        pattern=source if of_pattern else None,
+        match=next((part for part in rest if isinstance(part, MatchClause)), None),
+        name_span=source.span if of_pattern else source.name.span,
         span=span,
     )
     return Joined(item, alias.name if alias and alias.bare else None)
 
 
 def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Joined:
-    item = right.item
-    joined = FromItem(
-        item.name, item.condition, item.windows, item.alias, on, analysis, name_span=item.name_span, span=item.span
-    )
-    return Joined(joined, right.bare_alias, joined=True)
+    return Joined(replace(right.item, on=on, analysis=analysis), right.bare_alias, joined=True)
 
 
 def from_list(span: Span, *items: Joined) -> tuple[FromItem, ...]:

@@ -34,7 +34,7 @@ from presage.lang.syntax import (
 from presage.lang.trees.types import TypeAt
 from presage.lang.words import read_name
 from presage.model.text import Span
-from presage.model.time import parse_duration
+from presage.model.time import count_months, parse_duration
 
 # Far beyond LONG and still quick to read; Python refuses to read integers of more than 4,300 digits.
 MAX_DIGITS = 400
@@ -211,7 +211,7 @@ BUILDERS: dict[str, Builder] = {
     "name": lambda span, token: Name(read_name(token.text), span=span),
     "number": lambda span, token: Literal(read_number(token), span=span),
     "string": lambda span, token: Literal(read_string(token), span=span),
-    "duration": lambda span, token: DurationLiteral(read_duration(token), span=span),
+    "duration": lambda span, token: DurationLiteral(read_duration(token), count_months(token.text), span=span),
     "true": lambda span, *_: Literal(True, span=span),
     "false": lambda span, *_: Literal(False, span=span),
     "null": lambda span: Literal(None, span=span),
