@@ -41,6 +41,8 @@ from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
+from presage.patterns.nodes import Match, PatternMatch
+from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.plan.nodes import Extent, Node, Scan
 from presage.plan.query import BoundQuery
 from presage.spark.archive import last_event, read_archive
@@ -51,7 +53,7 @@ from presage.spark.session import leave_session, running_session, start_session,
 from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.nodes import Windowed
-from presage.windows.spark import OPERATORS
+from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
 
 Files = Mapping[Extent, FileSet]
@@ -434,7 +436,7 @@ class Engine:
             return read_archive(self.spark, found) if found.paths else None
 
         # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.
-        if any(isinstance(n, Windowed) and n.window.kind == "time_batch" for n in plan.walk()):
+        if any(_has_clock(n) for n in plan.walk()):
             times = [last_event(self.spark, f) for f in files.values()]
         else:
             times = [f.max_time for f in files.values()]
@@ -444,7 +446,7 @@ class Engine:
             spark=self.spark,
             read=read,
             relations=relations,
-            operators=OPERATORS,
+            operators={**WINDOWS, **PATTERNS},
             clock=clock,
             inner_clock=max(last, clock),
             partitions=self._partitions(_rows(files.values())),
@@ -470,6 +472,12 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
+
+
+def _has_clock(node: Node) -> bool:
+    """Whether a node's rows depend on when the statement's time stops."""
+    timed = isinstance(node, Windowed) and node.window.kind == "time_batch"
+    return timed or isinstance(node, Match | PatternMatch)
 
 
 def _rows(files: Iterable[FileSet]) -> int:

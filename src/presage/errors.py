@@ -154,6 +154,7 @@ CONDITIONS: dict[str, Condition] = {
     "UNKNOWN_TYPE": Condition(BindingError, "there is no type named '{name}'", "{fix}"),
     "UNKNOWN_ATTRIBUTE": Condition(BindingError, "{owner} has no attribute '{name}'", "{fix}"),
     "UNKNOWN_ALIAS": Condition(BindingError, "nothing in FROM is named '{name}'", "{fix}"),
+    "UNKNOWN_VARIABLE": Condition(BindingError, "the pattern has no variable '{name}'", "{fix}"),
     "UNKNOWN_FUNCTION": Condition(BindingError, "there is no function named '{name}'", "{fix}"),
     "UNKNOWN_WINDOW": Condition(BindingError, "there is no window named '{name}'", "{fix}"),
     "UNKNOWN_OPTION": Condition(BindingError, "'{name}' is not an option of {owner}", "{fix}"),
@@ -189,6 +190,11 @@ CONDITIONS: dict[str, Condition] = {
     # -- data -----------------------------------------------------------------------------------
     "DATA_SHAPE": Condition(DataError, "{what}: {found}", "{fix}"),
     "ARITHMETIC_OVERFLOW": Condition(DataError, "{what} passes the range of {type}", "{fix}"),
+    "SKIP_TARGET": Condition(
+        DataError,
+        "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",
+        "skip TO NEXT ROW or PAST LAST ROW, or name a variable that every match has after its first row",
+    ),
     # -- resources ------------------------------------------------------------------------------
     "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
     "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),

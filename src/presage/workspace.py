@@ -19,6 +19,7 @@ from presage.lang.parser import parse_leniently
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import resolve_under_roots
 from presage.model.types import TIMESTAMP, common_type
+from presage.patterns.analyze import PatternsRoom
 from presage.plan.nodes import Field
 from presage.plan.query import BoundQuery
 from presage.windows.analyze import QueryContext, bind_query
@@ -69,7 +70,8 @@ class Workspace:
 
     def bind(self, query: s.Query, since: Moment | None = None, live: bool = False) -> BoundQuery:
         """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`."""
-        return bind_query(query, QueryContext(self.catalog, self.now(), _parse_producer, since, live=live))
+        context = QueryContext(self.catalog, self.now(), _parse_producer, PatternsRoom(), since, live=live)
+        return bind_query(query, context)
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.

@@ -178,7 +178,7 @@ def test_measures_are_those_of_the_definition(data: st.DataObject) -> None:
         Measure(f"m{k}", m.place, m.column, m.fold, m.match_number)
         for k, m in enumerate(data.draw(st.lists(measures(), min_size=1, max_size=6)))
     ]
-    spec = MatchSpec(Automaton(VARIABLES, (), (), (), ()), (), tuple(asked), CODE)
+    spec = MatchSpec(Automaton(VARIABLES, (), (), (), ()), (), tuple(asked), code=CODE)
     rows = as_table(table, SCHEMA, data.draw(st.integers(0, 2)))
     columns = gather(spec, rows, matches, encode(rows, CODE))
     assert {name: array.type for name, array in columns.items()} == {m.output: type_of(m) for m in asked}
@@ -200,7 +200,7 @@ def test_a_measure_of_a_match_does_not_depend_on_the_matches_around_it(data: st.
     matches = data.draw(found(len(table)).filter(lambda found: found.starts.size > 0))
     fold = data.draw(folds())
     rows = as_table(table, SCHEMA)
-    spec = MatchSpec(Automaton(VARIABLES, (), (), (), ()), (), (Measure("m", fold=fold),), CODE)
+    spec = MatchSpec(Automaton(VARIABLES, (), (), (), ()), (), (Measure("m", fold=fold),), code=CODE)
     encoded = encode(rows, CODE)
     together = gather(spec, rows, matches, encoded)["m"].to_pylist()
     for m in range(matches.starts.size):

@@ -94,6 +94,11 @@ class ExpressionBinder:
     def _member(self, node: s.Member) -> e.Expr:
         if isinstance(node.base, s.Name):
             item = self.scope.item(node.base.name)
+            if item is not None and item.repeated:
+                raise error(
+                    "TYPE_MISMATCH", node.span, what=f"the attribute '{node.name}'", expected="one event",
+                    found=f"'{item.alias}', which holds several", fix=f"write {item.alias}[0].{node.name}",
+                )  # fmt: skip
             if item is not None:
                 column = item.column(node.name, node.span)
                 if column is None:

@@ -57,9 +57,11 @@ def _bind_star(star: s.Star, scope: Scope) -> list[tuple[Named, str, bool]]:
         if item is None:
             fix = did_you_mean(star.of, [i.alias for i in scope.items])
             raise error("UNKNOWN_ALIAS", star.span, name=star.of, fix=fix)
+        if item.repeated:
+            return [(Named(item.alias, item.as_struct()), item.alias, False)]
         columns = zip(item.attributes, item.all_columns(), strict=True)
         return [(Named(name, column), f"{item.alias}.{name}", False) for (name, _), column in columns]
-    if len(scope.items) == 1:
+    if len(scope.items) == 1 and not scope.items[0].grouped:
         columns = zip(scope.items[0].attributes, scope.items[0].all_columns(), strict=True)
         return [(Named(name, column), name, False) for (name, _), column in columns]
     return [(Named(item.alias, item.as_struct()), item.alias, False) for item in scope.items]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from presage.errors import did_you_mean, error
 from presage.model.catalog import Catalog
 from presage.model.text import Span
-from presage.model.types import DataType, StructOf
+from presage.model.types import ArrayOf, DataType, StructOf
 from presage.plan.expr import ColumnRef, Expr, MakeStruct
 
 
@@ -22,18 +22,34 @@ class ScopeItem:
     alias: str
     title: str
     attributes: tuple[tuple[str, DataType], ...]
+    # Attributes that can be named and that `*` does not show.
+    hidden: tuple[tuple[str, DataType], ...] = ()
+    # `SELECT *` shows one struct even if it is the only item: a tag of a pattern.
+    grouped: bool = False
+    # The item is a list of structs: a tag below a repeat.
+    repeated: bool = False
 
     def find(self, name: str) -> DataType | None:
-        return next((t for n, t in self.attributes if n == name), None)
+        if self.repeated:
+            return None
+        return next((t for n, t in (*self.attributes, *self.hidden) if n == name), None)
+
+    def plan_name(self, name: str) -> str:
+        """The column's name in the plan. Names that differ only in case, which are one to Spark, get a number."""
+        same = [n for n, _ in (*self.attributes, *self.hidden) if n.lower() == name.lower()]
+        place = same.index(name) if name in same else 0
+        return plan_name(self.alias, name) + (f"~{place}" if place else "")
 
     def column(self, name: str, span: Span | None = None) -> ColumnRef | None:
         found = self.find(name)
-        return ColumnRef(found, plan_name(self.alias, name), span=span) if found else None
+        return ColumnRef(found, self.plan_name(name), span=span) if found else None
 
     def all_columns(self) -> tuple[ColumnRef, ...]:
-        return tuple(ColumnRef(t, plan_name(self.alias, n)) for n, t in self.attributes)
+        return tuple(ColumnRef(t, self.plan_name(n)) for n, t in self.attributes)
 
     def as_struct(self, span: Span | None = None) -> Expr:
+        if self.repeated:
+            return ColumnRef(ArrayOf(StructOf(self.attributes)), self.alias, span=span)
         names = tuple(n for n, _ in self.attributes)
         return MakeStruct(StructOf(self.attributes), names, self.all_columns(), span=span)
 

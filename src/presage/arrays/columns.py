@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.errors import error
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.errors import error
 
 HIGH_BITS = 32
 LOW_MASK = (1 << HIGH_BITS) - 1

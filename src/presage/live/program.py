@@ -9,11 +9,11 @@ from typing import Any
 
 from presage.columnar.compile import supports_node
 from presage.live.derived import derived_table
+from presage.live.rooms import has_timers, shard_node
 from presage.model.catalog import EventType
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
-from presage.windows.columnar import has_timers, shard_node
 from presage.windows.keep_time import is_own_time
 from presage.windows.sources import event_time_of
 

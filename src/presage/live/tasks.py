@@ -21,6 +21,7 @@ from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.errors import PresageError, error
 from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
+from presage.live.rooms import OPERATORS
 from presage.live.states import Chain
 from presage.log import Bounds, FileSet
 from presage.log.archive import within
@@ -28,7 +29,6 @@ from presage.log.reading import read_events
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
-from presage.windows.columnar import OPERATORS
 
 _LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.

@@ -14,6 +14,7 @@ import numpy as np
 from presage.model import types as t
 from presage.model.time import to_micros
 from presage.model.types import DataType
+from presage.patterns.expressible import expressible
 from presage.patterns.kernel import code as c
 from presage.patterns.kernel.code import FLOAT, INT, TEXT, Code
 from presage.patterns.terms import HostValue, RowValue
@@ -28,7 +29,7 @@ _BANKS: dict[DataType, int] = {
     t.DOUBLE: FLOAT,
     t.STRING: TEXT,
 }
-# Of integers; the operation on doubles that has the same sign.
+# On integers, on doubles.
 _ARITHMETIC = {"+": (c.ADD_I, c.ADD_F), "-": (c.SUB_I, c.SUB_F), "*": (c.MUL_I, c.MUL_F), "%": (c.MOD_I, c.MOD_F)}
 _COMPARISON = {
     "=": (c.EQ_I, c.EQ_F),
@@ -38,42 +39,12 @@ _COMPARISON = {
     ">": (c.GT_I, c.GT_F),
     ">=": (c.GE_I, c.GE_F),
 }
-_FUNCTIONS = frozenset({"abs", "coalesce", "if", "nullif"})
 _MICROS_PER_SECOND = 1e6
 
 
 def bank_of(data_type: DataType) -> int:
-    """INT, FLOAT or TEXT; only for types that `has_bank`."""
+    """INT, FLOAT or TEXT; only for types of single values."""
     return _BANKS[data_type]
-
-
-def has_bank(data_type: DataType) -> bool:
-    return data_type in _BANKS
-
-
-def expressible(expr: e.Expr) -> bool:
-    """Whether a program can compute the expression."""
-    return all(map(_node_expressible, expr.walk()))
-
-
-def _node_expressible(expr: e.Expr) -> bool:
-    match expr:
-        case _ if not has_bank(expr.type):
-            return False
-        case e.CastTo():
-            return _convertible(expr.operand.type, expr.type)
-        case e.Arithmetic():
-            return expr.op != "||"
-        case e.FunctionCall():
-            return expr.name in _FUNCTIONS
-    return isinstance(expr, tuple(_EMIT))
-
-
-def _convertible(source: DataType, target: DataType) -> bool:
-    if source in (target, t.NULL):
-        return True
-    numbers = (t.BOOLEAN, t.INT, t.LONG)
-    return source in (*numbers, t.DOUBLE) and target in ((t.BOOLEAN,) if source == t.DOUBLE else (*numbers, t.DOUBLE))
 
 
 class CodeBuilder:
@@ -237,7 +208,7 @@ class _Program:
             case "nullif":
                 same = e.Comparison(t.BOOLEAN, "=", args[0], args[1])
                 self.case(e.CaseWhen(expr.type, (same, e.Constant(expr.type, None)), args[0]))
-            case "coalesce":
+            case "coalesce" | "nvl":
                 known = [part for arg in args[:-1] for part in (e.Not(t.BOOLEAN, e.IsNull(t.BOOLEAN, arg)), arg)]
                 self.case(e.CaseWhen(expr.type, tuple(known), args[-1]))
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from presage.errors import error
+from presage.model.types import LONG
 from presage.plan.expr import Expr, InRelation
 from presage.plan.nodes import (
     SEQ,
@@ -28,6 +29,7 @@ from presage.plan.nodes import (
     order_columns,
 )
 from presage.spark.expressions import compile_expression, quoted
+from presage.spark.kernels import Kernel, run_kernel
 from presage.spark.types import to_spark
 
 NO_EVENTS = -(2**62)
@@ -85,6 +87,24 @@ def struct_type(fields: list[Field] | tuple[Field, ...], order: tuple[str, ...] 
     """The Spark schema of a node's rows."""
     own = [StructField(name, LongType(), False) for name in (TIME, SEQ, *order)]
     return StructType(own + [StructField(f.name, to_spark(f.type), True) for f in fields])
+
+
+def run_stateful(
+    frame: DataFrame,
+    kernel: Kernel,
+    fields: list[Field],
+    order: tuple[str, ...],
+    sort: tuple[str, ...],
+    keys: tuple[str, ...],
+    context: BatchContext,
+    even_empty: bool = False,
+) -> DataFrame:
+    """The rows of a room's kernel over a frame: TIME, SEQ, `order` and `fields`. See `run_kernel`."""
+    own = [Field(name, LONG) for name in (TIME, SEQ, *order)]
+    in_memory = context.estimated_rows <= context.rows_in_memory * (context.partitions if keys else 1)
+    return run_kernel(
+        frame, kernel, [*own, *fields], sort, keys, context.partitions, context.clock, in_memory, even_empty
+    )
 
 
 def _run_scan(node: Scan, context: BatchContext) -> DataFrame:

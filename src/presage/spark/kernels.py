@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from presage.columnar.sorting import sorted_table
@@ -37,8 +38,10 @@ def run_kernel(
     partitions: int,
     clock: int,
     in_memory: bool,
+    even_empty: bool = False,
 ) -> DataFrame:
-    """The kernel's rows. `sort` is the processing order, `keys` spread the work (none: one partition).
+    """The kernel's rows. `sort` is the processing order, `keys` spread the work (none: one partition). `even_empty`:
+    without keys, the kernel takes its step though there is no row, because time alone may make it yield some.
 
     A partition that fits in memory is sorted in the worker, which is quicker than Spark's sort; otherwise Spark sorts
     it and the kernel steps through it, batch by batch, as it does in streaming.
@@ -54,10 +57,13 @@ def run_kernel(
     if not in_memory:
         frame = frame.sortWithinPartitions(*sort)
 
+    # Whole without rows, so that the kernel knows the types of what might have come.
+    empty = _empty(frame) if even_empty and not keys else None
+
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         named = (batch.rename_columns(names) for batch in batches)
         steps = _whole(named, sort) if in_memory else _pieces(named, sort)
-        for table in run_steps(kernel, steps, clock):
+        for table in run_steps(kernel, steps, clock, empty):
             # Spark takes columns by position and does not check their types.
             shaped = table.select(arrow.names).cast(arrow).rename_columns(schema.names)
             yield from shaped.to_batches(max_chunksize=OUTPUT_ROWS)
@@ -66,8 +72,10 @@ def run_kernel(
     return numbered.mapInArrow(work, schema).toDF(*arrow.names)
 
 
-def run_steps(kernel: Kernel, steps: Iterator[pa.Table], clock: int) -> Iterator[pa.Table]:
-    """One kernel over tables in order; the last one ends the input."""
+def run_steps(
+    kernel: Kernel, steps: Iterator[pa.Table], clock: int, empty: pa.Table | None = None
+) -> Iterator[pa.Table]:
+    """One kernel over tables in order; the last one ends the input. `empty`: what stands for it if there is none."""
     state = kernel.initial()
     pending: pa.Table | None = None
     for table in steps:
@@ -75,10 +83,17 @@ def run_steps(kernel: Kernel, steps: Iterator[pa.Table], clock: int) -> Iterator
             state, rows = kernel.step(state, pending, _last_time(pending))
             yield rows
         pending = table
+    if pending is None and empty is not None:
+        _, rows = kernel.step(state, empty, clock, end=True)
+        yield rows
     if pending is not None:
         # A derived stream may bring an event past the last one of the archive: time is known up to it.
         _, rows = kernel.step(state, pending, max(clock, _last_time(pending)), end=True)
         yield rows
+
+
+def _empty(frame: DataFrame) -> pa.Table:
+    return to_arrow_schema(frame.schema, timezone="UTC").empty_table()
 
 
 def _last_time(table: pa.Table) -> int:

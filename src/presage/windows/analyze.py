@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from presage.analyze.aggregates import is_aggregate
 from presage.analyze.bounds import bind_within
@@ -13,17 +14,32 @@ from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
+from presage.lang.match_syntax import MatchClause
+from presage.lang.pattern_syntax import PatternSource
 from presage.lang.printer import print_statement
-from presage.model.catalog import Catalog, Moment
+from presage.model.catalog import Catalog, EventType, Moment
 from presage.model.text import Span
 from presage.model.time import TimeRange
 from presage.model.types import TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import Field, Filter, Named, Node, Project, RelationScan, Stamp
 from presage.plan.query import BoundQuery
-from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
+from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.sources import bind_stream
 from presage.windows.window_defs import bind_window
+
+
+class OtherRooms(Protocol):
+    """Items of FROM that another room binds. `events` gives the node of all events of a type under an alias."""
+
+    def pattern(
+        self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
+    ) -> tuple[list[ScopeItem], Node]: ...
+
+    def match(
+        self, clause: MatchClause, item: ScopeItem, node: Node, event_time: str | None, whole: bool,
+        span: int | None, alias: str, catalog: Catalog,
+    ) -> tuple[ScopeItem, Node]: ...  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,7 @@ class QueryContext:
     catalog: Catalog
     now: int
     parse_producer: Callable[[str], s.Query]
+    rooms: OtherRooms
     # Where a standing statement begins and, if it was stopped, ends. None: it sees the whole archive.
     since: Moment | None = None
     until: Moment | None = None
@@ -53,16 +70,16 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
     problems.raise_any()
     bound_items = [i for i in items if i is not None]
-    scope = Scope([i.scope for i in bound_items], context.catalog)
-    _refuse_same_alias(query.items, scope)
+    scope = Scope([scope for i in bound_items for scope in i.scopes], context.catalog)
+    _refuse_same_alias(query.items, bound_items)
     return replace(_SelectBinder(query, scope, bound_items, problems).bind(upper), ends=time.high)
 
 
 @dataclass(frozen=True)
 class _Item:
-    """One bound item of FROM."""
+    """One bound item of FROM: the names that it brings (a pattern: one for each tag), and its rows."""
 
-    scope: ScopeItem
+    scopes: tuple[ScopeItem, ...]
     node: Node
 
     @property
@@ -202,28 +219,69 @@ class _SelectBinder:
 
 def _bind_item(item: s.FromItem, context: QueryContext, time: TimeRange) -> _Item:
     catalog = context.catalog
+    if item.pattern is not None:
+        return _bind_pattern(item, item.pattern, context, time)
     alias = item.alias or item.name
     relation = catalog.relations.get(item.name)
     if relation is not None:
         return _bind_relation(item, alias, context)
-    event_type = catalog.types.get(item.name)
-    if event_type is None:
-        raise error(
-            "UNKNOWN_STREAM",
-            item.name_span,
-            name=item.name,
-            fix=did_you_mean(item.name, catalog.names(), otherwise=_declare_hint(catalog)),
-        )
+    event_type = event_type_of(item.name, item.name_span, catalog)
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
-    scope = ScopeItem(alias, f"{event_type.kind} '{item.name}'", attributes)
-    node = bind_stream(event_type, alias, time, context, bind_query, item.span)
+    # What stands under MATCH_RECOGNIZE goes by its own name there; the alias is that of the matches.
+    own = alias if item.match is None else item.name
+    scope = ScopeItem(own, f"{event_type.kind} '{item.name}'", attributes)
+    node = bind_stream(event_type, own, time, context, bind_query, item.span)
     binder = ExpressionBinder(Scope([scope], catalog), no_aggregates_in="the filter of a stream")
     if item.condition is not None:
         node = Filter(node, binder.condition(item.condition, f"the filter of '{item.name}'"))
     window = bind_window(item.windows, ExpressionBinder(Scope([scope], catalog), no_aggregates_in="a window"))
-    if window is not None:
-        node = Windowed(node, window)
-    return _Item(scope, node)
+    if item.match is not None:
+        return _bind_match(item, item.match, scope, node, window, event_type, alias, context)
+    return _Item((scope,), Windowed(node, window) if window is not None else node)
+
+
+def event_type_of(name: str, span: Span, catalog: Catalog) -> EventType:
+    """The declared type of that name."""
+    found = catalog.types.get(name)
+    if found is None:
+        if name in catalog.relations:
+            fix = "name a stream; the relation can be asked in a condition"
+            raise error("NOT_A_STREAM", span, name=name, kind="relation", fix=fix)
+        fix = did_you_mean(name, catalog.names(), otherwise=_declare_hint(catalog))
+        raise error("UNKNOWN_STREAM", span, name=name, fix=fix)
+    return found
+
+
+def _bind_pattern(item: s.FromItem, source: PatternSource, context: QueryContext, time: TimeRange) -> _Item:
+    """PATTERN […]: its tags are names of their own; with an alias they are also the attributes of that."""
+    if item.match is not None:
+        raise error("UNSUPPORTED", item.match.span, what="MATCH_RECOGNIZE", where="over PATTERN […]",
+                    fix="INSERT the pattern's rows INTO a stream and read that")  # fmt: skip
+
+    def events(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, time, context, bind_query, span)
+
+    scopes, node = context.rooms.pattern(source, events, context.catalog, time.low)
+    window = bind_window(item.windows, ExpressionBinder(Scope(scopes, context.catalog), no_aggregates_in="a window"))
+    return _Item(tuple(scopes), Windowed(node, window) if window is not None else node)
+
+
+def _bind_match(
+    item: s.FromItem, clause: MatchClause, scope: ScopeItem, node: Node, window: WindowDef | None,
+    event_type: EventType, alias: str, context: QueryContext,
+) -> _Item:  # fmt: skip
+    """MATCH_RECOGNIZE over a stream or over what a window of it holds."""
+    whole, span = False, None
+    if window is not None and (window.group or window.kind not in ("keepall", "time", *BATCH)):
+        raise error("UNSUPPORTED", item.windows[0].span, what=f"the window {window.spelling()}",
+                    where="under MATCH_RECOGNIZE", fix="use #time, #time_batch or #length_batch")  # fmt: skip
+    if window is not None and window.is_batch:
+        columns = tuple(c.name for c in node.columns)
+        node, whole = Aggregate(Windowed(node, window), (), (), carry=columns, row_per="event"), True
+    elif window is not None and window.kind == "time":
+        span = window.size
+    made, rows = context.rooms.match(clause, scope, node, event_type.event_time, whole, span, alias, context.catalog)
+    return _Item((made,), rows)
 
 
 def _declare_hint(catalog: Catalog) -> str:
@@ -247,18 +305,20 @@ def _bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> _Item
             "UNSUPPORTED", item.condition.span, what="a filter in parentheses", where="on a relation",
             fix="write the condition in ON or WHERE",
         )  # fmt: skip
-    return _Item(scope, node)
+    return _Item((scope,), node)
 
 
-def _refuse_same_alias(items: tuple[s.FromItem, ...], scope: Scope) -> None:
+def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> None:
     seen: set[str] = set()
-    for item, bound in zip(items, scope.items, strict=True):
-        # Spark does not tell names apart that differ only in case.
-        if bound.alias.lower() in seen:
-            raise error(
-                "DUPLICATE_NAME", item.span, name=bound.alias, where="FROM", fix="give one of them an alias with AS"
-            )
-        seen.add(bound.alias.lower())
+    for item, found in zip(items, bound, strict=True):
+        for scope in found.scopes:
+            # Spark does not tell names apart that differ only in case.
+            if scope.alias.lower() in seen:
+                raise error(
+                    "DUPLICATE_NAME", item.span, name=scope.alias, where="FROM",
+                    fix="give one of them an alias with AS",
+                )  # fmt: skip
+            seen.add(scope.alias.lower())
 
 
 def _refuse_other_rooms(query: s.Query, problems: Problems) -> None:

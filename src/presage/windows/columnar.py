@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.equality import equality_codes
 from presage.columnar.steps import (
     Rows,
     StepContext,
@@ -33,7 +34,6 @@ from presage.windows.kernel import spec
 from presage.windows.kernel.aggregate import AggregateKernel
 from presage.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.windows.kernel.distinct import DistinctKernel
-from presage.arrays.equality import equality_codes
 from presage.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.windows.kernel.output import OutputKernel
 from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, Windowed, WindowJoin, source_of
@@ -289,31 +289,16 @@ def has_timers(plan: Node) -> bool:
     return False
 
 
-def shard_node(plan: Node) -> Node | None:
-    """The only stateful node of a plan, if its keys can be dealt with apart from each other."""
-    stateful = [n for n in plan.walk() if isinstance(n, Aggregate | WindowJoin | Distinct | Output)]
-    if len(stateful) != 1:
-        return None
-    node = stateful[0]
-    if not _passes_on(plan, node):
-        return None
+STATEFUL = (Aggregate, WindowJoin, Distinct, Output)
+
+
+def spreads(node: Node) -> bool:
+    """Whether the keys of a node can be dealt with apart from each other."""
     if isinstance(node, Aggregate):
-        return node if node.partition and source_of(node)[0] is None else None
+        return bool(node.partition) and source_of(node)[0] is None
     if isinstance(node, WindowJoin):
-        return node if any(node.partition) else None
-    return node if isinstance(node, Distinct) else None
-
-
-def _passes_on(plan: Node, node: Node) -> bool:
-    """Whether every row of the plan comes from the node, whatever other rows there are.
-
-    Beside it, each shard would make the rows of another input again; Retime looks at all rows to find the late ones.
-    """
-    while plan is not node:
-        if len(plan.inputs) != 1 or isinstance(plan, Retime):
-            return False
-        (plan,) = plan.inputs
-    return True
+        return any(node.partition)
+    return isinstance(node, Distinct)
 
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from presage.model import types as t
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, order_columns
-from presage.spark.batch import BatchContext, column, ordering, padded_order, run
+from presage.spark.batch import BatchContext, column, ordering, padded_order, run, run_stateful
 from presage.spark.expressions import quoted
-from presage.spark.kernels import Kernel, run_kernel
 from presage.windows.compile import (
     AggregateStage,
     JoinStage,
@@ -59,7 +58,7 @@ def _run_aggregate(node: Aggregate, context: BatchContext) -> DataFrame:
     kernel = AggregateKernel(stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order)
     made = _kernel_fields(carry, stage)
     ordinal = (spec.ORDINAL,) if stage.window.is_batch else ()
-    rows = _kernel(frame, kernel, made, (*order, *ordinal), (TIME, SEQ, *order), stage.partition, context)
+    rows = run_stateful(frame, kernel, made, (*order, *ordinal), (TIME, SEQ, *order), stage.partition, context)
     return _renamed(rows, node, ordinal, stage.outputs)
 
 
@@ -89,7 +88,7 @@ def _run_join_aggregate(node: Aggregate, join: WindowJoin, stage: AggregateStage
     )
     kernel = ChangelogAggregateKernel(stage.group_by, stage.grouped, stage.aggregates, carry, order, identity)
     made = _kernel_fields(carry, stage)
-    rows = _kernel(
+    rows = run_stateful(
         frame, kernel, made, (*order, spec.ORDINAL), (TIME, SEQ, *order, spec.ORDINAL), stage.partition, context
     )
     return _renamed(rows, node, (spec.ORDINAL,), stage.outputs)
@@ -123,7 +122,7 @@ def _join_frame(node: WindowJoin, context: BatchContext, changelog: bool) -> Dat
     kernel = JoinKernel(tuple(sources), links, changelog, order)
     made = _join_fields(node, stage, changelog)
     keys = tuple(f"_key{i}" for i in range(len(stage.sources[_first_stream(stage)].partition)))
-    rows = _kernel(frame, kernel, made, (*order, spec.ORDINAL), (TIME, SEQ, *order), keys, context)
+    rows = run_stateful(frame, kernel, made, (*order, spec.ORDINAL), (TIME, SEQ, *order), keys, context)
     shown = [quoted(f"{n}:{c.name}").alias(c.name) for n, s in enumerate(node.sources) for c in s.columns]
     extra = [F.col(i) for i in identity_of(node)] + ([F.col(spec.CHANGE)] if changelog else [])
     rows = rows.select(*ordering(node)[:-1], F.col(spec.ORDINAL).alias(node.order[-1]), *extra, *shown)
@@ -194,7 +193,7 @@ def _run_distinct(node: Distinct, context: BatchContext) -> DataFrame:
     # Keys are renamed: `repartition` takes names, and a user's name may hold a dot.
     keys = tuple(f"_key{i}" for i in range(len(node.by)))
     frame = frame.select("*", *(quoted(b).alias(k) for b, k in zip(node.by, keys, strict=True)))
-    return _kernel(frame, kernel, list(node.columns), node.order, (TIME, SEQ, *node.order), keys, context)
+    return run_stateful(frame, kernel, list(node.columns), node.order, (TIME, SEQ, *node.order), keys, context)
 
 
 def _run_output(node: Output, context: BatchContext) -> DataFrame:
@@ -202,7 +201,7 @@ def _run_output(node: Output, context: BatchContext) -> DataFrame:
     columns = tuple(c.name for c in node.columns)
     kernel = OutputKernel(node.mode, node.every, node.by, columns, below.order, ordinal=node.order[-1])
     frame = run(below, context)
-    return _kernel(frame, kernel, list(node.columns), node.order, (TIME, SEQ, *below.order), (), context)
+    return run_stateful(frame, kernel, list(node.columns), node.order, (TIME, SEQ, *below.order), (), context)
 
 
 def _prepared(named: tuple[Named, ...], context: BatchContext) -> list[Column]:
@@ -216,20 +215,6 @@ def _prepared(named: tuple[Named, ...], context: BatchContext) -> list[Column]:
 
 def _kernel_fields(carry: tuple[str, ...], stage: AggregateStage) -> list[Field]:
     return ([Field(ANY, t.BOOLEAN)] if carry == (ANY,) else []) + list(stage.outputs)
-
-
-def _kernel(
-    frame: DataFrame,
-    kernel: Kernel,
-    fields: list[Field],
-    order: tuple[str, ...],
-    sort: tuple[str, ...],
-    keys: tuple[str, ...],
-    context: BatchContext,
-) -> DataFrame:
-    own = [Field(name, t.LONG) for name in (TIME, SEQ, *order)]
-    in_memory = context.estimated_rows <= context.rows_in_memory * (context.partitions if keys else 1)
-    return run_kernel(frame, kernel, [*own, *fields], sort, keys, context.partitions, context.clock, in_memory)
 
 
 def _renamed(rows: DataFrame, node: Node, ordinal: tuple[str, ...], outputs: tuple[Field, ...]) -> DataFrame:

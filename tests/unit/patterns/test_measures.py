@@ -193,6 +193,16 @@ def test_max_by_takes_the_earliest_of_equal_keys_and_no_null_key() -> None:
     assert folded(table, matches, "min_by", "value", by=("key",)) == ["p"] * 5
 
 
+def test_both_zeros_are_equal_keys_and_every_nan_is_the_greatest() -> None:
+    matches = matches_of("AAA", all_rows=False)
+    zeros = pa.table({"value": [1, 2, 3], "key": [-0.0, 0.0, -1.0]})
+    assert folded(zeros, matches, "max_by", "value", by=("key",)) == [1]
+    # The bits of a NaN can have the sign of a negative number.
+    nans = pa.table({"value": [1, 2, 3], "key": np.array([5.0, np.copysign(np.nan, -1.0), np.inf])})
+    assert folded(nans, matches, "max_by", "value", by=("key",)) == [2]
+    assert folded(nans, matches, "min_by", "value", by=("key",)) == [1]
+
+
 def test_nulls_are_values_of_lists_and_of_first_and_last_only() -> None:
     table = values(None, 1, None)
     matches = matches_of("AAA", all_rows=False)
@@ -213,6 +223,10 @@ def test_distinct_counts_a_value_once_in_each_match() -> None:
 
 def test_the_median_of_a_running_match_is_that_of_the_rows_so_far() -> None:
     assert folded(values(9, 1, 5, 7), matches_of("AAAA"), "median", "value") == [9.0, 5.0, 5.0, 6.0]
+
+
+def test_the_median_of_equal_values_is_that_value_however_small() -> None:
+    assert folded(values(5e-324, 5e-324), matches_of("AA"), "median", "value") == [5e-324, 5e-324]
 
 
 # -- limits ---------------------------------------------------------------------------------------------

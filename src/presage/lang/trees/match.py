@@ -83,10 +83,8 @@ def match_gap(span: Span, duration: Token) -> Clause:
 
 def _span(token: Token) -> int:
     """A duration; a plain number counts seconds."""
-    if token.kind == "DURATION":
-        micros = read_duration(token)
-    else:
-        micros = round(float(read_number(token)) * 1_000_000)
+    seconds = token.kind == "NUMBER"
+    micros = round(float(read_number(token)) * 1_000_000) if seconds else read_duration(token)
     if micros <= 0:
         raise error("BAD_VALUE", token.span, what="the bound of a match", found=token.text, expected="more than 0")
     return micros

@@ -58,9 +58,7 @@ def pattern_source(span: Span, *parts: Token | PatternTerm) -> PatternSource:
         name = next((n for n in NOTES if n.lower() == note.text.lower()), None)
         if name is None:
             fix = did_you_mean(note.text, NOTES, otherwise=f"known: {', '.join('@' + n for n in NOTES)}")
-            raise error(
-                "SYNTAX", note.span, found=f"@{note.text}", expected="an annotation of patterns", fix=fix
-            )
+            raise error("SYNTAX", note.span, found=f"@{note.text}", expected="an annotation of patterns", fix=fix)
         chosen.add(name)
     assert isinstance(term, PatternTerm)
     return PatternSource(term, NOTES[0] in chosen, NOTES[1] in chosen, span=span)

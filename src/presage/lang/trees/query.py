@@ -83,17 +83,13 @@ def from_item(
 ) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
-    of_pattern = isinstance(source, PatternSource)
-    item = FromItem(
-        "" if of_pattern else read_name(source.name.text),
-        None if of_pattern else source.condition,
-        windows,
-        read_name(alias.name.text) if alias else None,
-        pattern=source if of_pattern else None,
-        match=next((part for part in rest if isinstance(part, MatchClause)), None),
-        name_span=source.span if of_pattern else source.name.span,
-        span=span,
-    )
+    match = next((part for part in rest if isinstance(part, MatchClause)), None)
+    name = read_name(alias.name.text) if alias else None
+    if isinstance(source, PatternSource):
+        item = FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
+    else:
+        stream, condition = read_name(source.name.text), source.condition
+        item = FromItem(stream, condition, windows, name, match=match, name_span=source.name.span, span=span)
     return Joined(item, alias.name if alias and alias.bare else None)
 
 

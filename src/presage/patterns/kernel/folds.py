@@ -19,6 +19,7 @@ from presage.patterns.kernel.arguments import Argument
 from presage.patterns.kernel.match_spec import Fold
 from presage.patterns.kernel.running import (
     first_in_match,
+    listed,
     running_least,
     running_middle,
     running_squares,
@@ -168,9 +169,7 @@ def _lists(values: Argument, seen: Stretches) -> pa.Array:
             limit=MOST_LISTED,
             fix="bound the matches with WITHIN, or use FINAL or ONE ROW PER MATCH",
         )
-    nth = np.arange(offsets[-1]) + np.repeat(seen.begin - offsets[:-1], seen.count)
+    rows = listed(seen.begin, seen.end, values.at, int(offsets[-1]))
     kind = pa.list_(pa.field(ELEMENT, values.array.type))
     nulls = None if seen.present.all() else pa.array(~seen.present)
-    return pa.ListArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), take(values.array, values.at[nth]), type=kind, mask=nulls
-    )
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), take(values.array, rows), type=kind, mask=nulls)

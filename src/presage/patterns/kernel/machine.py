@@ -69,29 +69,25 @@ def pasted(function: Callable[P, R]) -> Callable[P, R]:
 
 
 LEAST_32, LEAST_64 = -(2**31), -(2**63)
-SURE = 2.0**62  # below, a product fits, however its DOUBLE was rounded
-LOST = 2.0**64  # from here on it does not
+FAR = 2.0**62
 
 
 @inlined
 def product_fits(a: int, b: int) -> bool:
-    """Whether a * b is within 64 bits."""
-    near = abs(float(a) * float(b))
-    if near < SURE:
-        return True
-    if near >= LOST:
-        return False
-    # Neither is zero. By -1 the least number has no product, though it divides back to its factor.
-    if a == -1 or b == -1:
-        return a != LEAST_64 and b != LEAST_64
-    return np.floor_divide(a * b, b) == a and np.fmod(a * b, b) == 0  # type: ignore[no-any-return]
+    """Whether a * b is within 64 bits. If not, it has turned over by a multiple of 2**64, which its DOUBLE has not;
+    rounding moves that by less than a billionth of it."""
+    return abs(float(a) * float(b) - float(a * b)) < FAR
 
 
 @inlined
 def remainder(a: int, b: int) -> int:
     """With the sign of the dividend; b is not zero."""
-    # By -1 nothing remains; the processor traps on the least number.
-    return 0 if b == -1 else np.fmod(a, b)  # type: ignore[no-any-return]
+    if b == -1:
+        return 0  # the processor traps on the least number
+    # NumPy's functions, because Python's operators may raise, and what may raise must count references. Numba's fmod
+    # takes integers for unsigned ones.
+    found: int = np.remainder(a, b)
+    return found - b if found != 0 and (a < 0) != (b < 0) else found
 
 
 @inlined
@@ -257,7 +253,7 @@ def evaluate(
             source = top + 1 if stack_valid[top] and stack_i[top] != 0 else top + 2
             stack_f[top] = stack_f[source]
             stack_valid[top] = stack_valid[source]
-        elif op == NEG_I or op == ABS_I:
+        elif op in (NEG_I, ABS_I):
             least = LEAST_32 if ops[at] == 32 else LEAST_64
             at += 1
             # The least number has no opposite.
@@ -267,7 +263,7 @@ def evaluate(
         else:
             top -= 1
             a, b = stack_i[top], stack_i[top + 1]
-            fits = True
+            found, fits = 0, False
             if op == ADD_I:
                 found = a + b
                 fits = ((a ^ found) & (b ^ found)) >= 0  # overflow turns the sign against both
@@ -277,9 +273,9 @@ def evaluate(
             elif op == MUL_I:
                 found = a * b
                 fits = product_fits(a, b)
-            else:
-                fits = b != 0
-                found = remainder(a, b) if b != 0 else 0
+            elif op == MOD_I and b != 0:
+                found = remainder(a, b)
+                fits = True
             if ops[at] == 32:
                 fits = fits and LEAST_32 <= found < -LEAST_32
             at += 1

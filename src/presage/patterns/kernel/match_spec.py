@@ -8,12 +8,14 @@ order of preference at which positions the next row may be taken, or that the ma
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import pyarrow as pa
+if TYPE_CHECKING:
+    # Checking a query makes these tables and must not wait for the libraries that only running it needs.
+    import numpy as np
+    import pyarrow as pa
 
-from presage.patterns.kernel.code import Code
+    from presage.patterns.kernel.code import Code
 
 TIME, SEQ = "_t", "_seq"
 TIMER = -1  # SEQ of a row that no event but the clock has settled
@@ -127,9 +129,16 @@ class Skip:
     name: str = ""
 
 
+def no_code() -> Code:
+    """No program at all."""
+    from presage.patterns.kernel.code import Code
+
+    return Code()
+
+
 @dataclass(frozen=True)
-class MatchSpec:
-    """Everything a kernel must know of one MATCH_RECOGNIZE.
+class MatchTables:
+    """What a MATCH_RECOGNIZE says, with its programs by number.
 
     `keys` are partition columns, carried into the rows. `carry` are further columns of the row itself that ALL ROWS
     PER MATCH shows. `sort` are columns of ORDER BY with their direction (ascending), nulls first when ascending; empty:
@@ -142,7 +151,6 @@ class MatchSpec:
     automaton: Automaton
     conditions: tuple[Condition, ...]  # by label
     measures: tuple[Measure, ...]
-    code: Code = field(default_factory=Code)
     keys: tuple[str, ...] = ()
     carry: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -161,3 +169,10 @@ class MatchSpec:
     clause: str = "MATCH_RECOGNIZE"  # for errors
     # Order columns of the output after those of the input: the arrival of the match's first row, and a number.
     placed: tuple[str, str] = ("_first", "_ord")
+
+
+@dataclass(frozen=True)
+class MatchSpec(MatchTables):
+    """Everything a kernel must know of one MATCH_RECOGNIZE: its tables and its programs."""
+
+    code: Code = field(default_factory=no_code, compare=False)

@@ -11,11 +11,14 @@ are null in the rows of other sources.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from presage.patterns.kernel.code import Code
-from presage.patterns.kernel.match_spec import Oracle
+from presage.patterns.kernel.match_spec import Oracle, no_code
 
-__all__ = ["Argument", "Listed", "Node", "Oracle", "PatternSpec", "Period", "Shown"]
+if TYPE_CHECKING:
+    from presage.patterns.kernel.code import Code
+
+__all__ = ["Argument", "Listed", "Node", "Oracle", "PatternSpec", "PatternTables", "Period", "Shown"]
 
 TIME, SEQ = "_t", "_seq"
 SOURCE = "_src"  # int8
@@ -105,8 +108,8 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class PatternSpec:
-    """Everything a kernel must know of one pattern.
+class PatternTables:
+    """What a pattern says, with its programs by number.
 
     `columns` of each source are those that must be kept of an event (conditions and output need them). `keys`: columns
     by which the pattern falls apart into one pattern per key, each as if the others' events did not exist; the pattern
@@ -118,7 +121,6 @@ class PatternSpec:
     nodes: tuple[Node, ...]
     tags: tuple[Listed, ...]
     shown: tuple[Shown, ...]
-    code: Code = field(default_factory=Code)
     columns: tuple[tuple[str, ...], ...] = ()  # by source
     keys: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -128,3 +130,10 @@ class PatternSpec:
     most: int = 1_000_000
     ordinal: str = "_ord"  # order column of the output after those of the input: rows of one moment in order
     text: str = "PATTERN"
+
+
+@dataclass(frozen=True)
+class PatternSpec(PatternTables):
+    """Everything a kernel must know of one pattern: its tables and its programs."""
+
+    code: Code = field(default_factory=no_code, compare=False)

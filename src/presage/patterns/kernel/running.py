@@ -86,6 +86,18 @@ def first_in_match(match: Ints, codes: Ints, count: int) -> Bools:
 
 
 @compiled
+def listed(begin: Ints, end: Ints, at: Ints, total: int) -> Ints:
+    """at[begin[0]:end[0]], at[begin[1]:end[1]] … one after the other, `total` in all."""
+    out = np.empty(total, np.int64)
+    n = 0
+    for r in range(begin.size):
+        for i in range(begin[r], end[r]):
+            out[n] = at[i]
+            n += 1
+    return out
+
+
+@compiled
 def running_middle(match: Ints, rank: Ints, size: Ints) -> tuple[Ints, Ints]:
     """Ranks of the two middle values so far (the same one twice if their number is odd).
 

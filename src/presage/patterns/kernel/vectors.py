@@ -124,17 +124,8 @@ def _subtract(bits: int, a: Column, b: Column) -> Column:
 def _multiply(bits: int, a: Column, b: Column) -> Column:
     x, y = _ints(a[0]), _ints(b[0])
     found = x * y
-    # In DOUBLE the product is off by a tiny part only: far from the limit it decides.
-    near = np.abs(x.astype(np.float64) * y)
-    fits = near < 2.0**62
-    doubtful = ~fits & (near < 2.0**64)
-    if doubtful.any():
-        p, q, product = (np.broadcast_to(v, fits.shape)[doubtful] for v in (x, y, found))
-        # Neither factor is zero. By -1 the least number has no product, though it divides back to its factor.
-        trap = (p == -1) | (q == -1)
-        divisor = np.where(trap, 1, q)
-        exact = (product // divisor == p) & (product % divisor == 0)
-        fits[doubtful] = np.where(trap, (p != LEAST[64]) & (q != LEAST[64]), exact)
+    # Where it does not fit it has turned over by a multiple of 2**64, which its DOUBLE has not.
+    fits = np.abs(x.astype(np.float64) * y - found) < 2.0**62
     return _fitting(bits, found, fits, a[1], b[1])
 
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 from presage.arrays.codes import first_of, last_of, paired, positions
 from presage.arrays.columns import Universe, Values, bools, bools_of, ints, selected, take, unique
 from presage.arrays.equality import equality_codes, first_occurrences
-from presage.windows.kernel.folding import Folding
-from presage.windows.kernel.formulas import evaluate
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes, ordinals
+from presage.windows.kernel.folding import Folding
+from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.script import whole
 from presage.windows.kernel.slotting import Slotting
 from presage.windows.kernel.spec import ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import error
-from presage.model.state import State
 from presage.arrays.codes import first_of, last_of, paired
 from presage.arrays.columns import Universe, ints
-from presage.windows.kernel.formulas import evaluate
 from presage.arrays.jit import Ints
 from presage.arrays.rows import changes
+from presage.errors import error
+from presage.model.state import State
+from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.script import Script, changelog_ops
 from presage.windows.kernel.slotting import SLOT, Slotting
 from presage.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.model.state import State
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.rows import append_rows, take_rows
+from presage.model.state import State
 from presage.windows.kernel.spec import SEQ, TIME
 
 KERNEL = "distinct"

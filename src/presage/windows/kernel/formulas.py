@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import error
 from presage.arrays.columns import HIGH_BITS, LOW_MASK, Values, with_nulls
-from presage.windows.kernel.engine import Engine
 from presage.arrays.jit import Ints
+from presage.errors import error
+from presage.windows.kernel.engine import Engine
 from presage.windows.kernel.spec import Aggregate
 
 NUMERIC = frozenset({"sum", "avg", "stddev", "median"})

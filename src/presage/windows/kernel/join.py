@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import error
-from presage.model.state import State
-from presage.windows.kernel.chain import Link, LinkCodes, Members, Tuples, chain_order, join_members, link_codes
 from presage.arrays.columns import bools_of, ints
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Bools, Ints
-from presage.windows.kernel.lifetimes import COUNTING, Lifetimes, cell_columns, find_lifetimes
 from presage.arrays.rows import append_rows, changes, ordinals, take_rows
+from presage.errors import error
+from presage.model.state import State
+from presage.windows.kernel.chain import Link, LinkCodes, Members, Tuples, chain_order, join_members, link_codes
+from presage.windows.kernel.lifetimes import COUNTING, Lifetimes, cell_columns, find_lifetimes
 from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, SOURCE, TIME, Window
 from presage.windows.kernel.steps import BEFORE, EARLIER, NEVER, Steps, event_index
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from presage.arrays.codes import first_of, paired
 from presage.arrays.columns import Universe, Values, bools_of, column, selected
 from presage.arrays.equality import first_occurrences
+from presage.arrays.jit import Bools
 from presage.windows.kernel.folding import Folding
 from presage.windows.kernel.formulas import evaluate
-from presage.arrays.jit import Bools
 from presage.windows.kernel.script import Script, arrivals
 from presage.windows.kernel.slotting import Slotting
 from presage.windows.kernel.spec import PASS, Aggregate, Window

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.errors import error
 from presage.arrays.columns import Values, with_nulls
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.errors import error
 
 GREATEST = np.iinfo(np.int64).max
 

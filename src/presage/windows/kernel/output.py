@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import error
-from presage.model.state import State
 from presage.arrays.codes import last_of
 from presage.arrays.columns import ints
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import append_rows, changes, ordinals, take_rows
+from presage.errors import error
+from presage.model.state import State
 from presage.windows.kernel.spec import SEQ, TIME, TIMER
 
 KERNEL = "output"

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import Values, lists_of, take
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
 from presage.windows.kernel.fifo import (
     fifo_count,
@@ -18,7 +19,6 @@ from presage.windows.kernel.fifo import (
     fifo_sum,
     fifo_total,
 )
-from presage.arrays.jit import Bools, Floats, Ints
 from presage.windows.kernel.slotting import Slotting
 
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from presage.arrays.codes import grouped_order, grouped_rank, positions
 from presage.arrays.columns import Universe, bools_of, ints, selected
+from presage.arrays.jit import Bools, Ints
 from presage.windows.kernel.engine import Engine
 from presage.windows.kernel.fifo import fifo_heads
 from presage.windows.kernel.formulas import evaluate
-from presage.arrays.jit import Bools, Ints
 from presage.windows.kernel.queueing import Queueing
 from presage.windows.kernel.script import arrivals, leave_by_key, leave_by_place
 from presage.windows.kernel.slotting import SLOT, Slotting

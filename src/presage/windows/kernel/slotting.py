@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from presage.arrays.codes import paired
 from presage.arrays.columns import Values, lists_of, take
-from presage.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
 from presage.windows.kernel.live import script_ends, script_lists
 from presage.windows.kernel.median import script_middle
 from presage.windows.kernel.script import Script, distinct_script

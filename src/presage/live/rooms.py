@@ -1,0 +1,41 @@
+"""The rooms whose statements can stand: how their nodes are stepped, and what may be dealt out by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from presage.columnar.steps import Rows
+from presage.patterns import columnar as patterns
+from presage.patterns.columnar import check_standing
+from presage.plan.nodes import Node, Retime
+from presage.windows import columnar as windows
+
+__all__ = ["OPERATORS", "check_standing", "has_timers", "shard_node"]
+
+OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {**windows.OPERATORS, **patterns.OPERATORS}
+STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)
+
+
+def has_timers(plan: Node) -> bool:
+    """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
+    return windows.has_timers(plan) or patterns.has_timers(plan)
+
+
+def shard_node(plan: Node) -> Node | None:
+    """The only stateful node of a plan, if its keys can be dealt with apart from each other."""
+    stateful = [n for n in plan.walk() if isinstance(n, STATEFUL)]
+    if len(stateful) != 1 or not _passes_on(plan, stateful[0]):
+        return None
+    return stateful[0] if windows.spreads(stateful[0]) or patterns.spreads(stateful[0]) else None
+
+
+def _passes_on(plan: Node, node: Node) -> bool:
+    """Whether every row of the plan comes from the node, whatever other rows there are.
+
+    Beside it, each shard would make the rows of another input again; Retime looks at all rows to find the late ones.
+    """
+    while plan is not node:
+        if len(plan.inputs) != 1 or isinstance(plan, Retime):
+            return False
+        (plan,) = plan.inputs
+    return True

@@ -1,0 +1,297 @@
+"""MATCH_RECOGNIZE over one item of FROM -> a Match node with the names of its rows (LANGUAGE §4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import did_you_mean, error
+from presage.lang import match_syntax as m
+from presage.lang import syntax as s
+from presage.lang.print_patterns import print_regex
+from presage.lang.print_terms import print_expression
+from presage.model import types as t
+from presage.model.catalog import Catalog
+from presage.patterns import regex
+from presage.patterns.automaton import build_automaton
+from presage.patterns.define import Definitions
+from presage.patterns.kernel.match_spec import MatchTables, Skip
+from presage.patterns.match_terms import MatchTermBinder, Variables
+from presage.patterns.measures import Measures
+from presage.patterns.nodes import Match
+from presage.patterns.rows import Prepared
+from presage.plan import expr as e
+from presage.plan.nodes import Field, Named, Node, Project
+
+TIMED_OUT = "timed_out"
+
+
+@dataclass(frozen=True)
+class MatchInput:
+    """What MATCH_RECOGNIZE stands on. `whole`: each batch of a window is matched by itself; `span`: a sliding window's
+    width, which no match may pass."""
+
+    item: ScopeItem
+    node: Node
+    event_time: str | None
+    whole: bool = False
+    span: int | None = None
+
+
+def bind_match(clause: m.MatchClause, given: MatchInput, alias: str, catalog: Catalog) -> tuple[ScopeItem, Node]:
+    """The rows of MATCH_RECOGNIZE under `alias`; raises all the errors that it finds."""
+    return _MatchBinder(clause, given, alias, catalog).bind()
+
+
+class _MatchBinder:
+    def __init__(self, clause: m.MatchClause, given: MatchInput, alias: str, catalog: Catalog) -> None:
+        self.clause = clause
+        self.given = given
+        self.alias = alias
+        self.scope = Scope([given.item], catalog)
+        self.problems = Problems()
+        self.prepared = Prepared("_c")
+
+    def bind(self) -> tuple[ScopeItem, Node]:
+        clause, attempt = self.clause, self.problems.attempt
+        occurring = tuple(dict.fromkeys(v.name for v in _variables(clause.pattern)))
+        self._check_names(occurring)
+        self.problems.raise_any()
+        self.variables = Variables(occurring, {u.name: u.members for u in clause.subsets})
+        automaton = build_automaton(_tree(clause.pattern), occurring)
+        repeated = _repeated(clause.pattern)
+        self.repeated = frozenset(i for i, name in enumerate(occurring) if name in repeated)
+        keys = [attempt(lambda k=k: self._key(k)) for k in clause.partition_by]  # type: ignore[misc]
+        order = [attempt(lambda k=k: self._order(k)) for k in clause.order_by]  # type: ignore[misc]
+        programs: list[e.Expr] = []
+        definitions = Definitions(self.variables, self.prepared, programs)
+        for definition in clause.definitions:
+            attempt(lambda d=definition: self._define(d, definitions))  # type: ignore[misc]
+        measures = Measures(self.variables, self.prepared, programs)
+        outputs = [attempt(lambda x=x: self._measure(x, measures)) for x in clause.measures]  # type: ignore[misc]
+        skip = attempt(lambda: self._skip()) or Skip()
+        self.problems.raise_any()
+
+        bound_keys = [k for k in keys if k is not None]
+        named_keys = tuple((name, self.prepared.name(expr)) for name, expr in bound_keys)
+        sort, by_time = self._sorted([o for o in order if o is not None])
+        attributes = self._attributes(named_keys, [o for o in outputs if o is not None], bound_keys)
+        carried: tuple[tuple[str, str], ...] = ()
+        if clause.rows != "one":
+            shown = {name for name, _, _ in attributes}
+            carried = tuple(
+                (name, self.prepared.name(column))
+                for (name, _), column in zip(self.given.item.attributes, self.given.item.all_columns(), strict=True)
+                if name not in shown
+            )
+        tables = MatchTables(
+            automaton,
+            definitions.conditions(),
+            tuple(measures.made),
+            keys=tuple(dict.fromkeys(column for _, column in named_keys)),
+            carry=tuple(column for _, column in carried if column not in {c for _, c in named_keys}),
+            order=self.given.node.order,
+            sort=sort,
+            by_time=by_time,
+            rows=clause.rows,
+            skip=skip,
+            within=_smallest(clause.within, self.given.span),
+            gap=clause.gap,
+            held=clause.within_word == "INTERVAL" and clause.within is not None and not clause.or_terminated,
+            timeouts=clause.emit_timeout,
+            whole=self.given.whole,
+            event_time=self._event_time(),
+            clause=f"MATCH_RECOGNIZE over '{self.given.item.alias}'",
+        )
+        made = tuple(Field(x.output, x_type) for x, x_type in zip(measures.made, measures.types, strict=True))
+        if clause.emit_timeout:
+            made = (*made, Field(tables.timed_out, t.BOOLEAN))
+        node = Match(
+            self.given.node, tuple(self.prepared.named), tuple(programs), tables, made, print_regex(clause.pattern)
+        )
+        node = replace(node, prepared=tuple(n for n in node.prepared if n.name in node.used_columns()))
+        hidden = tuple((name, t_) for (name, t_) in self.given.item.attributes if any(name == n for n, _ in carried))
+        scope = ScopeItem(
+            self.alias,
+            f"MATCH_RECOGNIZE '{self.alias}'",
+            tuple((name, kind) for name, kind, _ in attributes),
+            hidden=hidden,
+        )
+        types = {n.name: n.expr.type for n in node.prepared}
+        projected = [Named(scope.plan_name(name), expr) for name, _, expr in attributes]
+        projected += [Named(scope.plan_name(name), e.ColumnRef(types[column], column)) for name, column in carried]
+        return scope, Project(node, tuple(projected))
+
+    # -- names ----------------------------------------------------------------------------------------
+
+    def _check_names(self, occurring: tuple[str, ...]) -> None:
+        """Variables that are defined, or members of a subset, must occur in the pattern."""
+        found = self.problems.errors
+        known = list(occurring)
+        for subset in self.clause.subsets:
+            if subset.name in known:
+                found.append(
+                    error("DUPLICATE_NAME", subset.span, name=subset.name, where="PATTERN and SUBSET",
+                          fix="give the subset another name")
+                )  # fmt: skip
+            for name in subset.members:
+                if name not in occurring:
+                    fix = did_you_mean(name, occurring)
+                    found.append(error("UNKNOWN_VARIABLE", subset.span, name=name, fix=fix))
+        seen: set[str] = set()
+        for definition in self.clause.definitions:
+            if definition.name not in occurring:
+                fix = did_you_mean(definition.name, occurring, otherwise="leave it out, or write it in PATTERN")
+                found.append(error("UNKNOWN_VARIABLE", definition.span, name=definition.name, fix=fix))
+            elif definition.name in seen:
+                found.append(
+                    error("DUPLICATE_NAME", definition.span, name=definition.name, where="DEFINE",
+                          fix="join the two conditions with AND")
+                )  # fmt: skip
+            seen.add(definition.name)
+        for measure in self.clause.measures:
+            if measure.name is None:
+                found.append(
+                    error("SYNTAX", measure.span, found="a measure without a name", expected="AS and a name",
+                          fix=f"write {print_expression(measure.expr)} AS …")
+                )  # fmt: skip
+        if self.clause.emit_timeout and self.clause.within is None and self.clause.gap is None:
+            found.append(
+                error("SYNTAX", self.clause.span, found="EMIT TIMEOUT", expected="a bound that can run out",
+                      fix="add WITHIN or GAP after the pattern")
+            )  # fmt: skip
+
+    def _binder(self, clause: str) -> MatchTermBinder:
+        return MatchTermBinder(self.scope, self.given.item, self.variables, self.repeated, clause)
+
+    # -- clauses --------------------------------------------------------------------------------------
+
+    def _key(self, node: s.Expr) -> tuple[str, e.Expr]:
+        bound = ExpressionBinder(self.scope, no_aggregates_in="PARTITION BY").bind(node)
+        if not t.is_orderable(bound.type):
+            raise error("TYPE_MISMATCH", node.span, what="PARTITION BY", expected="values that can be compared",
+                        found=bound.type, fix="partition by the value at a key: m['key']")  # fmt: skip
+        name = node.name if isinstance(node, s.Name | s.Member) else print_expression(node)
+        return name, bound
+
+    def _order(self, key: m.OrderKey) -> tuple[e.Expr, bool]:
+        bound = ExpressionBinder(self.scope, no_aggregates_in="ORDER BY").bind(key.expr)
+        if not isinstance(bound.type, t.Scalar):
+            raise error("TYPE_MISMATCH", key.span, what="ORDER BY", found=bound.type,
+                        expected="a number, text, time or truth value")  # fmt: skip
+        return bound, not key.descending
+
+    def _sorted(self, order: list[tuple[e.Expr, bool]]) -> tuple[tuple[tuple[str, bool], ...], bool]:
+        """Columns of ORDER BY, and whether it begins with the event time; the event time alone is the default."""
+        if not order:
+            return (), True
+        first, ascending = order[0]
+        own = self.given.event_time
+        by_time = ascending and own is not None and first == self.given.item.column(own)
+        if by_time and len(order) == 1:
+            return (), True
+        return tuple((self.prepared.name(expr), up) for expr, up in order), by_time
+
+    def _event_time(self) -> str:
+        if not self.given.whole:
+            return MatchTables.event_time
+        column = self.given.item.column(self.given.event_time) if self.given.event_time else None
+        if column is None:
+            raise error("NO_EVENT_TIME", self.clause.span, name=self.given.item.alias)
+        return self.prepared.name(column)
+
+    def _define(self, definition: m.Definition, definitions: Definitions) -> None:
+        condition = self._binder("DEFINE").condition(definition.condition, f"DEFINE {definition.name}")
+        definitions.add(definition.name, condition, print_expression(definition.condition))
+
+    def _measure(self, item: m.MeasureItem, measures: Measures) -> tuple[str, e.Expr]:
+        assert item.name is not None
+        bound = self._binder("MEASURES").bind(item.expr)
+        return item.name, measures.add(bound)
+
+    def _skip(self) -> Skip:
+        skip = self.clause.skip
+        if skip.variable is None:
+            return Skip(skip.kind)
+        labels = self.variables.find(skip.variable)
+        if labels is None:
+            fix = did_you_mean(skip.variable, list(self.variables.labels))
+            raise error("UNKNOWN_VARIABLE", skip.span, name=skip.variable, fix=fix)
+        return Skip(skip.kind, labels, skip.variable)
+
+    def _attributes(
+        self,
+        keys: tuple[tuple[str, str], ...],
+        measures: list[tuple[str, e.Expr]],
+        bound_keys: list[tuple[str, e.Expr]],
+    ) -> list[tuple[str, t.DataType, e.Expr]]:
+        """Partition columns and measures by name; a measure hides a partition column of its name."""
+        made = [(name, expr.type, expr) for name, expr in measures]
+        repeats = [name for name, count in Counter(name for name, _ in measures).items() if count > 1]
+        if repeats:
+            second = [x for x in self.clause.measures if x.name == repeats[0]][1]
+            raise error("DUPLICATE_NAME", second.span, name=repeats[0], where="MEASURES", fix="choose another name")
+        own = {name for name, _ in measures}
+        columns: list[tuple[str, t.DataType, e.Expr]] = []
+        for (name, column), (_, expr) in zip(keys, bound_keys, strict=True):
+            if name not in own:
+                columns.append((name, expr.type, e.ColumnRef(expr.type, column)))
+                own.add(name)
+        if self.clause.emit_timeout and TIMED_OUT not in own:
+            made.append((TIMED_OUT, t.BOOLEAN, e.ColumnRef(t.BOOLEAN, MatchTables.timed_out)))
+        return [*columns, *made]
+
+
+def _smallest(*bounds: int | None) -> int | None:
+    return min((b for b in bounds if b is not None), default=None)
+
+
+def _variables(term: m.RegexTerm) -> list[m.VariableTerm]:
+    if isinstance(term, m.VariableTerm):
+        return [term]
+    if isinstance(term, m.QuantifiedTerm | m.ExcludedTerm):
+        return _variables(term.operand)
+    if isinstance(term, m.ConcatTerm | m.AlternativesTerm | m.PermuteTerm):
+        return [v for operand in term.operands for v in _variables(operand)]
+    return []
+
+
+def _repeated(term: m.RegexTerm) -> set[str]:
+    """Variables that may take more than one row of a match."""
+    counts = Counter(v.name for v in _variables(term))
+    found = {name for name, count in counts.items() if count > 1}
+    todo = [term]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, m.QuantifiedTerm):
+            if current.high is None or current.high > 1:
+                found |= {v.name for v in _variables(current)}
+            todo.append(current.operand)
+        elif isinstance(current, m.ExcludedTerm):
+            todo.append(current.operand)
+        elif isinstance(current, m.ConcatTerm | m.AlternativesTerm | m.PermuteTerm):
+            todo.extend(current.operands)
+    return found
+
+
+def _tree(term: m.RegexTerm) -> regex.Regex:
+    """The pattern as the automaton's builder takes it."""
+    match term:
+        case m.VariableTerm(name=name):
+            return regex.Variable(name)
+        case m.ConcatTerm(operands=operands):
+            return regex.Concat(tuple(map(_tree, operands))) if operands else regex.Empty()
+        case m.AlternativesTerm(operands=operands):
+            return regex.Alternation(tuple(map(_tree, operands)))
+        case m.PermuteTerm(operands=operands):
+            return regex.Permute(tuple(map(_tree, operands)))
+        case m.QuantifiedTerm(operand=operand):
+            return regex.Repeat(_tree(operand), term.low, term.high, not term.reluctant)
+        case m.ExcludedTerm(operand=operand):
+            return regex.Exclude(_tree(operand))
+        case m.AnchorTerm(mark=mark):
+            return regex.StartAnchor() if mark == "^" else regex.EndAnchor()
+    raise error("INTERNAL", term.span, what=f"{type(term).__name__} in a pattern")

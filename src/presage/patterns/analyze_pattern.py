@@ -1,0 +1,365 @@
+"""PATTERN [ … ] -> a PatternMatch node with the names of its tags (LANGUAGE §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import PresageError, did_you_mean, error
+from presage.lang import pattern_syntax as p
+from presage.lang import syntax as s
+from presage.lang.print_patterns import print_term
+from presage.lang.print_terms import print_expression
+from presage.model import types as t
+from presage.model.catalog import EVENT, Catalog, EventType
+from presage.model.text import Span
+from presage.model.time import MICROS
+from presage.patterns.event_terms import Reader, Tag, TagScope, event_item
+from presage.patterns.kernel.pattern_spec import Listed, Node, PatternTables, Period, Shown
+from presage.patterns.nodes import PatternMatch
+from presage.patterns.rows import Prepared
+from presage.plan import expr as e
+from presage.plan import nodes as n
+from presage.plan.nodes import Field
+
+Events = Callable[[EventType, str, Span], n.Node]
+GUARDS = ("timer:within", "timer:withinmax")
+OBSERVERS = ("timer:interval",)
+MAX_REPEAT = 2**31 - 1
+
+
+def bind_pattern(
+    source: p.PatternSource, events: Events, catalog: Catalog, begin: int | None
+) -> tuple[list[ScopeItem], n.Node]:
+    """The tags of the pattern as names for SELECT, and its rows."""
+    return _PatternBinder(source, events, catalog).bind(begin)
+
+
+@dataclass
+class _Source:
+    """A type of event that the pattern speaks of."""
+
+    event_type: EventType
+    node: n.Node
+    prepared: Prepared
+
+
+class _PatternBinder:
+    def __init__(self, source: p.PatternSource, events: Events, catalog: Catalog) -> None:
+        self.source = source
+        self.events = events
+        self.catalog = catalog
+        self.sources: list[_Source] = []
+        self.tags: list[Tag] = []
+        self.nodes: list[Node] = []
+        self.programs: list[e.Expr] = []
+        self.repeats = 0
+
+    def bind(self, begin: int | None) -> tuple[list[ScopeItem], n.Node]:
+        self._term(self.source.term, ())
+        if not self.sources:
+            # Timers alone: every event of the home moves their clock.
+            self._source_of(self.catalog.types[EVENT], self.source.span)
+        scopes, shown, made = [], [], []
+        for number, tag in enumerate(self.tags):
+            event_type = self.sources[tag.source].event_type
+            attributes = tuple((a.name, a.type) for a in event_type.attributes)
+            title = f"tag '{tag.name}' ({event_type.name})"
+            scope = ScopeItem(tag.name, title, attributes, grouped=True, repeated=bool(tag.repeats))
+            scopes.append(scope)
+            own = event_item(event_type)
+            prepared = self.sources[tag.source].prepared
+            if tag.repeats:
+                shown.append(Shown(tag.name, number, prepared.name(own.as_struct())))
+                made.append(Field(tag.name, t.ArrayOf(t.StructOf(attributes))))
+                continue
+            for (name, kind), column in zip(attributes, own.all_columns(), strict=True):
+                shown.append(Shown(scope.plan_name(name), number, prepared.name(column)))
+                made.append(Field(scope.plan_name(name), kind))
+        listed = tuple(Listed(tag.name, tag.source, bool(tag.repeats)) for tag in self.tags)
+        columns = tuple(tuple(x.name for x in source.prepared.named) for source in self.sources)
+        tables = PatternTables(
+            tuple(self.nodes),
+            listed,
+            tuple(shown),
+            columns=columns,
+            order=n.order_columns(max(source.node.depth for source in self.sources)),
+            begin=begin,
+            discard=self.source.discard,
+            suppress=self.source.suppress,
+            text=f"PATTERN [ {print_term(self.source.term)} ]",
+        )
+        node = PatternMatch(
+            tuple(source.node for source in self.sources),
+            tuple(tuple(source.prepared.named) for source in self.sources),
+            tuple(self.programs),
+            tables,
+            tuple(made),
+            text=print_term(self.source.term),
+        )
+        return scopes, node
+
+    # -- terms --------------------------------------------------------------------------------------------
+
+    def _term(self, term: p.PatternTerm, repeats: tuple[int, ...]) -> int:
+        """The number of the term's node. `repeats` are the repeats that it stands under."""
+        number = len(self.nodes)
+        self.nodes.append(Node("", text=print_term(term)))  # its children have greater numbers
+        match term:
+            case p.EventTerm():
+                made = self._filter(term, repeats)
+            case p.TimerTerm():
+                made = self._timer(term, repeats)
+            case p.FollowedBy():
+                children = tuple(self._term(o, repeats) for o in term.operands)
+                made = Node("followed", children, limits=tuple(map(_limit, term.limits)))
+            case p.AndTerm(operands=operands):
+                made = Node("and", tuple(self._term(o, repeats) for o in operands))
+            case p.OrTerm(operands=operands):
+                made = Node("or", tuple(self._term(o, repeats) for o in operands))
+            case p.NotTerm(operand=operand):
+                made = Node("not", (self._term(operand, repeats),))
+            case p.EveryTerm(operand=operand):
+                made = Node("every", (self._term(operand, repeats),))
+            case p.EveryDistinctTerm():
+                made = self._distinct(term, repeats)
+            case p.RepeatTerm():
+                made = self._repeat(term, repeats)
+            case p.TimerGuard():
+                made = self._guard(term, repeats)
+            case p.WhileGuard(operand=operand, condition=condition):
+                child = self._term(operand, repeats)
+                bound = self._binder(repeats).condition(condition, "the condition of WHILE")
+                made = self._with_program(Node("while", (child,)), bound, repeats, "WHILE")
+            case _:
+                raise error("INTERNAL", term.span, what=f"{type(term).__name__} in a pattern")
+        self.nodes[number] = replace(made, text=print_term(term))
+        return number
+
+    def _filter(self, term: p.EventTerm, repeats: tuple[int, ...]) -> Node:
+        source = self._source_of(_event_type(term, self.catalog), term.span)
+        event_type = self.sources[source].event_type
+        earlier = list(self.tags)
+        tag = self._tag(term, source, repeats) if term.tag is not None else -1
+        made = Node("filter", source=source, tag=tag, consume=term.consume)
+        if term.condition is None:
+            return made
+        scope = TagScope.of_filter(earlier, repeats, self._event_types(), event_type, term.tag, self.catalog)
+        binder = ExpressionBinder(scope, no_aggregates_in="the filter of a pattern")
+        bound = binder.condition(term.condition, f"the filter of '{event_type.name}'")
+        reader = Reader(scope, self._event_types(), self._prepared(), source)
+        alone, rest = reader.split(bound)
+        flag = self.sources[source].prepared.name(alone) if alone is not None else None
+        made = replace(made, flag=flag)
+        return reader.filter(made, rest, self.programs) if rest is not None else made
+
+    def _tag(self, term: p.EventTerm, source: int, repeats: tuple[int, ...]) -> int:
+        assert term.tag is not None
+        for number, tag in enumerate(self.tags):
+            if tag.name != term.tag:
+                continue
+            if tag.repeats or repeats or tag.source != source:
+                under = tag.repeats or repeats
+                why = "a tag under a repeat cannot be used elsewhere" if under else "it has another type there"
+                raise error("DUPLICATE_NAME", term.span, name=term.tag, where=f"PATTERN ({why})",
+                            fix="give one of them another tag")  # fmt: skip
+            return number
+        if any(tag.name.lower() == term.tag.lower() for tag in self.tags):
+            raise error("DUPLICATE_NAME", term.span, name=term.tag, where="PATTERN, but for its case",
+                        fix="give one of them another tag")  # fmt: skip
+        self.tags.append(Tag(term.tag, source, repeats))
+        return len(self.tags) - 1
+
+    def _source_of(self, event_type: EventType, span: Span) -> int:
+        for number, source in enumerate(self.sources):
+            if source.event_type.name == event_type.name:
+                return number
+        node = self.events(event_type, event_type.name, span)
+        self.sources.append(_Source(event_type, node, Prepared(f"_s{len(self.sources)}_")))
+        return len(self.sources) - 1
+
+    def _repeat(self, term: p.RepeatTerm, repeats: tuple[int, ...]) -> Node:
+        low, high = (self._bound(b, repeats) for b in (term.low, term.high))
+        _check_bounds(term, low, high)
+        self.repeats += 1
+        before = len(self.tags)
+        children = [self._term(term.operand, (*repeats, self.repeats))]
+        lists = tuple(range(before, len(self.tags)))
+        if term.until is not None:
+            children.append(self._term(term.until, repeats))
+        made = Node("until", tuple(children), lists=lists)
+        for word, bound in (("low", low), ("high", high)):
+            if isinstance(bound, int):
+                made = replace(made, low=bound) if word == "low" else replace(made, high=bound)
+            elif bound is not None:
+                made = self._with_program(made, bound, repeats, "a repeat", field=f"{word}_program")
+        return made
+
+    def _bound(self, bound: s.Expr | None, repeats: tuple[int, ...]) -> int | e.Expr | None:
+        if bound is None:
+            return None
+        found = self._binder(repeats).bind(bound)
+        if not t.is_integral(found.type):
+            raise error("TYPE_MISMATCH", bound.span, what="the bound of a repeat", expected="a whole number",
+                        found=found.type)  # fmt: skip
+        return found.value if isinstance(found, e.Constant) and isinstance(found.value, int) else found
+
+    def _distinct(self, term: p.EveryDistinctTerm, repeats: tuple[int, ...]) -> Node:
+        keys, period = list(term.keys), None
+        if isinstance(keys[-1], s.DurationLiteral):
+            period = _fixed(keys.pop())  # type: ignore[arg-type]
+        child = self._term(term.operand, repeats)
+        made = Node("distinct", (child,), period=period)
+        for key in keys:
+            bound = self._binder(repeats).bind(key)
+            made = self._with_program(made, bound, repeats, "EVERY-DISTINCT", field="keys")
+        spoken = [x for number, _ in made.keys for x in self.programs[number].children()]
+        if not made.keys or not (spoken or any(not isinstance(self.programs[k], e.Constant) for k, _ in made.keys)):
+            raise error("WRONG_ARGUMENTS", term.span, name="EVERY-DISTINCT", expected="at least one key of an event",
+                        found="constants only", fix="name an attribute: EVERY-DISTINCT(a.x)")  # fmt: skip
+        return made
+
+    def _guard(self, term: p.TimerGuard, repeats: tuple[int, ...]) -> Node:
+        name = term.name.lower()
+        if name not in GUARDS:
+            fix = "write -> timer:interval(…)" if name in OBSERVERS else did_you_mean(term.name, GUARDS)
+            raise error("UNKNOWN_FUNCTION", term.span, name=term.name, fix=fix)
+        wanted = 2 if name == "timer:withinmax" else 1
+        if len(term.args) != wanted:
+            expected = "a period and a number" if wanted == 2 else "one period"
+            raise error("WRONG_ARGUMENTS", term.span, name=term.name, expected=expected, found=len(term.args))
+        period, arguments = self._period(term.args[0], repeats, term.name)
+        most = -1
+        if wanted == 2:
+            ((most_part),) = term.args[1:]
+            count = self._bound(most_part[0].value, repeats)
+            if not isinstance(count, int):
+                raise error("BAD_VALUE", most_part[0].span, what="the count of timer:withinmax", expected="a number",
+                            found=print_expression(most_part[0].value))  # fmt: skip
+            most = count
+        child = self._term(term.operand, repeats)
+        return Node("within", (child,), period=period, most=most, arguments=arguments)
+
+    def _timer(self, term: p.TimerTerm, repeats: tuple[int, ...]) -> Node:
+        name = term.name.lower()
+        if name in GUARDS:
+            raise error("UNSUPPORTED", term.span, what=term.name, where="as a term of its own: it is a guard",
+                        fix=f"write p WHERE {term.name}(…), or timer:interval(…)")  # fmt: skip
+        if name not in OBSERVERS:
+            raise error("UNKNOWN_FUNCTION", term.span, name=term.name, fix=did_you_mean(term.name, OBSERVERS))
+        if len(term.args) != 1:
+            raise error("WRONG_ARGUMENTS", term.span, name=term.name, expected="one period", found=len(term.args))
+        period, arguments = self._period(term.args[0], repeats, term.name)
+        return Node("interval", period=period, arguments=arguments)
+
+    # -- values -------------------------------------------------------------------------------------------
+
+    def _period(self, parts: tuple[p.PeriodPart, ...], repeats: tuple[int, ...], name: str) -> tuple[Period, tuple]:  # type: ignore[type-arg]
+        """A span of time; what depends on events is a program that gives seconds."""
+        months, micros = 0, 0
+        varying: list[e.Expr] = []
+        for part in parts:
+            if isinstance(part.value, s.DurationLiteral) and part.unit is None:
+                fixed = _fixed(part.value)
+                months, micros = months + fixed.months, micros + fixed.micros
+                continue
+            value = self._binder(repeats).bind(part.value)
+            if not t.is_numeric(value.type) or value.type == t.NULL:
+                raise error("TYPE_MISMATCH", part.span, what=name, expected="a number of seconds or a period",
+                            found=value.type, fix="write 5 sec, or a.x seconds")  # fmt: skip
+            unit = part.unit or "sec"
+            if isinstance(value, e.Constant) and isinstance(value.value, int | float):
+                if unit == "month" and float(value.value).is_integer():
+                    months += int(value.value)
+                else:
+                    micros += round(value.value * MICROS[unit])
+                continue
+            seconds = e.Constant(t.DOUBLE, MICROS[unit] / 1e6)
+            double = value if value.type == t.DOUBLE else e.CastTo(t.DOUBLE, value)
+            varying.append(e.Arithmetic(t.DOUBLE, "*", double, seconds, span=part.span))
+        if not varying:
+            if months < 0 or micros < 0:
+                raise error("BAD_VALUE", parts[0].span, what=name, found="a negative period", expected="0 or more")
+            return Period(months, micros), ()
+        total = varying[0]
+        for more in varying[1:]:
+            total = e.Arithmetic(t.DOUBLE, "+", total, more, span=more.span)
+        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
+        reader = Reader(scope, self._event_types(), self._prepared(), None)
+        program, arguments = reader.program(total, self.programs, name)
+        return Period(months, micros, program, 1, arguments), arguments
+
+    def _with_program(
+        self, node: Node, bound: e.Expr, repeats: tuple[int, ...], what: str, field: str = "program"
+    ) -> Node:
+        """The node with a program over the events so far. All programs of a node share its arguments."""
+        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
+        reader = Reader(scope, self._event_types(), self._prepared(), None, list(node.arguments))
+        program, arguments = reader.program(bound, self.programs, what)
+        made = replace(node, arguments=arguments)
+        match field:
+            case "keys":
+                bank = {t.DOUBLE: 1, t.STRING: 2}.get(bound.type, 0)  # type: ignore[call-overload]
+                return replace(made, keys=(*node.keys, (program, bank)))
+            case "low_program":
+                return replace(made, low_program=program)
+            case "high_program":
+                return replace(made, high_program=program)
+        return replace(made, program=program)
+
+    def _binder(self, repeats: tuple[int, ...]) -> ExpressionBinder:
+        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
+        return ExpressionBinder(scope, no_aggregates_in="a pattern")
+
+    def _event_types(self) -> list[EventType]:
+        return [source.event_type for source in self.sources]
+
+    def _prepared(self) -> list[Prepared]:
+        return [source.prepared for source in self.sources]
+
+
+def _event_type(term: p.EventTerm, catalog: Catalog) -> EventType:
+    found = catalog.types.get(term.name)
+    if found is None:
+        kind = "relation" if term.name in catalog.relations else ""
+        if kind:
+            fix = "name a stream; a relation can be asked in a filter"
+            raise error("NOT_A_STREAM", term.span, name=term.name, kind=kind, fix=fix)
+        raise error("UNKNOWN_STREAM", term.span, name=term.name, fix=did_you_mean(term.name, catalog.names()))
+    return found
+
+
+def _fixed(literal: s.DurationLiteral) -> Period:
+    return Period(literal.months, literal.micros - literal.months * MICROS["month"])
+
+
+def _limit(limit: s.Expr | None) -> int:
+    if limit is None:
+        return -1
+    try:
+        bound: e.Expr | None = ExpressionBinder(Scope([])).bind(limit)
+    except PresageError:
+        bound = None
+    value = bound.value if isinstance(bound, e.Constant) else None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise error("BAD_VALUE", limit.span, what="the limit of -[n]>", found=print_expression(limit),
+                    expected="a number, 1 or more, that depends on no event")  # fmt: skip
+    return value
+
+
+def _check_bounds(term: p.RepeatTerm, low: int | e.Expr | None, high: int | e.Expr | None) -> None:
+    exact = term.low is not None and term.low == term.high
+    if exact and isinstance(low, int) and low < 1:
+        raise error("BAD_VALUE", term.span, what="a repeat count", found=low, expected="at least 1")
+    if isinstance(high, int) and high < 1:
+        raise error("BAD_VALUE", term.span, what="the upper bound of a repeat", found=high, expected="at least 1")
+    if isinstance(low, int) and low < 0:
+        raise error("BAD_VALUE", term.span, what="the lower bound of a repeat", found=low, expected="0 or more")
+    if isinstance(low, int) and isinstance(high, int) and low > high:
+        raise error("BAD_VALUE", term.span, what="the lower bound of a repeat", found=low,
+                    expected=f"at most the upper bound, {high}")  # fmt: skip
+    if term.until is None and term.low != term.high and not (isinstance(low, int) and low == high):
+        raise error("SYNTAX", term.span, found="a repeat between bounds", expected="UNTIL",
+                    fix="add UNTIL and what ends it, or write [n]")  # fmt: skip

@@ -1,0 +1,101 @@
+"""Runs the nodes of the patterns room step by step on Arrow tables: the same kernels as `patterns.spark`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.steps import Rows, StepContext, aligned, evaluated, padded_order, run
+from presage.errors import error
+from presage.model.arrow import to_arrow
+from presage.patterns.compile import KEYS, match_kernel, pattern_kernel
+from presage.patterns.kernel.pattern_spec import SOURCE
+from presage.patterns.nodes import Match, PatternMatch
+from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
+
+STATEFUL = (Match, PatternMatch)
+TIMERS = ("interval", "within", "distinct")
+
+
+def _run_match(node: Match, context: StepContext) -> Rows:
+    kernel = context.once(node, lambda: match_kernel(node, context.relations))
+    rows = run(node.input, context)
+    order = node.input.order
+    prepared = _prepared(node.prepared, rows.table, context)
+    table = pa.table({**{name: rows.table[name] for name in (TIME, SEQ, *order)}, **prepared})
+    made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=node.tables.keys)
+    placed = dict(zip(node.tables.placed, node.order[-2:], strict=True))
+    return Rows(made.rename_columns([placed.get(name, name) for name in made.column_names]), rows.clock)
+
+
+def _run_pattern(node: PatternMatch, context: StepContext) -> Rows:
+    kernel = context.once(node, lambda: pattern_kernel(node, context.relations))
+    depth = node.depth - 1
+    tables, clock = aligned(node, [run(source, context) for source in node.sources], context)
+    parts = [_source_table(i, node, table, depth, context) for i, table in enumerate(tables)]
+    names = list(dict.fromkeys(name for part in parts for name in part.column_names))
+    types = {f.name: f.type for part in parts for f in part.schema}
+    table = pa.concat_tables([_widened(part, names, types) for part in parts])
+    sort = (TIME, SEQ, *order_columns(depth), SOURCE)
+    keys = kernel.spec.keys
+    made = context.step(node, kernel, table, sort, clock, keys=keys)
+    renamed = {node.tables.ordinal: node.order[-1]}
+    return Rows(made.rename_columns([renamed.get(name, name) for name in made.column_names]), clock)
+
+
+def _source_table(number: int, node: PatternMatch, table: pa.Table, depth: int, context: StepContext) -> pa.Table:
+    """The events of one type as rows of the kernel's common input."""
+    prepared = _prepared(node.prepared[number], table, context)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {TIME: table[TIME], SEQ: table[SEQ]}
+    columns |= dict(zip(order_columns(depth), padded_order(table, node.sources[number], depth), strict=True))
+    columns[SOURCE] = pa.array(np.full(table.num_rows, number, np.int8))
+    if any(node.partition):
+        columns |= {f"{KEYS}{i}": prepared[name] for i, name in enumerate(node.partition[number])}
+    return pa.table({**columns, **prepared})
+
+
+def _widened(table: pa.Table, names: list[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+    missing = {name: pa.nulls(table.num_rows, types[name]) for name in names if name not in table.column_names}
+    return pa.table({name: missing[name] if name in missing else table[name] for name in names})
+
+
+def _prepared(named: tuple[Named, ...], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
+    made = evaluated({n.name: n.expr for n in named}, table, context)
+    return {n.name: made[n.name].cast(to_arrow(n.expr.type)) for n in named}
+
+
+def has_timers(plan: Node) -> bool:
+    """Whether time alone can make this plan yield rows."""
+    for node in plan.walk():
+        if isinstance(node, Match) and (node.tables.within or node.tables.gap or node.tables.sort):
+            return True
+        if isinstance(node, PatternMatch) and any(term.kind in TIMERS for term in node.tables.nodes):
+            return True
+    return False
+
+
+def spreads(node: Node) -> bool:
+    """Whether the keys of a node can be dealt with apart from each other."""
+    if isinstance(node, Match):
+        return bool(node.tables.keys)
+    return isinstance(node, PatternMatch) and any(node.partition)
+
+
+def check_standing(plan: Node, ends: int | None, streaming: bool = False) -> None:
+    """A statement that runs as its events come: rows in the order of time, and no end of input to wait for."""
+    for node in plan.walk():
+        if not isinstance(node, Match):
+            continue
+        tables = node.tables
+        if not tables.by_time:
+            raise error("UNSUPPORTED", what="ORDER BY that does not begin with the event time", where="in streaming",
+                        fix="begin it with the event time, or leave it out")  # fmt: skip
+        edges = [*tables.automaton.first, *(edge for follow in tables.automaton.follow for edge in follow)]
+        if ends is None and not streaming and any(edge.at_end for edge in edges):
+            raise error("UNSUPPORTED", what="$ in a pattern", where="in a standing statement without an upper bound",
+                        fix="add WITHIN with an upper bound, or leave $ out")  # fmt: skip
+
+
+OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {Match: _run_match, PatternMatch: _run_pattern}

@@ -1,0 +1,219 @@
+"""Conditions in a pattern -> what a filter says of its event alone, and programs over the events of tags.
+
+A tag under a repeat is one event inside that repeat and a list of events outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import did_you_mean, error
+from presage.model.catalog import Catalog, EventType
+from presage.model.text import Span
+from presage.patterns.expressible import expressible
+from presage.patterns.kernel.pattern_spec import Argument, Node
+from presage.patterns.rows import Prepared, collapse
+from presage.patterns.terms import RowValue
+from presage.plan import expr as e
+
+OWN = Argument(None)
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A tag while the pattern is read; `repeats` are the repeats that it stands under."""
+
+    name: str
+    source: int
+    repeats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EventValue(e.Expr):
+    """An expression over the event of a tag; null where there is none."""
+
+    argument: Argument
+    source: int
+    value: e.Expr
+
+
+@dataclass
+class TagScope(Scope):
+    """Names inside a pattern: the tags so far, and in a filter the attributes of its own event without a qualifier."""
+
+    own: ScopeItem | None = None
+    numbers: dict[str, tuple[int, int, ScopeItem]] = field(default_factory=dict)  # alias -> tag, source, item
+
+    @classmethod
+    def of_term(
+        cls, tags: Sequence[Tag], repeats: tuple[int, ...], types: Sequence[EventType], catalog: Catalog
+    ) -> TagScope:
+        scope = cls([], catalog)
+        for number, tag in enumerate(tags):
+            event_type = types[tag.source]
+            inside = tag.repeats == repeats[: len(tag.repeats)]
+            attributes = tuple((a.name, a.type) for a in event_type.attributes)
+            title = f"tag '{tag.name}' ({event_type.name})"
+            item = ScopeItem(tag.name, title, attributes, repeated=not inside)
+            scope.items.append(item)
+            scope.numbers[tag.name] = (number, tag.source, item)
+        return scope
+
+    @classmethod
+    def of_filter(
+        cls,
+        tags: Sequence[Tag],
+        repeats: tuple[int, ...],
+        types: Sequence[EventType],
+        event_type: EventType,
+        tag: str | None,
+        catalog: Catalog,
+    ) -> TagScope:
+        others = [x for x in tags if x.name != tag]
+        scope = cls.of_term(others, repeats, types, catalog)
+        scope.numbers = {x.name: (tags.index(x), x.source, scope.numbers[x.name][2]) for x in others}
+        alias = tag or event_type.name
+        if alias in scope.numbers:
+            alias = f"_{alias}"  # an event without a tag, of a type whose name is a tag: it goes without a qualifier
+        attributes = tuple((a.name, a.type) for a in event_type.attributes)
+        scope.own = ScopeItem(alias, f"{event_type.kind} '{event_type.name}'", attributes)
+        scope.items.insert(0, scope.own)
+        return scope
+
+    def attribute(self, name: str, span: Span) -> e.ColumnRef:
+        if self.own is None:
+            candidates = [f"{i.alias}.{name}" for i in self.items if i.find(name) is not None]
+            fix = f"write {candidates[0]}" if candidates else did_you_mean(name, [i.alias for i in self.items])
+            raise error("UNKNOWN_ALIAS", span, name=name, fix=fix)
+        column = self.own.column(name, span)
+        if column is None:
+            fix = did_you_mean(name, [n for n, _ in self.own.attributes])
+            raise error("UNKNOWN_ATTRIBUTE", span, owner=self.own.title, name=name, fix=fix)
+        return column
+
+
+class Reader:
+    """Bound expressions over tags -> columns of single events, and programs. `own`: the source of the event at hand."""
+
+    def __init__(
+        self,
+        scope: TagScope,
+        types: Sequence[EventType],
+        prepared: Sequence[Prepared],
+        own: int | None,
+        arguments: list[Argument] | None = None,
+    ) -> None:
+        self.scope = scope
+        self.types = types
+        self.prepared = prepared
+        self.own = own
+        self.arguments = arguments if arguments is not None else []
+
+    def split(self, condition: e.Expr) -> tuple[e.Expr | None, e.Expr | None]:
+        """What a filter says of its own event, over the columns of its source; and the rest."""
+        alone: list[e.Expr] = []
+        rest: list[e.Expr] = []
+        for part in e.conjuncts(_collapsed(self._events(condition))):
+            spoken = [x.argument for x in part.walk() if isinstance(x, EventValue)]
+            (alone if all(a == OWN for a in spoken) else rest).append(part)
+        return e.conjunction([_over_event(part) for part in alone]), e.conjunction(rest)
+
+    def filter(self, node: Node, condition: e.Expr, programs: list[e.Expr]) -> Node:
+        """The node with what its filter says of several events."""
+        program = self._rows(condition)
+        programs.append(program)
+        number = len(programs) - 1
+        if expressible(program):
+            return replace(node, program=number, arguments=tuple(self.arguments))
+        columns = tuple(dict.fromkeys((x.place, x.column) for x in program.walk() if isinstance(x, RowValue)))
+        return replace(node, asked=number, asked_columns=columns, arguments=tuple(self.arguments))
+
+    def program(self, value: e.Expr, programs: list[e.Expr], what: str) -> tuple[int, tuple[Argument, ...]]:
+        """The number of a program that computes a value from the events so far, and the arguments of its node."""
+        made = self._rows(_collapsed(self._events(value)))
+        if not expressible(made):
+            raise error("UNSUPPORTED", value.span, what="a function of several events, or of a struct or array",
+                        where=f"in {what}", fix="compare or compute with numbers, texts and times")  # fmt: skip
+        programs.append(made)
+        return len(programs) - 1, tuple(self.arguments)
+
+    def _rows(self, expr: e.Expr) -> e.Expr:
+        if isinstance(expr, EventValue):
+            if expr.argument not in self.arguments:
+                self.arguments.append(expr.argument)
+            column = self.prepared[expr.source].name(expr.value)
+            return RowValue(expr.type, self.arguments.index(expr.argument), column, span=expr.span)
+        return expr.map_children(self._rows)
+
+    def _events(self, expr: e.Expr) -> e.Expr:
+        """Columns of tags become leaves that say which event they are of."""
+        if isinstance(expr, e.FieldOf) and isinstance(expr.base, e.ElementOf):
+            chosen = self._element(expr.base)
+            if chosen is not None:
+                number, source, index = chosen
+                return self._leaf(Argument(number, index), source, expr.name, expr.span)
+        if isinstance(expr, e.ColumnRef):
+            return self._column(expr)
+        return expr.map_children(self._events)
+
+    def _element(self, expr: e.ElementOf) -> tuple[int, int, int] | None:
+        """`a[i]` of a tag that is a list here."""
+        base = expr.base
+        if not isinstance(base, e.ColumnRef) or base.name not in self.scope.numbers:
+            return None
+        index = expr.index.value if isinstance(expr.index, e.Constant) else None
+        if not isinstance(index, int) or index < 0:
+            raise error("UNSUPPORTED", expr.span, what="an index that is not a number", where="in a pattern",
+                        fix=f"write {base.name}[0]")  # fmt: skip
+        number, source, _ = self.scope.numbers[base.name]
+        return number, source, -1 if expr.from_end else index
+
+    def _column(self, ref: e.ColumnRef) -> e.Expr:
+        own = self.scope.own
+        if own is not None:
+            for (name, _), column in zip(own.attributes, own.all_columns(), strict=True):
+                if column.name == ref.name:
+                    assert self.own is not None
+                    return self._leaf(OWN, self.own, name, ref.span)
+        for alias, (number, source, item) in self.scope.numbers.items():
+            for (name, _), column in zip(item.attributes, item.all_columns(), strict=True):
+                if column.name == ref.name and not item.repeated:
+                    return self._leaf(Argument(number), source, name, ref.span)
+            if ref.name == alias:
+                raise error("UNSUPPORTED", ref.span, what=f"the whole list '{alias}'", where="in a pattern",
+                            fix=f"name one of its events: {alias}[0].x")  # fmt: skip
+        raise error("INTERNAL", ref.span, what=f"no tag for the column {ref.name}")
+
+    def _leaf(self, argument: Argument, source: int, name: str, span: Span | None) -> EventValue:
+        column = event_item(self.types[source]).column(name)
+        assert column is not None
+        return EventValue(column.type, argument, source, column, span=span)
+
+
+def event_item(event_type: EventType) -> ScopeItem:
+    """The columns of a source of the pattern: they go by the type's name."""
+    attributes = tuple((a.name, a.type) for a in event_type.attributes)
+    return ScopeItem(event_type.name, f"{event_type.kind} '{event_type.name}'", attributes)
+
+
+def _collapsed(expr: e.Expr) -> e.Expr:
+    def place_of(x: e.Expr) -> Hashable | None:
+        return x.argument if isinstance(x, EventValue) else None
+
+    def value_of(x: e.Expr) -> e.Expr:
+        assert isinstance(x, EventValue)
+        return x.value
+
+    def make(term: e.Expr, leaf: e.Expr, value: e.Expr) -> e.Expr:
+        assert isinstance(leaf, EventValue)
+        return EventValue(term.type, leaf.argument, leaf.source, value, span=term.span)
+
+    return collapse(expr, place_of, value_of, make, lambda place: place == OWN)
+
+
+def _over_event(expr: e.Expr) -> e.Expr:
+    if isinstance(expr, EventValue):
+        return expr.value
+    return expr.map_children(_over_event)

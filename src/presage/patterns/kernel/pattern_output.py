@@ -1,0 +1,81 @@
+"""Matches as chains of bindings come in, a table of what is shown of them goes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import ELEMENT, Universe, lists_of
+from presage.arrays.jit import Ints, compiled
+from presage.patterns.kernel.pattern_spec import SEQ, TIME, TIMER, PatternSpec
+from presage.patterns.kernel.pools import OUT_MATCH, OUT_ORDINAL, OUT_ROW, OUT_TIME, bound_row
+
+
+@compiled
+def rows_bound(binds: Ints, matches: Ints, tag: int, index: int) -> Ints:
+    """The row of a tag in each match; -1: there is none."""
+    rows = np.empty(matches.size, np.int64)
+    for k in range(matches.size):
+        rows[k] = bound_row(binds, matches[k], tag, index)
+    return rows
+
+
+@compiled
+def lists_bound(binds: Ints, matches: Ints, tag: int) -> tuple[Ints, Ints]:
+    """All rows of a tag in each match, in order, and where each match's rows begin."""
+    offsets = np.zeros(matches.size + 1, np.int64)
+    for k in range(matches.size):
+        at = matches[k]
+        offsets[k + 1] = offsets[k]
+        while at >= 0:
+            if binds[at, 1] == tag:
+                offsets[k + 1] += 1
+            at = binds[at, 0]
+    rows = np.empty(offsets[-1], np.int64)
+    for k in range(matches.size):
+        at, place = matches[k], offsets[k + 1]
+        while at >= 0:
+            if binds[at, 1] == tag:
+                place -= 1
+                rows[place] = binds[at, 2]
+            at = binds[at, 0]
+    return offsets, rows
+
+
+def taken(array: pa.Array, rows: Ints) -> pa.Array:
+    """Values at rows; null where there is none."""
+    missing = rows < 0
+    return array.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
+
+
+def output_table(spec: PatternSpec, universe: Universe, binds: Ints, found: Ints) -> pa.Table:
+    """`found` are lines of the pool `rows`."""
+    matches = np.ascontiguousarray(found[:, OUT_MATCH])
+    by_event = np.ascontiguousarray(found[:, OUT_ROW])
+    columns: dict[str, pa.Array] = {TIME: pa.array(found[:, OUT_TIME])}
+    timed = by_event < 0
+    columns[SEQ] = _of_event(universe.column(SEQ), by_event, timed, TIMER)
+    for name in spec.order:
+        columns[name] = _of_event(universe.column(name), by_event, timed, 0)
+    columns[spec.ordinal] = pa.array(found[:, OUT_ORDINAL])
+    places: dict[tuple[int, int], Ints] = {}
+    for shown in spec.shown:
+        source = universe.column(shown.column)
+        if spec.tags[shown.tag].repeated and shown.index is None:
+            if not len(matches):
+                columns[shown.output] = pa.array([], pa.list_(pa.field(ELEMENT, source.type)))
+                continue
+            offsets, rows = lists_bound(binds, matches, shown.tag)
+            columns[shown.output] = lists_of(source, offsets, rows)
+            continue
+        place = (shown.tag, -1 if shown.index is None else shown.index)
+        if place not in places:
+            places[place] = rows_bound(binds, matches, *place)
+        columns[shown.output] = taken(source, places[place])
+    return pa.table(columns)
+
+
+def _of_event(array: pa.Array, rows: Ints, timed: np.ndarray, otherwise: int) -> pa.Array:
+    values = np.full(len(rows), otherwise, np.int64)
+    values[~timed] = array.cast(pa.int64()).to_numpy(zero_copy_only=False)[rows[~timed]]
+    return pa.array(values).cast(array.type)

@@ -1,0 +1,116 @@
+"""Spans of time and values of programs: a node and a match in, a time or a value out. Called from the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Ints, inlined
+from presage.patterns.kernel.code import FLOAT
+from presage.patterns.kernel.machine import evaluate
+from presage.patterns.kernel.network import (
+    CURRENT,
+    FIRST_SPAN_ARGUMENT,
+    MICROS,
+    MONTHS,
+    SPAN_ARGUMENTS,
+    SPAN_BANK,
+    SPAN_PROGRAM,
+    Network,
+)
+from presage.patterns.kernel.pools import FOREVER, Values, bound_row
+
+NOT_KNOWN = -(2**63)
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+LONGEST = 2**61  # some 73,000 years: beyond, a timer never falls due
+
+
+@inlined
+def compute(
+    values: Values, net_arguments: Ints, binds: Ints, program: int, first: int, count: int, match: int, row: int
+) -> None:
+    """Run a program over the rows of a match; its value is in `values.stack_*[0]`."""
+    places = values.places
+    for k in range(count):
+        tag = net_arguments[first + k, 0]
+        places[k] = row if tag == CURRENT else bound_row(binds, match, tag, net_arguments[first + k, 1])
+    evaluate(
+        values.ops,
+        values.starts[program],
+        values.starts[program + 1],
+        places,
+        values.ints,
+        values.int_valid,
+        values.floats,
+        values.float_valid,
+        values.const_i,
+        values.const_f,
+        values.const_t,
+        values.given_i,
+        values.given_f,
+        values.given_valid,
+        values.stack_i,
+        values.stack_f,
+        values.stack_valid,
+    )
+
+
+@inlined
+def moved_by_months(time: int, months: int) -> int:
+    """The same day and time of day so many months later; the day is clipped to the month's length. UTC."""
+    days = time // DAY
+    # Years from 1 March, in eras of 400 years: February's length is then the last to matter.
+    shifted = days + 719_468
+    era = shifted // 146_097
+    of_era = shifted - era * 146_097
+    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    part = (5 * of_year + 2) // 153
+    day = of_year - (153 * part + 2) // 5 + 1
+    month = part + 3 if part < 10 else part - 9
+    year = year_of_era + era * 400 + (1 if month <= 2 else 0)
+    total = year * 12 + month - 1 + months
+    year = total // 12
+    month = total % 12 + 1
+    leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    longest = 31
+    if month == 2:
+        longest = 29 if leap else 28
+    elif month == 4 or month == 6 or month == 9 or month == 11:
+        longest = 30
+    day = min(day, longest)
+    if month <= 2:
+        year -= 1
+    era = year // 400
+    year_of_era = year - era * 400
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
+    return (era * 146_097 + of_era - 719_468) * DAY + time % DAY  # type: ignore[no-any-return]
+
+
+@inlined
+def due_time(net: Network, values: Values, binds: Ints, node: int, match: int, now: int) -> int:
+    """`now` and the node's period; NOT_KNOWN if an event does not say how long."""
+    line = net.nodes[node]
+    due = now if line[MONTHS] == 0 else moved_by_months(now, line[MONTHS])
+    span = line[MICROS]
+    if line[SPAN_PROGRAM] >= 0:
+        compute(
+            values, net.arguments, binds, line[SPAN_PROGRAM], line[FIRST_SPAN_ARGUMENT], line[SPAN_ARGUMENTS], match, -1
+        )
+        if not values.stack_valid[0]:
+            return NOT_KNOWN
+        if line[SPAN_BANK] == FLOAT:
+            seconds = values.stack_f[0]
+            if seconds != seconds:
+                return NOT_KNOWN
+            length = seconds * SECOND
+            if abs(length) >= LONGEST:
+                return FOREVER if length > 0 else now
+            span += np.int64(np.rint(length))
+        else:
+            whole = values.stack_i[0]
+            if abs(whole) >= LONGEST // SECOND:
+                return FOREVER if whole > 0 else now
+            span += whole * SECOND
+    return FOREVER if span >= LONGEST else due + span

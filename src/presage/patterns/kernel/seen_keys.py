@@ -1,0 +1,90 @@
+"""Keys that EVERY-DISTINCT has let through: a set, a match and a time in, whether its key was there out.
+
+Lines of `seen` are found by a hash table. A set is never emptied within a step: a new one gets a new number, and lines
+of sets that no instance has are dropped between steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Ints, inlined
+from presage.patterns.kernel.code import FLOAT
+from presage.patterns.kernel.network import ARGUMENTS, FIRST_ARGUMENT, FIRST_KEY, KEYS, Network
+from presage.patterns.kernel.periods import compute
+from presage.patterns.kernel.pools import EXPIRY, NULLS, SEEN, SEEN_SET, WORDS, Values
+
+
+@inlined
+def hashed(seen: Ints, line: int, width: int) -> int:
+    mixed = seen[line, SEEN_SET] * 0x9E3779B97F4A7C1 + seen[line, NULLS]
+    for k in range(width):
+        mixed = (mixed ^ (mixed >> 29)) * 0x3F58476D1CE4E5B9 + seen[line, WORDS + k]
+    mixed = (mixed ^ (mixed >> 32)) * 0x14D049BB133111EB
+    return mixed ^ (mixed >> 29)  # type: ignore[no-any-return]
+
+
+@inlined
+def place_of(seen: Ints, index: Ints, line: int) -> int:
+    """Where a line with the same set and key is entered in `index`, or the free place for it."""
+    width = seen.shape[1] - WORDS
+    at = hashed(seen, line, width) & (index.size - 1)
+    while index[at] >= 0:
+        other = index[at]
+        same = seen[other, SEEN_SET] == seen[line, SEEN_SET] and seen[other, NULLS] == seen[line, NULLS]
+        for k in range(width):
+            same = same and seen[other, WORDS + k] == seen[line, WORDS + k]
+        if same:
+            return at
+        at = (at + 1) & (index.size - 1)
+    return at
+
+
+@inlined
+def let_through(
+    net: Network, values: Values, registers: Ints, binds: Ints, seen: Ints, index: Ints,
+    node: int, match: int, group: int, now: int, expiry: int,
+) -> bool:  # fmt: skip
+    """Whether the key of `match` is new to the set `group`; if so it is kept until `expiry`. Takes one line."""
+    line = registers[SEEN]
+    seen[line, SEEN_SET] = group
+    seen[line, EXPIRY] = expiry
+    seen[line, NULLS] = 0
+    seen[line, WORDS:] = 0
+    first = net.nodes[node, FIRST_KEY]
+    for k in range(net.nodes[node, KEYS]):
+        compute(
+            values, net.arguments, binds, net.keys[first + k, 0],
+            net.nodes[node, FIRST_ARGUMENT], net.nodes[node, ARGUMENTS], match, -1,
+        )  # fmt: skip
+        if not values.stack_valid[0]:
+            seen[line, NULLS] |= 1 << k
+        elif net.keys[first + k, 1] == FLOAT:
+            number = values.stack_f[0]
+            # One NaN for all of them, and one zero.
+            number = np.nan if number != number else number + 0.0
+            seen[line, WORDS + k] = np.float64(number).view(np.int64)
+        else:
+            seen[line, WORDS + k] = values.stack_i[0]
+    at = place_of(seen, index, line)
+    found = index[at]
+    if found < 0:
+        index[at] = line
+        registers[SEEN] += 1
+        return True
+    if seen[found, EXPIRY] <= now:
+        seen[found, EXPIRY] = expiry
+        return True
+    return False
+
+
+@inlined
+def copy_set(registers: Ints, seen: Ints, index: Ints, group: int, other: int) -> None:
+    """The keys of a set in another one, too. There is room for as many lines as there are."""
+    for line in range(registers[SEEN]):
+        if seen[line, SEEN_SET] == group:
+            copied = registers[SEEN]
+            seen[copied] = seen[line]
+            seen[copied, SEEN_SET] = other
+            index[place_of(seen, index, copied)] = copied
+            registers[SEEN] += 1

@@ -1,0 +1,150 @@
+"""Logical nodes of the patterns room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from presage.model.time import format_duration
+from presage.patterns.kernel.match_spec import Fold, MatchTables
+from presage.patterns.kernel.pattern_spec import PatternTables
+from presage.patterns.terms import RowValue
+from presage.plan.expr import Expr
+from presage.plan.nodes import Field, Named, Node
+
+
+@dataclass(frozen=True)
+class Match(Node):
+    """MATCH_RECOGNIZE. `prepared` are columns over single rows, computed before the automaton; `programs` are
+    conditions and terms over several rows (leaves: RowValue, HostValue), to which `tables` refers by number.
+
+    Columns: the partition's, then those that ALL ROWS PER MATCH carries, then what `tables.measures` name.
+    """
+
+    input: Node
+    prepared: tuple[Named, ...]
+    programs: tuple[Expr, ...]
+    tables: MatchTables
+    made: tuple[Field, ...]  # types of the measures' columns
+    text: str = ""  # the pattern in the user's words
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        types = {n.name: n.expr.type for n in self.prepared}
+        kept = (*self.tables.keys, *self.tables.carry)
+        return (*(Field(name, types[name]) for name in kept), *self.made)
+
+    @property
+    def depth(self) -> int:
+        # The arrival of the match's first row, and a number among the rows of one moment.
+        return self.input.depth + 2
+
+    def expressions(self) -> tuple[Expr, ...]:
+        # Programs are not over columns of the input.
+        return tuple(n.expr for n in self.prepared)
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return frozenset[str]().union(*(x.columns() for x in self.expressions()))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        tables = self.tables
+        measures = tuple(m for m in tables.measures if m.output in wanted)
+        carry = tuple(c for c in tables.carry if c in wanted)
+        narrow = replace(
+            self,
+            tables=replace(tables, measures=measures, carry=carry),
+            made=tuple(f for f in self.made if f.name in wanted),
+        )
+        used = narrow.used_columns()
+        return replace(narrow, prepared=tuple(n for n in self.prepared if n.name in used))
+
+    def used_columns(self) -> frozenset[str]:
+        """The prepared columns that the tables and programs speak of."""
+        tables = self.tables
+        used = {*tables.keys, *tables.carry, *(name for name, _ in tables.sort), tables.event_time}
+        for condition in tables.conditions:
+            used |= {condition.flag} if condition.flag else set()
+            used |= {column for _, column in condition.asked_columns}
+            for fold in condition.folds:
+                used |= _fold_columns(fold)
+        for measure in tables.measures:
+            used |= {measure.column} if measure.column else set()
+            used |= _fold_columns(measure.fold) if measure.fold else set()
+        for program in self.programs:
+            used |= {x.column for x in program.walk() if isinstance(x, RowValue)}
+        return frozenset(used)
+
+    def label(self) -> str:
+        tables = self.tables
+        bounds = f" within {format_duration(tables.within)}" if tables.within is not None else ""
+        bounds += f" gap {format_duration(tables.gap)}" if tables.gap is not None else ""
+        by = f" by [{', '.join(tables.keys)}]" if tables.keys else ""
+        said = "; ".join(c.text for c in tables.conditions if c.text)
+        return f"Match ({self.text}){bounds}{by}, {_ROWS[tables.rows]}" + (f" [{said}]" if said else "")
+
+
+_ROWS = {
+    "one": "a row per match",
+    "all": "all rows of a match",
+    "all_omit": "all rows of a match, none for an empty one",
+    "all_unmatched": "all rows, matched or not",
+}
+
+
+def _fold_columns(fold: Fold) -> set[str]:
+    return {*fold.columns, *fold.by}
+
+
+@dataclass(frozen=True)
+class PatternMatch(Node):
+    """PATTERN […] over one source for each type of event in it; `prepared` and `partition` are parallel to the sources.
+
+    Columns: what `tables.shown` name. `partition` holds, for each source, the prepared columns that tie all events of
+    a match together (see rule infer_pattern_keys), or nothing.
+    """
+
+    sources: tuple[Node, ...]
+    prepared: tuple[tuple[Named, ...], ...]
+    programs: tuple[Expr, ...]
+    tables: PatternTables
+    made: tuple[Field, ...]
+    partition: tuple[tuple[str, ...], ...] = ()
+    text: str = ""
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.made
+
+    @property
+    def depth(self) -> int:
+        return max(s.depth for s in self.sources) + 1
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(n.expr for part in self.prepared for n in part)
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return frozenset[str]().union(*(x.columns() for x in self.expressions()))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        shown = tuple(s for s in self.tables.shown if s.output in wanted)
+        narrow = replace(
+            self, tables=replace(self.tables, shown=shown), made=tuple(f for f in self.made if f.name in wanted)
+        )
+        used = narrow.used_columns()
+        kept = tuple(tuple(n for n in part if n.name in used) for part in self.prepared)
+        columns = tuple(tuple(c for c in part if c in used) for part in narrow.tables.columns)
+        return replace(narrow, prepared=kept, tables=replace(narrow.tables, columns=columns))
+
+    def used_columns(self) -> frozenset[str]:
+        """The prepared columns that the tables and programs speak of."""
+        used = {s.column for s in self.tables.shown}
+        used |= {name for part in self.partition for name in part}
+        for node in self.tables.nodes:
+            used |= {node.flag} if node.flag else set()
+            used |= {column for _, column in node.asked_columns}
+        for program in self.programs:
+            used |= {x.column for x in program.walk() if isinstance(x, RowValue)}
+        return frozenset(used)
+
+    def label(self) -> str:
+        by = f" by [{', '.join(self.partition[0])}]" if any(self.partition) else ""
+        return f"Pattern [{self.text}]{by}"
