@@ -76,9 +76,10 @@ class Workspace:
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.
         from presage.optimize import optimize
-        from presage.windows.rules import RULES
+        from presage.patterns.rules import RULES as PATTERNS
+        from presage.windows.rules import RULES as WINDOWS
 
-        return optimize(query.plan, RULES)
+        return optimize(query.plan, (*WINDOWS, *PATTERNS))
 
     def explain(self, query: BoundQuery) -> str:
         from presage.plan.explain import explain

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from presage.patterns.kernel.match_spec import SEQ, TIME, TIMER
+from presage.patterns.kernel.match_spec import ENDED, SEQ, TIME, TIMER
 from presage.patterns.regex import (
     Alternation,
     Concat,
@@ -298,8 +298,8 @@ def match_rows(query: Query, events: list[Row], clock: int) -> list[Row]:
                 time, row = max((time, row), (first[TIME] + query.within, -1))
             moment = {TIME: time, SEQ: rows[row][SEQ] if row >= 0 else TIMER}
             moment |= {name: rows[row][name] if row >= 0 else 0 for name in query.order}
-            if query.held or time == END:
-                moment[TIME] = min(time, clock)
+            if time > clock:
+                moment |= {TIME: clock, SEQ: ENDED}
             search = Search(query, rows, clock)
             length = len(found.path)
             base = length * (length - 1) // 2 if query.skip == "to_current" and found.kind == "match" else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from presage.columnar.compile import supports_node
 from presage.live.derived import derived_table
-from presage.live.rooms import has_timers, shard_node
+from presage.live.rooms import check_order, has_timers, shard_node
 from presage.model.catalog import EventType
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
@@ -81,6 +81,7 @@ def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | N
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     retimed = into is not None and not is_own_time(bound.plan, event_time_of(into, bound.plan))
     plan = _apart(plan)
+    check_order(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign
     spread = shards if keyed else 1

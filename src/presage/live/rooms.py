@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 from presage.columnar.steps import Rows
 from presage.patterns import columnar as patterns
-from presage.patterns.columnar import check_standing
+from presage.patterns.columnar import check_end, check_order
 from presage.plan.nodes import Node, Retime
 from presage.windows import columnar as windows
 
-__all__ = ["OPERATORS", "check_standing", "has_timers", "shard_node"]
+__all__ = ["OPERATORS", "check_end", "check_order", "has_timers", "shard_node"]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {**windows.OPERATORS, **patterns.OPERATORS}
 STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)

@@ -16,6 +16,7 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
+from presage.live.rooms import check_end
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Moment
@@ -260,6 +261,7 @@ class Standing(Mapping[str, Deployment]):
     def _program(self, query: s.Query, since: Moment | None, shards: int | None = None) -> Program:
         bound = self._workspace.bind(query, since, live=True)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
+        check_end(plan, bound.ends)
         into = self._workspace.catalog.types[query.insert_into] if query.insert_into is not None else None
         return make_program(bound, plan, shards if shards is not None else self._shards, into)
 

@@ -83,19 +83,23 @@ def spreads(node: Node) -> bool:
     return isinstance(node, PatternMatch) and any(node.partition)
 
 
-def check_standing(plan: Node, ends: int | None, streaming: bool = False) -> None:
-    """A statement that runs as its events come: rows in the order of time, and no end of input to wait for."""
+def check_order(plan: Node) -> None:
+    """What runs as its events come takes them in the order of time."""
     for node in plan.walk():
-        if not isinstance(node, Match):
-            continue
-        tables = node.tables
-        if not tables.by_time:
+        if isinstance(node, Match) and not node.tables.by_time:
             raise error("UNSUPPORTED", what="ORDER BY that does not begin with the event time", where="in streaming",
                         fix="begin it with the event time, or leave it out")  # fmt: skip
-        edges = [*tables.automaton.first, *(edge for follow in tables.automaton.follow for edge in follow)]
-        if ends is None and not streaming and any(edge.at_end for edge in edges):
-            raise error("UNSUPPORTED", what="$ in a pattern", where="in a standing statement without an upper bound",
-                        fix="add WITHIN with an upper bound, or leave $ out")  # fmt: skip
+
+
+def check_end(plan: Node, ends: int | None) -> None:
+    """`$` waits for the last row: a standing statement must have an end."""
+    for node in plan.walk() if ends is None else ():
+        if isinstance(node, Match):
+            automaton = node.tables.automaton
+            edges = [*automaton.first, *(edge for follow in automaton.follow for edge in follow)]
+            if any(edge.at_end for edge in edges):
+                raise error("UNSUPPORTED", what="$ in a pattern", where="in a statement that never ends",
+                            fix="add WITHIN with an upper bound, or leave $ out")  # fmt: skip
 
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {Match: _run_match, PatternMatch: _run_pattern}

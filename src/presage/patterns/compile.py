@@ -17,6 +17,7 @@ from presage.errors import error
 from presage.patterns.compile_terms import CodeBuilder
 from presage.patterns.kernel.match import MatchKernel
 from presage.patterns.kernel.match_spec import Fold, MatchSpec
+from presage.patterns.kernel.pattern import PatternKernel
 from presage.patterns.kernel.pattern_spec import PatternSpec
 from presage.patterns.nodes import Match, PatternMatch
 from presage.patterns.terms import RowValue
@@ -100,9 +101,8 @@ def match_kernel(node: Match, relations: Mapping[str, pa.Table]) -> MatchKernel:
     return MatchKernel(MatchSpec(**named, code=programs.builder.build()), programs.oracle(relations))
 
 
-def pattern_kernel(node: PatternMatch, relations: Mapping[str, pa.Table]) -> 'PatternKernel':
+def pattern_kernel(node: PatternMatch, relations: Mapping[str, pa.Table]) -> PatternKernel:
     """The kernel of a pattern."""
-    from presage.patterns.kernel.pattern import PatternKernel
     programs = _Programs(node.programs)
     nodes = []
     for term in node.tables.nodes:

@@ -8,6 +8,7 @@ from presage.model.time import format_duration
 from presage.patterns.kernel.match_spec import Fold, MatchTables
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.terms import RowValue
+from presage.plan.display import show
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
 
@@ -77,7 +78,8 @@ class Match(Node):
         tables = self.tables
         bounds = f" within {format_duration(tables.within)}" if tables.within is not None else ""
         bounds += f" gap {format_duration(tables.gap)}" if tables.gap is not None else ""
-        by = f" by [{', '.join(tables.keys)}]" if tables.keys else ""
+        by_name = {n.name: n.expr for n in self.prepared}
+        by = f" by [{', '.join(show(by_name[k]) for k in tables.keys)}]" if tables.keys else ""
         said = "; ".join(c.text for c in tables.conditions if c.text)
         return f"Match ({self.text}){bounds}{by}, {_ROWS[tables.rows]}" + (f" [{said}]" if said else "")
 
@@ -108,6 +110,7 @@ class PatternMatch(Node):
     tables: PatternTables
     made: tuple[Field, ...]
     partition: tuple[tuple[str, ...], ...] = ()
+    filtered: bool = False  # whether events that no filter takes are kept out (see rule drop_idle_events)
     text: str = ""
 
     @property
@@ -146,5 +149,10 @@ class PatternMatch(Node):
         return frozenset(used)
 
     def label(self) -> str:
-        by = f" by [{', '.join(self.partition[0])}]" if any(self.partition) else ""
+        by = f" by [{', '.join(map(show, self.key_of(0)))}]" if any(self.partition) else ""
         return f"Pattern [{self.text}]{by}"
+
+    def key_of(self, source: int) -> tuple[Expr, ...]:
+        """The expressions that hold the key in the events of a source."""
+        by_name = {n.name: n.expr for n in self.prepared[source]}
+        return tuple(by_name[name] for name in self.partition[source])

@@ -13,6 +13,7 @@ from presage.patterns.kernel.pattern_spec import SOURCE
 from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
 from presage.spark.batch import BatchContext, column, ordering, padded_order, run, run_stateful
+from presage.spark.expressions import quoted
 
 
 def _run_match(node: Match, context: BatchContext) -> DataFrame:
@@ -23,7 +24,7 @@ def _run_match(node: Match, context: BatchContext) -> DataFrame:
     rows = run_stateful(frame, kernel, list(node.columns), own, (TIME, SEQ, *order), node.tables.keys, context)
     placed = [F.col(name).alias(place) for name, place in zip(node.tables.placed, node.order[-2:], strict=True)]
     kept = [F.col(o) for o in order]
-    return rows.select(F.col(TIME), F.col(SEQ), *kept, *placed, *(F.col(f"`{c.name}`") for c in node.columns))
+    return rows.select(F.col(TIME), F.col(SEQ), *kept, *placed, *(quoted(c.name) for c in node.columns))
 
 
 def _run_pattern(node: PatternMatch, context: BatchContext) -> DataFrame:
@@ -37,7 +38,7 @@ def _run_pattern(node: PatternMatch, context: BatchContext) -> DataFrame:
         kernel.spec.keys, context, even_empty=True,
     )  # fmt: skip
     last = F.col(node.tables.ordinal).alias(node.order[-1])
-    columns = [F.col(f"`{c.name}`") for c in node.columns]
+    columns = [quoted(c.name) for c in node.columns]
     return rows.select(F.col(TIME), F.col(SEQ), *(F.col(o) for o in order), last, *columns)
 
 

@@ -27,19 +27,22 @@ from presage.patterns.kernel.finding import (
     TIMEOUT,
     UNMATCHED,
 )
-from presage.patterns.kernel.match_spec import SEQ, TIME, TIMER, MatchTables
+from presage.patterns.kernel.match_spec import ENDED, SEQ, TIME, TIMER, MatchTables
 from presage.patterns.kernel.matches import Matches
 from presage.patterns.kernel.retained import Work
 
 ONE, ALL, OMIT = 0, 1, 2
+FIRST = "#first."  # before the name of an order column, in rows that wait
 
 
 @dataclass(frozen=True)
 class Emission:
-    """`columns` are TIME, SEQ, order and placed columns; `due`: the moment's time before the end of input was known."""
+    """`columns` are TIME, SEQ, order and placed columns; `firsts` the order columns of the match's first row, by which
+    rows are sorted too, lest two partitions tie."""
 
     matches: Matches
     columns: dict[str, Ints]
+    firsts: dict[str, Ints]
     timed_out: Bools
     numbers: Ints  # matches of each partition after this step
 
@@ -83,7 +86,8 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     columns[TIME] = np.where(columns[TIME] == OVER, clock, columns[TIME])
     columns[spec.placed[0]] = firsts[SEQ][order][find]
     columns[spec.placed[1]] = counter[order][find] + nth
-    return Emission(matches, columns, finds[find, F_KIND] == TIMEOUT, counts)
+    tied = {FIRST + name: firsts[name][order][find] for name in spec.order}
+    return Emission(matches, columns, tied, finds[find, F_KIND] == TIMEOUT, counts)
 
 
 def _moments(spec: MatchTables, work: Work, finds: Ints) -> dict[str, Ints]:
@@ -101,7 +105,7 @@ def _moments(spec: MatchTables, work: Work, finds: Ints) -> dict[str, Ints]:
     timed = row == TIMED
     rows = work.order[row]
     found = {TIME: np.where(timed, time, ints(work.source, TIME)[rows])}
-    found[SEQ] = np.where(timed, TIMER, ints(work.source, SEQ)[rows])
+    found[SEQ] = np.where(timed, np.where(time == OVER, ENDED, TIMER), ints(work.source, SEQ)[rows])
     for name in spec.order:
         found[name] = np.where(timed, 0, ints(work.source, name)[rows])
     return found
@@ -194,6 +198,6 @@ def _shown_rows(
 
 def merged(spec: MatchTables, rows: pa.Table) -> pa.Table:
     """Rows that have waited and new ones in one order."""
-    names = (TIME, SEQ, *spec.order, *spec.placed)
+    names = (TIME, SEQ, *spec.order, spec.placed[0], *(FIRST + name for name in spec.order), spec.placed[1])
     order = np.lexsort([ints(rows, name) for name in reversed(names)])
     return rows.take(pa.array(order))

@@ -86,7 +86,7 @@ def stands_as(net: Network, pools: Pools, root: int, shape: Ints, filled: Bools)
             return False
         if terms[at, BEGIN] >= 0 or (kind != UNTIL and terms[at, DUE] != FOREVER):
             return False
-        if (kind == UNTIL or kind == WITHIN) and terms[at, COUNT] > 0:
+        if kind in (UNTIL, WITHIN) and terms[at, COUNT] > 0:
             return False
         if kind == AND and collected(pools, at) != shape[number, 1]:
             return False

@@ -15,18 +15,30 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import column, ints, unique
-from presage.arrays.jit import Bools, Ints
-from presage.errors import error
+from presage.arrays.columns import ints, unique
+from presage.arrays.jit import Ints
 from presage.model.state import State
 from presage.patterns.kernel.emission import emit, merged
 from presage.patterns.kernel.encoding import encode
-from presage.patterns.kernel.finding import edges_of
-from presage.patterns.kernel.match_spec import SEQ, TIME, MatchSpec, Oracle, Place
+from presage.patterns.kernel.finding import Edges, edges_of
+from presage.patterns.kernel.match_spec import ENDED, SEQ, TIME, MatchSpec, Oracle, Place
 from presage.patterns.kernel.measures import gather
 from presage.patterns.kernel.path_tables import all_folds, check_folds, looks_at_path, with_arguments
-from presage.patterns.kernel.retained import COVERED, CUT, EDGE, NEXT, OPEN, PARTIAL, STEPS, kept_rows, next_tables
-from presage.patterns.kernel.retained import release, work_of
+from presage.patterns.kernel.retained import (
+    COVERED,
+    CUT,
+    EDGE,
+    HEAD,
+    NEXT,
+    OPEN,
+    PARTIAL,
+    STEPS,
+    Work,
+    kept_rows,
+    next_tables,
+    release,
+    work_of,
+)
 from presage.patterns.kernel.searching import Search, search_by_path, search_by_reach
 
 NAME = "match"
@@ -66,19 +78,22 @@ class MatchKernel:
         columns |= gather(spec, table, matches, encoded)
         if spec.timeouts:
             columns[spec.timed_out] = pa.array(emission.timed_out)
+        if spec.held:
+            columns |= {name: pa.array(values) for name, values in emission.firsts.items()}
         rows = pa.table(columns)
         tables = {} if end else self._next(work, search, emission.numbers)
         if unsorted is not None and not end:
             tables["unsorted"] = unsorted
         if spec.held:
             rows, waiting = self._hold(state, rows, clock, end)
+            rows = rows.drop_columns(list(emission.firsts))
             if waiting.num_rows:
                 tables["waiting"] = waiting
         return State(NAME, tables), rows
 
-    def _next(self, work: object, search: Search, numbers: Ints) -> dict[str, pa.Table]:
+    def _next(self, work: Work, search: Search, numbers: Ints) -> dict[str, pa.Table]:
         rows, before = kept_rows(work, search.ahead, self._back)
-        return next_tables(work, rows, before, {n: search.held[n] for n in self._bookkeeping}, numbers)
+        return next_tables(work, rows, before, {n: (work.held | search.held)[n] for n in self._bookkeeping}, numbers)
 
     def _hold(self, state: State, rows: pa.Table, clock: int, end: bool) -> tuple[pa.Table, pa.Table]:
         """Rows whose time has come, and those that wait for it; at the end of input none waits any longer."""
@@ -87,15 +102,16 @@ class MatchKernel:
             rows = merged(self.spec, pa.concat_tables([before, rows]))
         late = ints(rows, TIME) > clock
         if end:
-            times = pa.array(np.where(late, clock, ints(rows, TIME)))
-            rows = rows.set_column(rows.column_names.index(TIME), TIME, times)
+            for name, value in ((TIME, clock), (SEQ, ENDED)):
+                column = pa.array(np.where(late, value, ints(rows, name)))
+                rows = rows.set_column(rows.column_names.index(name), name, column)
             return merged(self.spec, rows), rows.slice(0, 0)
         return rows.filter(pa.array(~late)), rows.filter(pa.array(late))
 
     # -- what the spec asks for -------------------------------------------------------------------------
 
     @cached_property
-    def _edges(self) -> object:
+    def _edges(self) -> Edges:
         return edges_of(self.spec.automaton, self.spec.skip.labels)
 
     @cached_property
@@ -112,11 +128,17 @@ class MatchKernel:
     def _remembers(self) -> bool:
         spec = self.spec
         counts = any(m.match_number for m in spec.measures) or any(c.match_number for c in spec.conditions)
-        return not spec.whole and (counts or any(edge.at_start for edge in spec.automaton.first))
+        return not spec.whole and (counts or self._anchored)
+
+    @cached_property
+    def _anchored(self) -> bool:
+        return any(edge.at_start for edge in self.spec.automaton.first)
 
     @cached_property
     def _bookkeeping(self) -> list[str]:
         names = [OPEN]
+        if self._anchored:
+            names.append(HEAD)
         if self.spec.rows == "all_unmatched":
             names.append(COVERED)
         if not self._by_reach and self.spec.skip.kind != "to_current":

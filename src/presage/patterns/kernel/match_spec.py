@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TIME, SEQ = "_t", "_seq"
 TIMER = -1  # SEQ of a row that no event but the clock has settled
+ENDED = 1 << 62  # SEQ of a row that the end of input has settled: after all that events of its time have settled
 ACCEPT = -1
 
 

@@ -73,7 +73,6 @@ from presage.patterns.kernel.pools import (
 from presage.patterns.kernel.reactions import end_spawn, turn_false, turn_true
 from presage.patterns.kernel.starts import start_next, start_term
 from presage.patterns.kernel.tasks import (
-    DISCARD_TERM,
     FALSE,
     HOLDS,
     MATCH,
@@ -236,6 +235,14 @@ def consume(net: Network, pools: Pools) -> None:
     registers[CHOSEN] = count
 
 
+@compiled_in_place
+def start_pattern(pools: Pools, key: int) -> None:
+    """The root of a key's pattern; there is room for it."""
+    root = new_term(pools.registers, pools.terms, 0, -1, 0, -1, key)
+    pools.keys[key, ROOT] = root
+    push(pools.registers, pools.stack, START, root, -1, -1, 0)
+
+
 @inlined
 def begin_event(pools: Pools, source: Input, group: int) -> None:
     """Time moves to the event, and its pattern is started if it is the first of its key."""
@@ -245,9 +252,7 @@ def begin_event(pools: Pools, source: Input, group: int) -> None:
     registers[EVENT_ROW] = row
     keys[key, KEY_CAUSE] = source.causes[row]
     if keys[key, ROOT] == NOT_STARTED:
-        root = new_term(registers, pools.terms, 0, -1, 0, -1, key)
-        keys[key, ROOT] = root
-        push(registers, pools.stack, START, root, -1, -1, 0)
+        start_pattern(pools, key)
 
 
 @compiled_in_place

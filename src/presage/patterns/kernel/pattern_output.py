@@ -50,6 +50,8 @@ def taken(array: pa.Array, rows: Ints) -> pa.Array:
 
 def output_table(spec: PatternSpec, universe: Universe, binds: Ints, found: Ints) -> pa.Table:
     """`found` are lines of the pool `rows`."""
+    if spec.keys:
+        found = _in_order(spec, universe, found)
     matches = np.ascontiguousarray(found[:, OUT_MATCH])
     by_event = np.ascontiguousarray(found[:, OUT_ROW])
     columns: dict[str, pa.Array] = {TIME: pa.array(found[:, OUT_TIME])}
@@ -73,6 +75,14 @@ def output_table(spec: PatternSpec, universe: Universe, binds: Ints, found: Ints
             places[place] = rows_bound(binds, matches, *place)
         columns[shown.output] = taken(source, places[place])
     return pa.table(columns)
+
+
+def _in_order(spec: PatternSpec, universe: Universe, found: Ints) -> Ints:
+    """By ordinal within each moment: those of several keys were made in between one another."""
+    rows, timed = found[:, OUT_ROW], found[:, OUT_ROW] < 0
+    order = [_of_event(universe.column(name), rows, timed, 0).to_numpy() for name in spec.order]
+    sequence = _of_event(universe.column(SEQ), rows, timed, TIMER).to_numpy()
+    return found[np.lexsort((found[:, OUT_ORDINAL], *order[::-1], sequence, found[:, OUT_TIME]))]
 
 
 def _of_event(array: pa.Array, rows: Ints, timed: np.ndarray, otherwise: int) -> pa.Array:

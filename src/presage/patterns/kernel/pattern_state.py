@@ -10,8 +10,6 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Ints, compiled_in_place
 from presage.patterns.kernel.network import (
-    AND,
-    CHILDREN,
     CLOCKED,
     FILTER,
     HEAPED,
@@ -81,7 +79,7 @@ def link_terms(net: Network, pools: Pools, count: int, cells: Ints) -> None:
             terms[i, B] = -1
         if kind == FILTER:
             append(terms, pools.listening, terms[i, KEY] * net.listeners.size + net.nodes[node, LISTENER], i)
-        if (kind == WITHIN or kind == INTERVAL) and terms[i, DUE] != FOREVER:
+        if kind in (WITHIN, INTERVAL) and terms[i, DUE] != FOREVER:
             registers[NEXT_DUE] = min(registers[NEXT_DUE], terms[i, DUE])
             if net.nodes[node, CLOCKED] == QUEUED:
                 append(terms, pools.queues, node, i)

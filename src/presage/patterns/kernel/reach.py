@@ -103,6 +103,10 @@ def search_reach(
     failed = np.zeros(3, np.int64)
     earliest = np.empty((0, len(edges.label)), np.int64)
     furthest = np.empty((0, len(edges.label)), np.int64)
+    # Whether a start that leads nowhere leaves no trace, and each way on begins with a row that is known at once.
+    plain = not rules.unmatched and not look.any()
+    for x in range(edges.begin[1]):
+        plain = plain and edges.target[x] != ACCEPT and not edges.at_start[x]
     for g in range(len(ahead)):
         start, end = ahead[g], partitions.end[g]
         # The latest moment of this partition so far: the last row that was looked at, the last timer that was used.
@@ -132,11 +136,22 @@ def search_reach(
                     is_cut = cut < high or (final and rules.clock >= due)
                     if not is_cut:
                         due = OVER
+                if plain:
+                    # Most starts lead nowhere: those are passed over quickly.
+                    nowhere, reaches = True, start
+                    for x in range(edges.begin[1]):
+                        target = edges.target[x]
+                        if holds[start, edges.label[target]] & HOLDS:
+                            nowhere = nowhere and earliest[start - low, target] >= cut
+                            reaches = max(reaches, furthest[start - low, target])
+                    if nowhere and reaches < cut:
+                        seen = max(seen, reaches)
+                        start += 1
+                        continue
                 seen = max(seen, start)
                 first = partitions.fresh[g] and start == partitions.begin[g]
                 accepted, touched = False, False
                 length = 0
-                line = roomy(line, used, 1)
                 x, stop = edges.begin[0], edges.begin[1]
                 while x < stop:
                     target, row = edges.target[x], start + length

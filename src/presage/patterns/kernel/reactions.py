@@ -16,8 +16,6 @@ from presage.patterns.kernel.network import (
     FIRST_CHILD,
     FOLLOWED,
     KIND,
-    MICROS,
-    MONTHS,
     MOST,
     NOT,
     OR,
@@ -237,7 +235,7 @@ def turn_false(net: Network, pools: Pools, i: int, sender: int) -> None:
     if not is_alive(terms, i) or terms[sender, FLAG] & STARTING:
         return
     kind = net.nodes[terms[i, NODE], KIND]
-    if kind == EVERY or kind == DISTINCT:
+    if kind in (EVERY, DISTINCT):
         spawn(net, pools, i, -1 if kind == EVERY else new_set(pools))
         return
     if kind == NOT:

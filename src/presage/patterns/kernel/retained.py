@@ -29,6 +29,7 @@ COVERED = "#covered"  # it lies in a match
 OPEN = "#open"  # matches that start here are open
 EDGE, CUT = "#edge", "#cut"  # of a path: the way on by which it took the row; the position on a path that a bound cut
 NEXT, STEPS, PARTIAL = "#next", "#steps", "#partial"  # at the start row: the search's edge, steps and partial length
+HEAD = "#head"  # the first row that its partition ever had
 COUNT = "#count"
 Tables = dict[str, pa.Table]
 
@@ -108,7 +109,11 @@ def work_of(
         gap = NEVER if spec.gap is None else spec.gap
         first, last = time[order[start[opened]]], time[order[bounds[1:][opened] - 1]]
         active[opened] |= np.minimum(first + within, last + gap) <= clock
-    fresh = np.arange(count) >= seen
+    fresh = (np.arange(count) >= seen) & (come == bounds[:-1])
+    if HEAD in held:
+        held[HEAD][order[bounds[:-1][fresh]]] = 1
+        filled = np.flatnonzero(bounds[1:] > bounds[:-1])
+        fresh[filled] = held[HEAD][order[bounds[filled]]] > 0
     idle = None
     picked = np.arange(count)
     if not active.all():

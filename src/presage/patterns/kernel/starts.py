@@ -128,7 +128,7 @@ def start_term(net: Network, values: Values, pools: Pools, i: int) -> bool:
                 push(registers, stack, TRUE, parent, i, begin, 1)
             else:
                 set_timer(net, pools, i, due)
-    elif kind == AND or kind == OR:
+    elif kind in (AND, OR):
         push(registers, stack, NEXT_CHILD, i, 0, -1, 0)
     elif kind == NOT:
         push(registers, stack, HOLDS, i, -1, -1, 0)
@@ -169,4 +169,3 @@ def start_next(net: Network, pools: Pools, i: int, slot: int) -> None:
         if slot + 1 < net.nodes[terms[i, NODE], CHILDREN]:
             push(pools.registers, pools.stack, NEXT_CHILD, i, slot + 1, -1, 0)
     start_child(net, pools, i, slot, terms[i, BEGIN])
-
