@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from presage.engine import Engine
     from presage.errors import PresageError
+    from presage.frames import match_recognize
     from presage.live.deployment import Deployment
     from presage.log import LoadReport, SourceOffsets
     from presage.spark.result import Result
 
 __version__ = "0.1.0"
-__all__ = ["Deployment", "Engine", "LoadReport", "PresageError", "Result", "SourceOffsets", "__version__"]
+__all__ = [
+    "Deployment",
+    "Engine",
+    "LoadReport",
+    "PresageError",
+    "Result",
+    "SourceOffsets",
+    "__version__",
+    "match_recognize",
+]
 
 # `presage check` must not wait for Spark, so nothing is imported before it is asked for.
 _HOMES = {
@@ -23,6 +33,7 @@ _HOMES = {
     "PresageError": "presage.errors",
     "Result": "presage.spark.result",
     "SourceOffsets": "presage.log",
+    "match_recognize": "presage.frames",
 }
 
 

@@ -82,11 +82,12 @@ class Workspace:
         return optimize(query.plan, (*WINDOWS, *PATTERNS))
 
     def explain(self, query: BoundQuery) -> str:
+        from presage.patterns.explain import DESCRIBE as PATTERNS
         from presage.plan.explain import explain
-        from presage.windows.explain import DESCRIBE
+        from presage.windows.explain import DESCRIBE as WINDOWS
 
         optimized = self.optimize(query)
-        return explain(query, optimized.plan, optimized.applied, DESCRIBE)
+        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS})
 
     def check(self, text: str, name: str = "query") -> s.Script:
         """Bind every statement of a text in turn; raises all errors of the run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +13,10 @@ from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.live.program import make_program
-from presage.live.rooms import OPERATORS
+from presage.live.rooms import OPERATORS, check_order
 from presage.model.state import State
 from presage.model.time import to_micros
-from presage.plan.nodes import SEQ, TIME, Scan
+from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.workspace import Workspace
 
 
@@ -33,13 +33,17 @@ def run_in_steps(
     assert isinstance(statement, s.Query)
     bound = workspace.bind(statement)
     plan = workspace.optimize(bound).plan if optimized else bound.plan
-    program = make_program(bound, plan, 1)
+    plan = _apart(plan)
+    places_of = {id(node): number for number, node in enumerate(plan.walk())}
+    scans = [node for node in plan.walk() if isinstance(node, Scan)]
+    if cuts:
+        check_order(plan)
     evaluator = Evaluator({})
     numbered = [(name, {**e, SEQ: i}) for i, (name, e) in enumerate(events)]
     states: dict[str, bytes] = {}
     compiled: dict[Any, Any] = {}
     rows: list[dict[str, Any]] = []
-    spoken = {scan.stream: scan for scan in program.scans}
+    spoken = {scan.stream: scan for scan in scans}
     before = (0, NOTHING_KNOWN)
     places = [(cut, numbered[cut - 1][1]["ts"]) for cut in cuts if cut] + [(len(events), 2**61)]
     for place in places:
@@ -63,15 +67,15 @@ def run_in_steps(
 
         book = Book({name: State.from_bytes(data) for name, data in states.items()})
         context = StepContext(
-            read, evaluator, {}, OPERATORS, program.places, book, clock, inner, bound.upper, end, compiled=compiled
+            read, evaluator, {}, OPERATORS, places_of, book, clock, inner, bound.upper, end, compiled=compiled
         )
-        made = run_root(program.plan, context).table
+        made = run_root(plan, context).table
         states = {name: state.to_bytes() for name, state in book.states.items()}
         before = place
         names = [c.name for c in bound.columns]
         rows += [
-            {name: row[name] for name in names} | {"at": row[TIME]}
-            for row in sorted_table(made, (TIME, SEQ, *program.plan.order)).to_pylist()
+            {name: row[name] for name in names} | {"at": to_micros(row["at"])}
+            for row in sorted_table(made, (TIME, SEQ, *plan.order)).to_pylist()
         ]
     return rows
 
@@ -80,5 +84,6 @@ def _inside(time: int, scan: Scan) -> bool:
     return time in scan.time
 
 
-def micros(value: Any) -> Any:
-    return to_micros(value) if hasattr(value, "tzinfo") else value
+def _apart(plan: Node) -> Node:
+    """Every node an object of its own: states go by a node's identity."""
+    return replace(plan.map_inputs(_apart))

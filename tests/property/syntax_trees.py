@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from presage.lang import syntax as s
 from presage.lang.words import RESERVED
+from presage.model.time import MICROS
 from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
 
+MONTH = MICROS["month"]
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 ARITHMETIC = ("+", "-", "*", "/", "%", "||")
 KEYWORDS_ELSEWHERE = """
@@ -35,6 +37,7 @@ times = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 literals = st.one_of(
     st.builds(s.Literal, st.one_of(strings, integers, floats.map(abs), st.booleans(), st.none())),
     st.builds(s.DurationLiteral, durations),
+    st.builds(lambda n, rest: s.DurationLiteral(n * MONTH + rest, n), st.integers(1, 9), st.integers(0, MONTH - 1)),
     st.builds(s.Name, names),
 )
 
@@ -53,6 +56,10 @@ types: st.SearchStrategy[DataType] = st.recursive(
     max_leaves=4,
 )
 stars = st.builds(s.Star, st.none() | names)
+
+
+def _no_word(name: str) -> bool:
+    return name.upper() not in RESERVED
 
 
 def _grow(inner: st.SearchStrategy) -> st.SearchStrategy:
@@ -75,6 +82,8 @@ def _grow(inner: st.SearchStrategy) -> st.SearchStrategy:
         st.builds(s.IsNull, inner, flags),
         st.builds(s.Case, st.none() | inner, tuples(st.tuples(inner, inner), 1, 2), st.none() | inner),
         st.builds(s.Cast, inner, types),
+        st.builds(s.RowsSeen, inner, st.just(True)),
+        st.builds(s.RowsSeen, st.builds(s.Call, plain_names.filter(_no_word), arguments), st.just(False)),
     )
 
 
@@ -138,7 +147,7 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
     queries,
     declarations,
     relations,
-    st.builds(s.Explain, queries),
+    st.builds(s.Explain, queries, st.sampled_from(["text", "svg"])),
     st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models"])),
     st.builds(s.Describe, names),
     st.builds(s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model"]), names),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from presage.errors import PresageError
 from presage.lang import parse, parse_expression, parse_statement, print_expression, print_script, print_statement
 from presage.lang import syntax as s
-from property.syntax_trees import expressions, statements
+from property.pattern_trees import matches, patterns
+from property.syntax_trees import expressions, from_items, small_expressions, statements
 
 WORDS = """
     SELECT FROM WHERE GROUP BY HAVING OUTPUT EVERY LAST WITHIN JOIN ON AS AND OR NOT IN IS NULL BETWEEN LIKE CASE WHEN
@@ -35,6 +37,20 @@ def test_a_printed_expression_is_read_back_as_the_same_tree(tree: s.Expr) -> Non
 @given(statements)
 @settings(max_examples=80)
 def test_a_printed_statement_is_read_back_as_the_same_tree(tree: s.Statement) -> None:
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(st.builds(replace, from_items, name=st.just(""), condition=st.none(), pattern=patterns(small_expressions)))
+@settings(max_examples=60)
+def test_a_printed_pattern_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
+    tree = s.Query((s.SelectItem(s.Star()),), (item,))
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(st.builds(replace, from_items, match=matches(small_expressions)))
+@settings(max_examples=60)
+def test_a_printed_match_recognize_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
+    tree = s.Query((s.SelectItem(s.Star()),), (item,))
     assert parse_statement(print_statement(tree)) == tree
 
 

@@ -16,17 +16,21 @@ from presage.plan.nodes import Named, is_own_name
 
 def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problems: Problems) -> list[Named]:
     """The columns of SELECT under the names that the user will see."""
+    stars = {item.span for item in query.select if isinstance(item.expr, s.Star)}
     bound: list[tuple[Named, str, bool, Span]] = []  # column, its longer name, named by the user, place
     for item in query.select:
         made = problems.attempt(lambda item=item: _bind_item(item, scope, binder))  # type: ignore[misc]
         bound.extend((*column, item.span) for column in made or [])
     short = Counter(named.name.lower() for named, _, _, _ in bound)
+    starred = {id(c[0]) for c in bound if c[3] in stars} if _only_shown(query) else set()
     outputs: list[Named] = []
-    seen: set[str] = set()
+    seen: dict[str, set[str]] = {}
     for named, qualified, explicit, span in bound:
         # Two columns of one short name (a.car, b.car) both take their qualified names.
-        name = named.name if explicit or short[named.name.lower()] == 1 else qualified
-        if name.lower() in seen:
+        alone = short[named.name.lower()] == 1 or id(named) in starred
+        name = named.name if explicit or alone else qualified
+        same = seen.setdefault(name.lower(), set())
+        if same and (name in same or id(named) not in starred):
             problems.errors.append(
                 error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")
             )
@@ -36,9 +40,15 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
                 error("BAD_VALUE", span, what="the name of a column", found=f"'{name}'",
                       expected="none of Presage's own names", fix="give it another name with AS")
             )  # fmt: skip
-        seen.add(name.lower())
+        same.add(name)
         outputs.append(Named(name, named.expr))
     return outputs
+
+
+def _only_shown(query: s.Query) -> bool:
+    """Spark does not tell names apart that differ only in case. Rows that are only shown may bring such names along:
+    the query for MATCH_RECOGNIZE in EPL's paper has M and m."""
+    return len(query.items) == 1 and query.insert_into is None and not query.distinct and query.output is None
 
 
 def _bind_item(item: s.SelectItem, scope: Scope, binder: ExpressionBinder) -> list[tuple[Named, str, bool]]:

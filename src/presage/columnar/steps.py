@@ -150,7 +150,7 @@ def run_root(node: Node, context: StepContext) -> Rows:
     """The rows of a whole statement; its own Stamp does not begin an inner one."""
     if isinstance(node, Stamp):
         rows = run(node.input, context)
-        return Rows(_stamped(rows.table), rows.clock)
+        return Rows(_stamped(rows.table, node), rows.clock)
     return run(node, context)
 
 
@@ -233,8 +233,9 @@ def padded_order(table: pa.Table, node: Node, depth: int) -> list[pa.Array | pa.
     return [*(table[o] for o in node.order), *(full(0, table.num_rows) for _ in zeros)]
 
 
-def _stamped(table: pa.Table) -> pa.Table:
-    return table.append_column("at", table[TIME].cast(MOMENT))
+def _stamped(table: pa.Table, node: Stamp) -> pa.Table:
+    stamped = table.append_column("at", table[node.shown].cast(MOMENT))
+    return stamped if node.shown == TIME else stamped.drop_columns([node.shown])
 
 
 def _run_stamp(node: Stamp, context: StepContext) -> Rows:
@@ -243,7 +244,7 @@ def _run_stamp(node: Stamp, context: StepContext) -> Rows:
     # Past its upper bound a statement makes no more rows, and holds nobody back.
     clock = context.clock if inner.end else min(context.clock, rows.clock)
     held = context.hold(node, rows, clock, "h")
-    return Rows(_stamped(held.table), clock)
+    return Rows(_stamped(held.table, node), clock)
 
 
 def _run_retime(node: Retime, context: StepContext) -> Rows:

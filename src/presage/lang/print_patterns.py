@@ -32,7 +32,7 @@ from presage.lang.pattern_syntax import (
     WhileGuard,
 )
 from presage.lang.print_terms import print_expression
-from presage.lang.syntax import Expr
+from presage.lang.syntax import Expr, Index, Member, Method
 from presage.lang.words import spell_name
 from presage.model.time import format_duration
 
@@ -40,6 +40,10 @@ from presage.model.time import format_duration
 ARROW, ANY, ALL, REPEAT, UNARY, GUARDED = range(1, 7)
 # And in the pattern of MATCH_RECOGNIZE.
 ALTERNATIVES, SEQUENCE, FACTOR, ATOM = range(1, 5)
+# Words that mean something where a name could stand.
+_OF_TERMS = frozenset({"EVERY"})
+_OF_REGEX = frozenset({"PERMUTE", "MATCH_RECOGNIZE_PERMUTE"})
+_OF_CLAUSES = frozenset("PARTITION ORDER MEASURES ONE ALL AFTER PATTERN SUBSET DEFINE".split())
 _SKIPS = {"past_last": "PAST LAST ROW", "to_next": "TO NEXT ROW", "to_current": "TO CURRENT ROW"}
 _ROWS = {
     "one": "ONE ROW PER MATCH",
@@ -122,7 +126,7 @@ def _bound(bound: Expr | None) -> str:
 def _event(term: EventTerm) -> str:
     tag = f"{spell_name(term.tag)}=" if term.tag is not None else ""
     condition = f"({print_expression(term.condition)})" if term.condition is not None else ""
-    return f"{tag}{spell_name(term.name)}{condition}" + (f"@consume({term.consume})" if term.consume else "")
+    return f"{tag}{spell_name(term.name, _OF_TERMS)}{condition}" + (f"@consume({term.consume})" if term.consume else "")
 
 
 def _periods(args: tuple[tuple[PeriodPart, ...], ...]) -> str:
@@ -130,7 +134,11 @@ def _periods(args: tuple[tuple[PeriodPart, ...], ...]) -> str:
 
 
 def _part(part: PeriodPart) -> str:
-    return print_expression(part.value) + (f" {part.unit}" if part.unit is not None else "")
+    text = print_expression(part.value)
+    if part.unit is None:
+        return text
+    # A number before a unit would be read as a duration, and `running` before a word as a mode.
+    return f"{text} {part.unit}" if isinstance(part.value, Member | Index | Method) else f"({text}) {part.unit}"
 
 
 def print_match(clause: MatchClause) -> str:
@@ -159,7 +167,7 @@ def print_match(clause: MatchClause) -> str:
 def _skip(skip: SkipClause) -> str:
     if skip.variable is None:
         return _SKIPS[skip.kind]
-    return f"TO {'FIRST' if skip.kind == 'to_first' else 'LAST'} {spell_name(skip.variable)}"
+    return f"TO {'FIRST' if skip.kind == 'to_first' else 'LAST'} {spell_name(skip.variable, _OF_CLAUSES)}"
 
 
 def _bounds(clause: MatchClause) -> str:
@@ -199,7 +207,7 @@ def _regex_written(term: RegexTerm) -> tuple[int, str]:
         case AnchorTerm(mark=mark):
             return ATOM, mark
         case VariableTerm(name=name):
-            return ATOM, spell_name(name)
+            return ATOM, spell_name(name, _OF_REGEX)
     raise error("INTERNAL", what=f"a {type(term).__name__} has no text")
 
 

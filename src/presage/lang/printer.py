@@ -27,6 +27,9 @@ from presage.lang.syntax import (
 from presage.lang.words import spell_name, spell_string
 from presage.model.time import format_duration, format_timestamp
 
+# Words that begin an item of FROM of their own.
+ITEMS = frozenset({"PATTERN"})
+
 __all__ = ["print_expression", "print_script", "print_statement", "print_type"]
 
 
@@ -100,7 +103,7 @@ def _from_item(item: FromItem) -> str:
         for window in item.windows
     )
     alias = f" AS {spell_name(item.alias)}" if item.alias is not None else ""
-    source = print_pattern(item.pattern) if item.pattern is not None else f"{spell_name(item.name)}{condition}"
+    source = print_pattern(item.pattern) if item.pattern is not None else f"{spell_name(item.name, ITEMS)}{condition}"
     match = f" {print_match(item.match)}" if item.match is not None else ""
     return f"{source}{windows}{match}{alias}"
 

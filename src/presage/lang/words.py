@@ -19,9 +19,9 @@ def is_reserved(word: str) -> bool:
     return word.isascii() and word.upper() in RESERVED
 
 
-def spell_name(name: str) -> str:
-    """The name as it must be written to be read back as this name."""
-    if _PLAIN.fullmatch(name) and not is_reserved(name):
+def spell_name(name: str, besides: frozenset[str] = frozenset()) -> str:
+    """The name as it must be written to be read back as this name; `besides` are words that mean something there."""
+    if _PLAIN.fullmatch(name) and not is_reserved(name) and not (name.isascii() and name.upper() in besides):
         return name
     return f"`{name.replace('`', '``')}`"
 

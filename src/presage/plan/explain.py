@@ -12,7 +12,7 @@ from presage.plan.query import BoundQuery
 
 @dataclass(frozen=True)
 class Report:
-    """How one node runs: its physical line, parallelism and state (none for stateless nodes), warnings with fixes."""
+    """How one node runs: its physical line or lines, parallelism and state (none for stateless nodes), warnings with fixes."""
 
     line: str
     parallelism: str = ""
@@ -28,7 +28,7 @@ def explain(
 ) -> str:
     """The whole text of EXPLAIN."""
     reports = [(node, depth, _report(node, describe)) for node, depth in _with_depth(optimized)]
-    physical = "\n".join("  " * depth + r.line for _, depth, r in reports)
+    physical = "\n".join("  " * depth + line for _, depth, r in reports for line in r.line.splitlines())
     parallel = [r.parallelism for _, _, r in reports if r.parallelism]
     state = [r.state for _, _, r in reports if r.state]
     warnings = list(dict.fromkeys(w for _, _, r in reports for w in r.warnings))

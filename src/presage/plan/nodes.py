@@ -17,8 +17,12 @@ from presage.plan.expr import ColumnRef, Expr
 
 TIME = "_t"
 SEQ = "_seq"
+# The time that a row shows where it is not the moment at which the row was made (see Stamp).
+SHOWN_TIME = "_at"
+# SEQ of rows that the end of input has settled.
+ENDED = 2**62
 # Names of columns that stand beside the user's: order, groups behind OUTPUT, keys of a shuffle, parts of a Retime.
-_OWN = re.compile(r"_(t|seq|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
+_OWN = re.compile(r"_(t|seq|at|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
 
 
 # Of a scan: stream, event time, the positions between which the events arrived, and whether statements make them.
@@ -335,7 +339,8 @@ class Retime(Node):
 
 @dataclass(frozen=True)
 class Stamp(Node):
-    """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime.
+    """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime. `shown`: the column
+    that holds this time if it is not TIME: a match that only the end of input settles has the time of its last event.
 
     A filter moves below it, into the statement behind a derived stream, only where rows are not numbered: two items of
     FROM that see the same rows must find them numbered alike.
@@ -343,10 +348,14 @@ class Stamp(Node):
 
     input: Node
     upper: int | None = None
+    shown: str = TIME
 
     @property
     def columns(self) -> tuple[Field, ...]:
-        return (*self.input.columns, Field("at", TIMESTAMP))
+        return (*(c for c in self.input.columns if c.name != self.shown), Field("at", TIMESTAMP))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return wanted | ({self.shown} - {TIME})
 
     def absorb(self, condition: Expr) -> Node | None:
         # The time of a row is known here, and not everywhere below.

@@ -149,7 +149,8 @@ def padded_order(node: Node, depth: int) -> list[Column]:
 
 
 def _stamped(frame: DataFrame, node: Stamp) -> DataFrame:
-    return frame.select("*", F.timestamp_micros(F.col(TIME)).alias("at"))
+    stamped = frame.select("*", F.timestamp_micros(F.col(node.shown)).alias("at"))
+    return stamped if node.shown == TIME else stamped.drop(node.shown)
 
 
 def _run_stamp(node: Stamp, context: BatchContext) -> DataFrame:

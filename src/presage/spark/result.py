@@ -13,7 +13,6 @@ from presage.columnar.sorting import sorted_table
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
-from presage.spark.expressions import quoted
 from presage.spark.failures import explained
 
 if TYPE_CHECKING:
@@ -49,18 +48,22 @@ class Result:
     def df(self) -> DataFrame:
         """The rows as a Spark DataFrame, sorted in the order of emission."""
         rows = self._rows()
+        # By number: Spark does not tell names apart that differ only in case.
+        numbers = {name: f"c{i}" for i, name in enumerate(rows.columns)}
+        rows = rows.toDF(*numbers.values())
         low, high = self._span()
         slices = self._partitions()
         if slices > 1 and high > low:
             # Slices of time, numbered in order: unlike a sort of Spark's own, this does not run the query twice to
             # find its ranges. Timers may fire past the last event, so the outer slices are open.
             width = -(-(high - low + 1) // slices)
-            slice_of = F.floor((F.col(TIME) - F.lit(low)) / F.lit(width))
+            slice_of = F.floor((F.col(numbers[TIME]) - F.lit(low)) / F.lit(width))
             last = F.lit(slices - 1)
             rows = rows.repartitionById(slices, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
         else:
             rows = rows.coalesce(1)
-        return rows.sortWithinPartitions(*self._order).select(*(quoted(c) for c in self.columns))
+        rows = rows.sortWithinPartitions(*(numbers[o] for o in self._order))
+        return rows.select(*(numbers[c] for c in self.columns)).toDF(*self.columns)
 
     def to_arrow(self) -> pa.Table:
         if self._table is None:

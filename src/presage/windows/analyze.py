@@ -20,9 +20,9 @@ from presage.lang.printer import print_statement
 from presage.model.catalog import Catalog, EventType, Moment
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.model.types import TIMESTAMP, is_orderable
+from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
-from presage.plan.nodes import Field, Filter, Named, Node, Project, RelationScan, Stamp
+from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationScan, Stamp
 from presage.plan.query import BoundQuery
 from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.sources import bind_stream
@@ -118,14 +118,18 @@ class _SelectBinder:
         is_join = isinstance(node, WindowJoin)
         if where is not None:
             node = Filter(node, where)
+        before = node
         node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
         if having is not None:
             node = Filter(node, having)
-        node = self._emit(node, outputs, group_by)
+        # Where rows pass on as they were made, and are not events again, they show the time that they bring.
+        passing = node is before and not query.distinct and query.output is None and query.insert_into is None
+        brought = passing and SHOWN_TIME in node.column_names()
+        node = self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
         # Spark does not tell names apart that differ only in case.
         if all(c.name.lower() != "at" for c in columns):
-            node = Stamp(node)
+            node = Stamp(node, shown=SHOWN_TIME if brought else TIME)
             columns = (*columns, Field("at", TIMESTAMP))
         text = print_statement(query)
         return BoundQuery(node, columns, upper, query.insert_into, text)
@@ -201,13 +205,15 @@ class _SelectBinder:
         )
         return aggregate, outputs, having
 
-    def _emit(self, node: Node, outputs: list[Named], group_by: tuple[Named, ...]) -> Node:
+    def _emit(self, node: Node, outputs: list[Named], group_by: tuple[Named, ...], brought: bool) -> Node:
         """The selected columns, then DISTINCT, then the output rate."""
         query = self.query
         visible = tuple(o.name for o in outputs)
         hidden: tuple[Named, ...] = ()
         if query.output is not None and query.output.mode != "all":
             hidden = group_by
+        if brought:
+            hidden = (Named(SHOWN_TIME, ColumnRef(LONG, SHOWN_TIME)),)
         node = Project(node, (*outputs, *hidden))
         if query.distinct:
             node = Distinct(node, visible)

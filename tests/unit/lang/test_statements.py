@@ -147,10 +147,6 @@ def test_parse_statement_wants_one_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT a FROM PATTERN [ EVERY a=A -> B ]",
-        "SELECT a FROM X, pattern[a=A]",
-        "SELECT a FROM R MATCH_RECOGNIZE ( PATTERN (A) DEFINE A AS x )",
-        "SELECT a FROM R#w MATCH_RECOGNIZE ( PATTERN (A) DEFINE A AS x ) AS m",
         "SELECT p FROM SEQUENCE [ At(p, l1) ; At(p, l2)+{p | Hall(l2)} ; At(p, l3) ] WHERE Person(p)",
         "SELECT a.car FROM PREDICTED Gps a JOIN PREDICTED Gps b WINDOW 3 sec ON ABS(a.x - b.x) <= 400",
         "SELECT e.sid FROM Overload e RECALL LAST 4 weeks ( SELECT avg(h.bw) FROM Traffic h ) AS r",

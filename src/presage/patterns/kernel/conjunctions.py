@@ -4,114 +4,109 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import inlined
+from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.endings import end_term
-from presage.patterns.kernel.network import CHILDREN, KIND, NOT, Network
-from presage.patterns.kernel.pools import (
+from presage.patterns.kernel.memory import (
     BEGIN,
-    BINDS,
-    CELL_FREE,
+    BIND_WORDS,
     CELL_MATCH,
     CELL_NEXT,
     CELL_SLOT,
-    CELLS,
+    CELL_WORDS,
     FIRST,
-    NEED_BINDS,
-    NEED_STACK,
+    FREE_CELLS,
+    NEED,
     NEXT,
     NODE,
     OPEN,
     PARENT,
     SLOT,
+    TASKS,
     TOP,
     A,
     B,
-    Pools,
     extend,
     grown,
 )
+from presage.patterns.kernel.network import CHILDREN, KIND, NOT
 from presage.patterns.kernel.tasks import TRUE, push
 
 
 @inlined
-def keep_match(pools: Pools, i: int, slot: int, match: int) -> None:
+def keep_match(memory: Ints, term: int, slot: int, match: int) -> None:
     """There is room for one cell."""
-    terms, cells, registers = pools.terms, pools.cells, pools.registers
-    cell = registers[CELL_FREE]
+    cell = memory[FREE_CELLS]
     if cell >= 0:
-        registers[CELL_FREE] = cells[cell, CELL_NEXT]
+        memory[FREE_CELLS] = memory[cell + CELL_NEXT]
     else:
-        cell = registers[CELLS]
-        registers[CELLS] += 1
-    cells[cell, CELL_NEXT] = -1
-    cells[cell, CELL_SLOT] = slot
-    cells[cell, CELL_MATCH] = match
-    if terms[i, B] >= 0:
-        cells[terms[i, B], CELL_NEXT] = cell
+        cell = memory[TOP]
+        memory[TOP] += CELL_WORDS
+    memory[cell + CELL_NEXT] = -1
+    memory[cell + CELL_SLOT] = slot
+    memory[cell + CELL_MATCH] = match
+    if memory[term + B] >= 0:
+        memory[memory[term + B] + CELL_NEXT] = cell
     else:
-        terms[i, A] = cell
-    terms[i, B] = cell
-    if match != terms[i, BEGIN]:
-        registers[OPEN] += 1
+        memory[term + A] = cell
+    memory[term + B] = cell
+    if match != memory[term + BEGIN]:
+        memory[OPEN] += 1
 
 
 @inlined
-def conjoin(net: Network, pools: Pools, i: int, sender: int, match: int, ended: int) -> bool:
+def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> bool:
     """The match with each combination of what the other sides have. False: more room is needed, nothing was done."""
-    terms, cells, registers = pools.terms, pools.cells, pools.registers
-    sides, here, begin = net.nodes[terms[i, NODE], CHILDREN], terms[sender, SLOT], terms[i, BEGIN]
+    sides, here, begin = net[memory[term + NODE] + CHILDREN], memory[sender + SLOT], memory[term + BEGIN]
     counts = np.zeros(sides, np.int64)
     longest = np.zeros(sides, np.int64)
-    cell = terms[i, A]
+    cell = memory[term + A]
     while cell >= 0:
-        slot = cells[cell, CELL_SLOT]
+        slot = memory[cell + CELL_SLOT]
         counts[slot] += 1
-        longest[slot] = max(longest[slot], grown(pools.binds, cells[cell, CELL_MATCH], begin))
-        cell = cells[cell, CELL_NEXT]
+        longest[slot] = max(longest[slot], grown(memory, memory[cell + CELL_MATCH], begin))
+        cell = memory[cell + CELL_NEXT]
     combinations, bindings = 1, 0
     for slot in range(sides):
         if slot != here:
             combinations *= counts[slot]
             bindings += longest[slot]
+    if combinations == 0:
+        keep_match(memory, term, here, match)
+        return True
+    needed = combinations * bindings * BIND_WORDS + CELL_WORDS
+    if memory[TOP] + needed > memory.size or memory[TASKS] + combinations > stack.shape[0]:
+        memory[NEED] = max(needed, combinations)
+        return False
     # A NOT says once that it is true; it is not waited for.
     others = False
-    child = terms[i, FIRST]
+    child = memory[term + FIRST]
     while child >= 0:
-        if child != sender and net.nodes[terms[child, NODE], KIND] != NOT:
+        if child != sender and net[memory[child + NODE] + KIND] != NOT:
             others = True
-        child = terms[child, NEXT]
-    waits = others or (ended == 0 and net.nodes[terms[sender, NODE], KIND] != NOT)
-    if combinations == 0:
-        keep_match(pools, i, here, match)
-        return True
-    if registers[BINDS] + combinations * bindings > pools.binds.shape[0]:
-        registers[NEED_BINDS] = combinations * bindings
-        return False
-    if registers[TOP] + combinations > pools.stack.shape[0]:
-        registers[NEED_STACK] = combinations
-        return False
-    collected = np.empty((sides, counts.max() if sides else 0), np.int64)
+        child = memory[child + NEXT]
+    waits = others or (ended == 0 and net[memory[sender + NODE] + KIND] != NOT)
+    collected = np.empty((sides, counts.max()), np.int64)
     counts[:] = 0
-    cell = terms[i, A]
+    cell = memory[term + A]
     while cell >= 0:
-        slot = cells[cell, CELL_SLOT]
-        collected[slot, counts[slot]] = cells[cell, CELL_MATCH]
+        slot = memory[cell + CELL_SLOT]
+        collected[slot, counts[slot]] = memory[cell + CELL_MATCH]
         counts[slot] += 1
-        cell = cells[cell, CELL_NEXT]
+        cell = memory[cell + CELL_NEXT]
     # A match is kept only while another side may still turn true.
     if others:
-        keep_match(pools, i, here, match)
-    parent = terms[i, PARENT]
+        keep_match(memory, term, here, match)
+    parent = memory[term + PARENT]
     if not waits:
-        end_term(net, pools, i)
+        end_term(net, memory, term)
     # The first combination is told first, so it is pushed last; the first side turns slowest.
     for number in range(combinations - 1, -1, -1):
         rest, found, size = number, match, combinations
         for slot in range(sides):
             if slot != here:
                 size //= counts[slot]
-                found = extend(registers, pools.binds, found, collected[slot, rest // size], begin)
+                found = extend(memory, found, collected[slot, rest // size], begin)
                 rest %= size
         last = not waits and number == combinations - 1
-        push(registers, pools.stack, TRUE, parent, i, found, 1 if last else 0)
+        push(memory, stack, TRUE, parent, term, found, 1 if last else 0)
     return True

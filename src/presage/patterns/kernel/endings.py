@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from presage.arrays.jit import inlined
-from presage.patterns.kernel.network import (
-    AND,
-    CLOCKED,
-    FILTER,
-    INTERVAL,
-    KIND,
-    LISTENER,
-    QUEUED,
-    UNTIL,
-    Network,
-)
-from presage.patterns.kernel.pools import (
+from presage.arrays.jit import Ints, inlined
+from presage.patterns.kernel.memory import (
     ALIVE,
     BEGIN,
-    CELL_FREE,
     CELL_MATCH,
     CELL_NEXT,
     COUNT,
@@ -25,6 +13,7 @@ from presage.patterns.kernel.pools import (
     FIRST,
     FLAG,
     FOREVER,
+    FREE_CELLS,
     GONE,
     GONE_LAST,
     KEY,
@@ -33,62 +22,63 @@ from presage.patterns.kernel.pools import (
     OPEN,
     PARENT,
     A,
-    Pools,
     is_alive,
+    listeners_of,
     orphan,
+    queue_of,
     remove,
+    within_loop,
 )
+from presage.patterns.kernel.network import AND, CLOCKED, FILTER, INTERVAL, KIND, LISTENER, QUEUED, UNTIL
 
 
-@inlined
-def bury(net: Network, pools: Pools, i: int) -> None:
-    """One instance without children leaves its lists. Its line can be read until the moment is over."""
-    terms, registers = pools.terms, pools.registers
-    node = terms[i, NODE]
-    kind = net.nodes[node, KIND]
+@within_loop
+def bury(net: Ints, memory: Ints, term: int) -> None:
+    """One instance without children leaves its lists. Its block can be read until the moment is over."""
+    node = memory[term + NODE]
+    kind = net[node + KIND]
     if kind == FILTER:
-        remove(terms, pools.listening, terms[i, KEY] * net.listeners.size + net.nodes[node, LISTENER], i)
-        if terms[i, BEGIN] >= 0:
-            registers[OPEN] -= 1
+        remove(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
+        if memory[term + BEGIN] >= 0:
+            memory[OPEN] -= 1
     elif kind == INTERVAL:
-        if terms[i, BEGIN] >= 0:
-            registers[OPEN] -= 1
+        if memory[term + BEGIN] >= 0:
+            memory[OPEN] -= 1
     elif kind == AND:
-        cell = terms[i, A]
+        cell = memory[term + A]
         while cell >= 0:
-            after = pools.cells[cell, CELL_NEXT]
-            if pools.cells[cell, CELL_MATCH] != terms[i, BEGIN]:
-                registers[OPEN] -= 1
-            pools.cells[cell, CELL_NEXT] = registers[CELL_FREE]
-            registers[CELL_FREE] = cell
+            after = memory[cell + CELL_NEXT]
+            if memory[cell + CELL_MATCH] != memory[term + BEGIN]:
+                memory[OPEN] -= 1
+            memory[cell + CELL_NEXT] = memory[FREE_CELLS]
+            memory[FREE_CELLS] = cell
             cell = after
-    elif kind == UNTIL and terms[i, COUNT] > 0:
-        registers[OPEN] -= 1
-    if net.nodes[node, CLOCKED] == QUEUED and terms[i, DUE] != FOREVER:
-        remove(terms, pools.queues, node, i)
-    terms[i, FLAG] &= ~ALIVE
-    terms[i, FIRST] = registers[GONE]
-    if registers[GONE] < 0:
-        registers[GONE_LAST] = i
-    registers[GONE] = i
+    elif kind == UNTIL and memory[term + COUNT] > 0:
+        memory[OPEN] -= 1
+    if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:
+        remove(memory, queue_of(memory, node), term)
+    memory[term + FLAG] &= ~ALIVE
+    memory[term + FIRST] = memory[GONE]
+    if memory[GONE] < 0:
+        memory[GONE_LAST] = term
+    memory[GONE] = term
 
 
 @inlined
-def end_term(net: Network, pools: Pools, i: int) -> None:
+def end_term(net: Ints, memory: Ints, term: int) -> None:
     """An instance and all below it."""
-    terms = pools.terms
-    if not is_alive(terms, i):
+    if not is_alive(memory, term):
         return
-    orphan(terms, i)
-    at = i
+    orphan(memory, term)
+    at = term
     while True:
-        first = terms[at, FIRST]
+        first = memory[at + FIRST]
         if first >= 0:
             at = first
             continue
-        parent, after = terms[at, PARENT], terms[at, NEXT]
-        bury(net, pools, at)
-        if at == i:
+        parent, after = memory[at + PARENT], memory[at + NEXT]
+        bury(net, memory, at)
+        if at == term:
             return
-        terms[parent, FIRST] = after
+        memory[parent + FIRST] = after
         at = parent

@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints, compiled_in_place, inlined
-from presage.patterns.kernel.network import AND, KIND, UNTIL, WITHIN, Network
-from presage.patterns.kernel.pools import (
+from presage.patterns.kernel.memory import (
     BEGIN,
     CELL_MATCH,
     CELL_NEXT,
     COUNT,
     DUE,
     FIRST,
-    FLAG,
     FOREVER,
+    KEY_WORDS,
+    KEYS_AT,
     NEXT,
     NODE,
     NOT_STARTED,
@@ -27,87 +27,79 @@ from presage.patterns.kernel.pools import (
     SERIAL,
     SET,
     A,
-    Pools,
 )
+from presage.patterns.kernel.network import AND, KIND, UNTIL, WITHIN
 
 
 @inlined
-def next_term(terms: Ints, root: int, at: int) -> int:
+def next_term(memory: Ints, root: int, at: int) -> int:
     """Parents before children, children in the order of creation; -1 after the last."""
-    if terms[at, FIRST] >= 0:
-        return terms[at, FIRST]  # type: ignore[no-any-return]
-    while at != root and terms[at, NEXT] < 0:
-        at = terms[at, PARENT]
-    return -1 if at == root else terms[at, NEXT]  # type: ignore[no-any-return]
+    if memory[at + FIRST] >= 0:
+        return memory[at + FIRST]  # type: ignore[no-any-return]
+    while at != root and memory[at + NEXT] < 0:
+        at = memory[at + PARENT]
+    return -1 if at == root else memory[at + NEXT]  # type: ignore[no-any-return]
 
 
 @inlined
-def collected(pools: Pools, i: int) -> int:
+def collected(memory: Ints, term: int) -> int:
     """How many matches an AND holds; -1 if there is an event in one of them."""
-    count, cell = 0, pools.terms[i, A]
+    count, cell = 0, memory[term + A]
     while cell >= 0:
-        if pools.cells[cell, CELL_MATCH] >= 0:
+        if memory[cell + CELL_MATCH] >= 0:
             return -1
         count += 1
-        cell = pools.cells[cell, CELL_NEXT]
+        cell = memory[cell + CELL_NEXT]
     return count
 
 
 @compiled_in_place
-def shape_of(net: Network, pools: Pools, root: int) -> Ints:
+def shape_of(net: Ints, memory: Ints, root: int) -> Ints:
     """A pattern that was just started: each term's node and how many matches it holds. Empty: it has a timer, so it
     depends on when it was started."""
-    terms = pools.terms
     size, at = 0, root
     while at >= 0:
         size += 1
-        at = next_term(terms, root, at)
+        at = next_term(memory, root, at)
     shape = np.zeros((size, 2), np.int64)
     number, at = 0, root
     while at >= 0:
-        kind = net.nodes[terms[at, NODE], KIND]
-        if kind != UNTIL and terms[at, DUE] != FOREVER:
+        kind = net[memory[at + NODE] + KIND]
+        if kind != UNTIL and memory[at + DUE] != FOREVER:
             return np.zeros((0, 2), np.int64)
-        shape[number, 0] = terms[at, NODE]
+        shape[number, 0] = memory[at + NODE]
         if kind == AND:
-            shape[number, 1] = collected(pools, at)
+            shape[number, 1] = collected(memory, at)
         number += 1
-        at = next_term(terms, root, at)
+        at = next_term(memory, root, at)
     return shape
 
 
 @inlined
-def stands_as(net: Network, pools: Pools, root: int, shape: Ints, filled: Bools) -> bool:
-    terms = pools.terms
+def stands_as(net: Ints, memory: Ints, root: int, shape: Ints, filled: Bools) -> bool:
     number, serial, at = 0, -1, root
     while at >= 0:
-        kind = net.nodes[terms[at, NODE], KIND]
-        if number == shape.shape[0] or terms[at, NODE] != shape[number, 0] or terms[at, SERIAL] < serial:
+        kind = net[memory[at + NODE] + KIND]
+        if number == shape.shape[0] or memory[at + NODE] != shape[number, 0] or memory[at + SERIAL] < serial:
             return False
-        if terms[at, BEGIN] >= 0 or (kind != UNTIL and terms[at, DUE] != FOREVER):
+        if memory[at + BEGIN] >= 0 or (kind != UNTIL and memory[at + DUE] != FOREVER):
             return False
-        if kind in (UNTIL, WITHIN) and terms[at, COUNT] > 0:
+        if kind in (UNTIL, WITHIN) and memory[at + COUNT] > 0:
             return False
-        if kind == AND and collected(pools, at) != shape[number, 1]:
+        if kind == AND and collected(memory, at) != shape[number, 1]:
             return False
-        if terms[at, SET] >= 0 and filled[terms[at, SET]]:
+        if memory[at + SET] >= 0 and filled[memory[at + SET]]:
             return False
-        serial = terms[at, SERIAL]
+        serial = memory[at + SERIAL]
         number += 1
-        at = next_term(terms, root, at)
+        at = next_term(memory, root, at)
     return number == shape.shape[0]  # type: ignore[no-any-return]
 
 
 @compiled_in_place
-def drop_idle(net: Network, pools: Pools, shape: Ints, filled: Bools) -> None:
+def drop_idle(net: Ints, memory: Ints, keys: int, shape: Ints, filled: Bools) -> None:
     """`shape` as of `shape_of`; `filled` by set of keys of EVERY-DISTINCT: whether there is one."""
-    terms = pools.terms
-    for key in range(pools.keys.shape[0]):
-        root = pools.keys[key, ROOT]
-        if root < 0 or not stands_as(net, pools, root, shape, filled):
-            continue
-        pools.keys[key, ROOT] = NOT_STARTED
-        at = root
-        while at >= 0:
-            terms[at, FLAG] = 0
-            at = next_term(terms, root, at)
+    for key in range(keys):
+        at = memory[KEYS_AT] + key * KEY_WORDS + ROOT
+        if memory[at] >= 0 and stands_as(net, memory, memory[at], shape, filled):
+            memory[at] = NOT_STARTED

@@ -37,6 +37,7 @@ from presage.patterns.kernel.retained import (
     kept_rows,
     next_tables,
     release,
+    with_heads,
     work_of,
 )
 from presage.patterns.kernel.searching import Search, search_by_path, search_by_reach
@@ -93,7 +94,8 @@ class MatchKernel:
 
     def _next(self, work: Work, search: Search, numbers: Ints) -> dict[str, pa.Table]:
         rows, before = kept_rows(work, search.ahead, self._back)
-        return next_tables(work, rows, before, {n: (work.held | search.held)[n] for n in self._bookkeeping}, numbers)
+        held = search.held | ({HEAD: with_heads(work)} if self._anchored else {})
+        return next_tables(work, rows, before, {name: held[name] for name in self._bookkeeping}, numbers)
 
     def _hold(self, state: State, rows: pa.Table, clock: int, end: bool) -> tuple[pa.Table, pa.Table]:
         """Rows whose time has come, and those that wait for it; at the end of input none waits any longer."""

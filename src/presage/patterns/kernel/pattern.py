@@ -20,31 +20,41 @@ from presage.arrays.jit import Ints
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
 from presage.model.state import State
-from presage.patterns.kernel.growth import grow, new_pools
 from presage.patterns.kernel.idle import drop_idle, shape_of
-from presage.patterns.kernel.network import build_network
-from presage.patterns.kernel.pattern_asking import ask
-from presage.patterns.kernel.pattern_input import Keyed, build_input, number_keys
-from presage.patterns.kernel.pattern_loop import ANSWERS, BAD_BOUND, CLOSING, FINISHED, ROOM, Input, run, start_pattern
-from presage.patterns.kernel.pattern_output import output_table
-from presage.patterns.kernel.pattern_saving import forget_expired, load_pools, save_pools, texts_of
-from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, Oracle, PatternSpec
-from presage.patterns.kernel.pattern_values import encode_rows
-from presage.patterns.kernel.pools import (
+from presage.patterns.kernel.memory import (
     BAD,
     CLOCK,
     DISCARD,
     EVENT_ROW,
     KEYED,
+    KEYS_AT,
     MOST_OPEN,
     NOW,
     OUT,
     PHASE,
     ROOT,
     SUPPRESS,
-    Pools,
     Values,
 )
+from presage.patterns.kernel.network import WIDTH, build_network
+from presage.patterns.kernel.pattern_asking import ask
+from presage.patterns.kernel.pattern_input import Keyed, build_input, number_keys
+from presage.patterns.kernel.pattern_loop import (
+    ANSWERS,
+    BAD_BOUND,
+    CLOSING,
+    FINISHED,
+    ROOM,
+    Input,
+    Work,
+    run,
+    start_pattern,
+)
+from presage.patterns.kernel.pattern_output import output_table
+from presage.patterns.kernel.pattern_saving import Sources, forget_expired, load_memory, save_memory, texts_of
+from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, Oracle, PatternSpec
+from presage.patterns.kernel.pattern_values import encode_rows
+from presage.patterns.kernel.room import more_room, new_memory, new_work
 
 KERNEL = "pattern"
 STARTED = "started"
@@ -77,77 +87,70 @@ class PatternKernel:
         kept = state.tables.get("rows")
         keyed = number_keys(spec, state.tables.get("keys"), events)
         universe = Universe(kept, keyed.events)
-        source, event_count = build_input(spec, net, kept, keyed)
+        source, event_count = build_input(spec, kept, keyed)
         texts = texts_of(state)
         encoding = encode_rows(spec.code, kept, keyed.events, texts)
-        pools = load_pools(state, net, keyed.count, event_count, encoding.ranks(texts))
-        self._set(pools.registers, clock)
-        started = self._begin(state, pools, events, clock)
-        values = encoding.values(net)
-        pools = self._run(universe, values, pools, source)
-        rows = output_table(spec, universe, pools.binds, pools.rows[: pools.registers[OUT]])
-        now = max(clock, int(pools.registers[NOW])) if events.num_rows else clock
-        drop_idle(net, pools, self._idle_shape(values), forget_expired(pools, now))
-        after = save_pools(
-            net,
-            pools,
-            source.events,
+        memory, work = load_memory(state, spec, net, keyed.count, event_count, encoding.ranks(texts))
+        self._set(memory, clock)
+        started = self._begin(state, memory, work, events, clock)
+        values = encoding.values(spec)
+        memory, work = self._run(universe, values, memory, work, source)
+        rows = output_table(spec, universe, memory, work.rows[: memory[OUT]])
+
+        now = max(clock, int(memory[NOW])) if events.num_rows else clock
+        drop_idle(net, memory, keyed.count, self._idle_shape(values), forget_expired(memory, work, keyed.count, now))
+        sources = Sources(
             lambda places: universe.table(self.kept, places, {}),
             lambda numbers: self._keys(state, keyed, numbers),
             encoding.texts,
+            source.events,
         )
+        after = save_memory(spec, net, memory, work, keyed.count, sources)
         after.numbers[STARTED] = started
         return after, rows
 
     # -- running ------------------------------------------------------------------------------------
 
-    def _set(self, registers: Ints, clock: int) -> None:
-        registers[CLOCK] = clock
-        registers[DISCARD], registers[SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
-        registers[MOST_OPEN] = self.spec.most
-        registers[KEYED] = int(bool(self.spec.keys))
+    def _set(self, memory: Ints, clock: int) -> None:
+        memory[CLOCK] = clock
+        memory[DISCARD], memory[SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
+        memory[MOST_OPEN], memory[KEYED] = self.spec.most, int(bool(self.spec.keys))
 
-    def _begin(self, state: State, pools: Pools, events: pa.Table, clock: int) -> int:
+    def _begin(self, state: State, memory: Ints, work: Work, events: pa.Table, clock: int) -> int:
         """A pattern with a time to begin starts when that time has come, or an event."""
         begin = self.spec.begin
         started = state.numbers.get(STARTED, 0)
         if started or begin is None or self.spec.keys or not (events.num_rows or clock >= begin):
             return started
-        self._start_at(pools, begin)
+        _start_at(memory, work, begin)
         return 1
 
-    def _start_at(self, pools: Pools, time: int) -> None:
-        pools.registers[NOW], pools.registers[EVENT_ROW] = time, -1
-        pools.registers[PHASE] = CLOSING
-        start_pattern(pools, 0)
-
-    def _run(self, universe: Universe, values: Values, pools: Pools, source: Input) -> Pools:
+    def _run(self, universe: Universe, values: Values, memory: Ints, work: Work, source: Input) -> tuple[Ints, Work]:
         while True:
-            status = run(self.net, values, pools, source)
+            status = run(self.net, values, memory, work, source)
             if status == FINISHED:
-                return pools
+                return memory, work
             if status == ROOM:
-                pools = grow(pools)
+                memory, work = more_room(memory, work)
             elif status == ANSWERS:
                 if self.oracle is None:
                     raise error("INTERNAL", what="a pattern has a condition to ask for and nobody to ask")
-                ask(self.spec, self.net, self.oracle, universe, pools)
+                ask(self.spec, self.net, self.oracle, universe, memory, work.chosen)
             else:
-                raise self._problem(status, pools)
+                raise self._problem(status, memory)
 
-    def _problem(self, status: int, pools: Pools) -> Exception:
+    def _problem(self, status: int, memory: Ints) -> Exception:
         if status == BAD_BOUND:
-            text = self.spec.nodes[pools.registers[BAD]].text
             return error(
                 "BAD_VALUE",
-                what=f"a bound of the repeat {text}",
+                what=f"a bound of the repeat {self.spec.nodes[memory[BAD] // WIDTH].text}",
                 found="null, below one, or its lower bound is above the upper one",
                 expected="at least one, and the lower bound not above the upper one",
                 fix="filter the events that the bounds are taken from",
             )
         return error(
             "LIMIT",
-            what=f"partial matches of {self.spec.text}",
+            what=f"the number of partial matches of {self.spec.text}",
             limit_name="open partial matches",
             limit=self.spec.most,
             fix="bound them in time with WHERE timer:within(...), or in number with -[n]>",
@@ -155,22 +158,23 @@ class PatternKernel:
 
     def _idle_shape(self, values: Values) -> Ints:
         """How the pattern stands when it was just started; empty if its start has an effect."""
-        if self._shape is None:
-            pools = new_pools(self.net, 1, 0, 0, 0, 0, 0)
-            self._set(pools.registers, BEFORE)
-            self._start_at(pools, 0)
-            nothing = np.zeros(0, np.int64)
-            none = np.zeros((0, len(self.net.listeners)), np.bool_)
-            source = Input(
-                nothing, nothing, nothing, none, np.zeros(1, np.int64), nothing, none[:, 0].copy(), nothing,
-                np.zeros((0, 2), np.int64),
-            )  # fmt: skip
-            status = run(self.net, values, pools, source)
-            while status == ROOM:
-                pools = grow(pools)
-                status = run(self.net, values, pools, source)
-            fine = status == FINISHED and pools.registers[OUT] == 0 and pools.keys[0, ROOT] >= 0
-            self._shape = shape_of(self.net, pools, int(pools.keys[0, ROOT])) if fine else np.zeros((0, 2), np.int64)
+        if self._shape is not None:
+            return self._shape
+        memory, work = new_memory(self.spec, self.net, 1, 0), new_work(self.spec, self.net, 0, 0, 0)
+        self._set(memory, BEFORE)
+        _start_at(memory, work, 0)
+        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        source = Input(
+            nothing, nothing, nothing, none.reshape(0, 1), np.zeros(1, np.int64), nothing, none, nothing,
+            nothing.reshape(0, 2),
+        )  # fmt: skip
+        status = run(self.net, values, memory, work, source)
+        while status == ROOM:
+            memory, work = more_room(memory, work)
+            status = run(self.net, values, memory, work, source)
+        root = int(memory[memory[KEYS_AT] + ROOT])
+        fine = status == FINISHED and memory[OUT] == 0 and root >= 0
+        self._shape = shape_of(self.net, memory, root) if fine else np.zeros((0, 2), np.int64)
         return self._shape
 
     # -- state --------------------------------------------------------------------------------------
@@ -183,3 +187,9 @@ class PatternKernel:
         names = list(self.spec.keys)
         values = append_rows(None if known is None else known.select(names), keyed.events.select(names))
         return take_rows(values, keyed.first[numbers])
+
+
+def _start_at(memory: Ints, work: Work, time: int) -> None:
+    """The one pattern there is starts at a time, not with an event."""
+    memory[NOW], memory[EVENT_ROW], memory[PHASE] = time, -1, CLOSING
+    start_pattern(memory, work.stack, 0)

@@ -11,9 +11,8 @@ from presage.arrays.columns import bools, column, ints, plain
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
 from presage.arrays.rows import changes, take_rows
-from presage.patterns.kernel.network import Network
 from presage.patterns.kernel.pattern_loop import Input
-from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, PatternSpec
+from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, PatternTables
 
 EVENT = "_event"  # column of kept rows: which event of which key they are a view of
 MOST_CAUSE = (1 << 42) - 1  # an arrival number as the higher part of an ordinal
@@ -30,7 +29,7 @@ class Keyed:
     first: Ints
 
 
-def number_keys(spec: PatternSpec, keys: pa.Table | None, events: pa.Table) -> Keyed:
+def number_keys(spec: PatternTables, keys: pa.Table | None, events: pa.Table) -> Keyed:
     known = 0 if keys is None else keys.num_rows
     if not spec.keys:
         return Keyed(events, np.zeros(events.num_rows, np.int64), 1, np.zeros(1, np.int64))
@@ -55,7 +54,7 @@ def number_keys(spec: PatternSpec, keys: pa.Table | None, events: pa.Table) -> K
     return Keyed(events, codes, count, first)
 
 
-def build_input(spec: PatternSpec, net: Network, kept: pa.Table | None, keyed: Keyed) -> tuple[Input, int]:
+def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> tuple[Input, int]:
     """And how many events there are, those of kept rows first."""
     events = keyed.events
     before = 0 if kept is None else kept.num_rows
@@ -67,9 +66,9 @@ def build_input(spec: PatternSpec, net: Network, kept: pa.Table | None, keyed: K
     times = _after(kept, TIME, keys[0])
     causes = np.clip(_after(kept, SEQ, keys[1]), 0, MOST_CAUSE)
     sources = _after(kept, SOURCE, ints(events, SOURCE))
-    passes = np.zeros((total, len(net.listeners)), np.bool_)
-    for f, number in enumerate(net.listeners):
-        node = spec.nodes[number]
+    filters = [node for node in spec.nodes if node.kind == "filter"]
+    passes = np.zeros((total, len(filters)), np.bool_)
+    for f, node in enumerate(filters):
         taken = sources[before:] == node.source
         if node.flag is not None:
             taken &= bools(column(events, node.flag))
@@ -86,7 +85,7 @@ def build_input(spec: PatternSpec, net: Network, kept: pa.Table | None, keyed: K
         np.ascontiguousarray(keyed.codes[starts]),
         np.logical_or.reduceat(some, starts) if len(starts) else np.zeros(0, np.bool_),
         np.ascontiguousarray(numbers.astype(np.int64)),
-        np.zeros((len(net.listeners), 2), np.int64),
+        np.zeros((len(filters), 2), np.int64),
     )
     return Input(*(np.require(array, requirements=["C", "W"]) for array in source)), known + len(starts)
 

@@ -13,38 +13,22 @@ from typing import NamedTuple
 from presage.arrays.jit import Bools, Ints, compiled_in_place, inlined
 from presage.patterns.kernel.discards import begin_discard, discard_term, number_rows, suppress
 from presage.patterns.kernel.endings import end_term
-from presage.patterns.kernel.network import (
-    ARGUMENTS,
-    ASKED,
-    CONSUME,
-    FIRST_ARGUMENT,
-    INTERVAL,
-    KIND,
-    PROGRAM,
-    TAG,
-    Network,
-)
-from presage.patterns.kernel.periods import compute
-from presage.patterns.kernel.pools import (
+from presage.patterns.kernel.memory import (
     ASKS,
     BEGIN,
-    BINDS,
     CAUSE,
-    CELL_FREE,
-    CELLS,
     CHOSEN,
-    CHOSEN_ASKED,
-    CHOSEN_ROW,
-    CHOSEN_TERM,
     CLOCK,
     DISCARD,
     DUE,
     EVENT_ROW,
-    FREE,
+    FILTERS,
     GROUP,
     HEAP,
     KEY,
     KEY_CAUSE,
+    KEY_WORDS,
+    KEYS_AT,
     MOMENT,
     MOST_OPEN,
     NEXT_CHOSEN,
@@ -60,16 +44,29 @@ from presage.patterns.kernel.pools import (
     SEEN,
     SERIAL,
     SUPPRESS,
+    TASKS,
     TOP,
-    USED,
     A,
-    Pools,
     Values,
     bind,
     free_gone,
     is_alive,
+    listeners_of,
     new_term,
+    within_loop,
 )
+from presage.patterns.kernel.network import (
+    ARGUMENTS,
+    ASKED,
+    CONSUME,
+    FIRST_ARGUMENT,
+    INTERVAL,
+    KIND,
+    PROGRAM,
+    STAYS,
+    TAG,
+)
+from presage.patterns.kernel.periods import compute
 from presage.patterns.kernel.reactions import end_spawn, turn_false, turn_true
 from presage.patterns.kernel.starts import start_next, start_term
 from presage.patterns.kernel.tasks import (
@@ -90,7 +87,25 @@ FINISHED, ROOM, ANSWERS, BAD_BOUND, TOO_MANY = range(5)
 # Phases of a moment: nothing under way, timers, filters choose, filters react, matches are counted out.
 READY, RINGING, CHOOSING, CONSUMING, REACTING, CLOSING, CLOSED = range(7)
 
-SPARE = 8  # places on the stack that one task may need
+SPARE_TASKS = 8  # that one task may push
+SPARE_WORDS = 64  # that one task may take, if it has not asked for more
+
+# Columns of `chosen`: filters that the event at hand passes.
+CHOSEN_TERM, CHOSEN_ROW, CHOSEN_ASKED = range(3)
+
+
+class Work(NamedTuple):
+    """Places to work in besides the memory: the stack of tasks, `rows` that came out, the heap of timers, keys that
+    were `seen` and their hash table `index` (a power of two long), filters that were `chosen`, and `marks`: by event
+    the epoch in which it was last part of a match."""
+
+    stack: Ints
+    rows: Ints
+    heap: Ints
+    seen: Ints
+    index: Ints
+    chosen: Ints
+    marks: Ints
 
 
 class Input(NamedTuple):
@@ -110,78 +125,76 @@ class Input(NamedTuple):
     cursors: Ints
 
 
-@inlined
-def drain(net: Network, values: Values, pools: Pools, events: Ints) -> int:
+@within_loop
+def drain(
+    net: Ints, values: Values, memory: Ints, stack: Ints, rows: Ints, heap: Ints, seen: Ints, index: Ints, marks: Ints,
+    events: Ints,
+) -> int:  # fmt: skip
     """Do tasks until there are none."""
-    registers, terms, stack = pools.registers, pools.terms, pools.stack
-    while registers[TOP] > 0:
+    while memory[TASKS] > 0:
         if (
-            (registers[FREE] < 0 and registers[USED] >= terms.shape[0])
-            or registers[BINDS] >= pools.binds.shape[0]
-            or (registers[CELL_FREE] < 0 and registers[CELLS] >= pools.cells.shape[0])
-            or registers[TOP] + SPARE > stack.shape[0]
-            or registers[OUT] >= pools.rows.shape[0]
-            or registers[HEAP] >= pools.heap.shape[0]
-            or registers[SEEN] + 1 >= pools.seen.shape[0]
+            memory[TOP] + SPARE_WORDS > memory.size
+            or memory[TASKS] + SPARE_TASKS > stack.shape[0]
+            or memory[OUT] >= rows.shape[0]
+            or memory[HEAP] >= heap.shape[0]
+            or memory[SEEN] + 1 >= seen.shape[0]
         ):
             return ROOM
-        if registers[OPEN] > registers[MOST_OPEN]:
+        if memory[OPEN] > memory[MOST_OPEN]:
             return TOO_MANY
-        top = registers[TOP] - 1
-        task, i, other, match, ended = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3], stack[top, 4]
-        registers[TOP] = top
+        top = memory[TASKS] - 1
+        task, term, other, match, ended = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3], stack[top, 4]
+        memory[TASKS] = top
         fits = True
         if task == TRUE:
-            fits = turn_true(net, values, pools, i, other, match, ended)
+            fits = turn_true(net, values, memory, stack, rows, seen, index, term, other, match, ended)
         elif task == START:
-            if not start_term(net, values, pools, i):
+            if not start_term(net, values, memory, stack, heap, term):
                 return BAD_BOUND
         elif task == MATCH:
-            node, parent = terms[i, NODE], terms[i, PARENT]
-            found = terms[i, BEGIN]
-            if net.nodes[node, TAG] >= 0:
-                found = bind(registers, pools.binds, found, net.nodes[node, TAG], other)
-            stays = net.stays[node]
-            if not stays:
-                end_term(net, pools, i)
-            push(registers, stack, TRUE, parent, i, found, 1 - stays)
+            node, parent = memory[term + NODE], memory[term + PARENT]
+            found = memory[term + BEGIN]
+            if net[node + TAG] >= 0:
+                found = bind(memory, found, net[node + TAG], other)
+            if net[node + STAYS] == 0:
+                end_term(net, memory, term)
+            push(memory, stack, TRUE, parent, term, found, 1 - net[node + STAYS])
         elif task == FALSE:
-            turn_false(net, pools, i, other)
+            turn_false(net, memory, stack, term, other)
         elif task == SPAWNED:
-            end_spawn(net, pools, i)
+            end_spawn(net, memory, term)
         elif task == RING:
-            begin, parent = terms[i, BEGIN], terms[i, PARENT]
-            end_term(net, pools, i)
-            if net.nodes[terms[i, NODE], KIND] == INTERVAL:
-                push(registers, stack, TRUE, parent, i, begin, 1)
+            begin, parent = memory[term + BEGIN], memory[term + PARENT]
+            end_term(net, memory, term)
+            if net[memory[term + NODE] + KIND] == INTERVAL:
+                push(memory, stack, TRUE, parent, term, begin, 1)
             else:
-                push(registers, stack, FALSE, parent, i, -1, 0)
+                push(memory, stack, FALSE, parent, term, -1, 0)
         elif task == NEXT_CHILD:
-            if is_alive(terms, i):
-                start_next(net, pools, i, other)
+            if is_alive(memory, term):
+                start_next(net, memory, stack, term, other)
         elif task == HOLDS:
-            if is_alive(terms, i):
-                push(registers, stack, TRUE, terms[i, PARENT], i, terms[i, BEGIN], 0)
+            if is_alive(memory, term):
+                push(memory, stack, TRUE, memory[term + PARENT], term, memory[term + BEGIN], 0)
         else:
-            fits = discard_term(net, pools, events, i)
+            fits = discard_term(net, memory, stack, marks, events, term)
         if not fits:
-            registers[TOP] = top + 1
+            memory[TASKS] = top + 1
             return ROOM
     return FINISHED
 
 
-@inlined
-def choose(net: Network, values: Values, pools: Pools, source: Input, group: int) -> None:
+@within_loop
+def choose(
+    net: Ints, values: Values, memory: Ints, chosen: Ints, passes: Bools, cursors: Ints, first: int, end: int, key: int
+) -> bool:
     """The filters that take the event, in the order in which they began to listen. Those with a condition that only
-    the host can evaluate are numbered in ASKS."""
-    registers, terms, chosen, cursors = pools.registers, pools.terms, pools.chosen, source.cursors
-    filters = net.listeners.size
-    first, end = source.starts[group], source.starts[group + 1]
+    the host can evaluate are numbered in ASKS. False: more room is needed."""
     active = 0
-    for f in range(filters):
+    for f in range(memory[FILTERS]):
         for row in range(first, end):
-            if source.passes[row, f]:
-                head = pools.listening[source.keys[group] * filters + f, 0]
+            if passes[row, f]:
+                head = memory[listeners_of(memory, key, f)]
                 if head >= 0:
                     cursors[active, 0] = head
                     cursors[active, 1] = row
@@ -191,133 +204,143 @@ def choose(net: Network, values: Values, pools: Pools, source: Input, group: int
     while active > 0:
         best = 0
         for k in range(1, active):
-            if terms[cursors[k, 0], SERIAL] < terms[cursors[best, 0], SERIAL]:
+            if memory[cursors[k, 0] + SERIAL] < memory[cursors[best, 0] + SERIAL]:
                 best = k
-        i, row = cursors[best, 0], cursors[best, 1]
-        cursors[best, 0] = terms[i, A]
-        if terms[i, A] < 0:
+        term, row = cursors[best, 0], cursors[best, 1]
+        after = memory[term + A]
+        cursors[best, 0] = after
+        if after < 0:
             active -= 1
-            cursors[best] = cursors[active]
-        line = net.nodes[terms[i, NODE]]
-        if line[PROGRAM] >= 0:
+            cursors[best, 0] = cursors[active, 0]
+            cursors[best, 1] = cursors[active, 1]
+        node = memory[term + NODE]
+        if net[node + PROGRAM] >= 0:
             compute(
-                values, net.arguments, pools.binds, line[PROGRAM],
-                line[FIRST_ARGUMENT], line[ARGUMENTS], terms[i, BEGIN], row,
+                net, values, memory, net[node + PROGRAM], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS],
+                memory[term + BEGIN], row,
             )  # fmt: skip
             if not values.stack_valid[0] or values.stack_i[0] == 0:
                 continue
-        chosen[count, CHOSEN_TERM] = i
+        if count == chosen.shape[0]:
+            return False
+        chosen[count, CHOSEN_TERM] = term
         chosen[count, CHOSEN_ROW] = row
         chosen[count, CHOSEN_ASKED] = -1
-        if line[ASKED] >= 0:
+        if net[node + ASKED] >= 0:
             chosen[count, CHOSEN_ASKED] = asks
             asks += 1
         count += 1
-    registers[CHOSEN] = count
-    registers[NEXT_CHOSEN] = 0
-    registers[ASKS] = asks
+    memory[CHOSEN] = count
+    memory[NEXT_CHOSEN] = 0
+    memory[ASKS] = asks
+    return True
 
 
-@inlined
-def consume(net: Network, pools: Pools) -> None:
+@within_loop
+def consume(net: Ints, memory: Ints, chosen: Ints) -> None:
     """@consume: of the filters that take the event only those of the highest level react."""
-    registers, terms, chosen = pools.registers, pools.terms, pools.chosen
     highest = 0
-    for k in range(registers[CHOSEN]):
-        highest = max(highest, net.nodes[terms[chosen[k, CHOSEN_TERM], NODE], CONSUME])
+    for k in range(memory[CHOSEN]):
+        highest = max(highest, net[memory[chosen[k, CHOSEN_TERM] + NODE] + CONSUME])
     if highest == 0:
         return
     count = 0
-    for k in range(registers[CHOSEN]):
-        if net.nodes[terms[chosen[k, CHOSEN_TERM], NODE], CONSUME] == highest:
-            chosen[count] = chosen[k]
+    for k in range(memory[CHOSEN]):
+        if net[memory[chosen[k, CHOSEN_TERM] + NODE] + CONSUME] == highest:
+            chosen[count, CHOSEN_TERM] = chosen[k, CHOSEN_TERM]
+            chosen[count, CHOSEN_ROW] = chosen[k, CHOSEN_ROW]
             count += 1
-    registers[CHOSEN] = count
-
-
-@compiled_in_place
-def start_pattern(pools: Pools, key: int) -> None:
-    """The root of a key's pattern; there is room for it."""
-    root = new_term(pools.registers, pools.terms, 0, -1, 0, -1, key)
-    pools.keys[key, ROOT] = root
-    push(pools.registers, pools.stack, START, root, -1, -1, 0)
+    memory[CHOSEN] = count
 
 
 @inlined
-def begin_event(pools: Pools, source: Input, group: int) -> None:
-    """Time moves to the event, and its pattern is started if it is the first of its key."""
-    registers, keys = pools.registers, pools.keys
-    row, key = source.starts[group], source.keys[group]
-    registers[NOW] = source.times[row]
-    registers[EVENT_ROW] = row
-    keys[key, KEY_CAUSE] = source.causes[row]
-    if keys[key, ROOT] == NOT_STARTED:
-        start_pattern(pools, key)
+def start_root(memory: Ints, stack: Ints, key: int) -> None:
+    """The pattern of a key; there is room for it."""
+    root = new_term(memory, 0, -1, 0, -1, key)
+    memory[memory[KEYS_AT] + key * KEY_WORDS + ROOT] = root
+    push(memory, stack, START, root, -1, -1, 0)
 
 
 @compiled_in_place
-def run(net: Network, values: Values, pools: Pools, source: Input) -> int:
-    registers, terms = pools.registers, pools.terms
-    groups = source.keys.size
+def start_pattern(memory: Ints, stack: Ints, key: int) -> None:
+    start_root(memory, stack, key)
+
+
+@compiled_in_place
+def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> int:
+    stack, rows, heap, seen, index, chosen, marks = work
+    times, causes, sources, passes, starts, group_keys, passing, events, cursors = source
+    groups = group_keys.size
     while True:
-        if registers[TOP] > 0:
-            status = drain(net, values, pools, source.events)
+        if memory[TASKS] > 0:
+            status = drain(net, values, memory, stack, rows, heap, seen, index, marks, events)
             if status != FINISHED:
                 return status
-        phase = registers[PHASE]
+        phase = memory[PHASE]
         if phase == READY:
-            group = registers[GROUP]
-            until = source.times[source.starts[group]] if group < groups else registers[CLOCK]
-            if registers[NEXT_DUE] <= until:
-                i = first_timer(net, pools)
-                if registers[NEXT_DUE] <= until:
-                    registers[NOW] = terms[i, DUE]
-                    registers[EVENT_ROW] = -1
-                    registers[PHASE] = RINGING
+            group = memory[GROUP]
+            until = times[starts[group]] if group < groups else memory[CLOCK]
+            if memory[NEXT_DUE] <= until:
+                term = first_timer(memory, heap)
+                if memory[NEXT_DUE] <= until:
+                    memory[NOW] = memory[NEXT_DUE]
+                    memory[EVENT_ROW] = -1
+                    memory[PHASE] = RINGING
                     continue
             if group >= groups:
                 return FINISHED
-            if not source.passing[group] and pools.keys[source.keys[group], ROOT] != NOT_STARTED:
-                registers[GROUP] += 1
+            key = memory[KEYS_AT] + group_keys[group] * KEY_WORDS
+            if not passing[group] and memory[key + ROOT] != NOT_STARTED:
+                memory[GROUP] += 1
                 continue
-            if (registers[FREE] < 0 and registers[USED] >= terms.shape[0]) or pools.chosen.shape[0] < terms.shape[0]:
+            if memory[TOP] + SPARE_WORDS > memory.size:
                 return ROOM
-            begin_event(pools, source, group)
-            registers[PHASE] = CHOOSING
+            row = starts[group]
+            memory[NOW] = times[row]
+            memory[EVENT_ROW] = row
+            memory[key + KEY_CAUSE] = causes[row]
+            memory[PHASE] = CHOOSING
+            if memory[key + ROOT] == NOT_STARTED:
+                start_root(memory, stack, group_keys[group])
         elif phase == RINGING:
-            i = first_timer(net, pools)
-            if i < 0 or terms[i, DUE] > registers[NOW]:
-                registers[PHASE] = CLOSING
+            term = first_timer(memory, heap)
+            if term < 0 or memory[term + DUE] > memory[NOW]:
+                memory[PHASE] = CLOSING
                 continue
-            pools.keys[terms[i, KEY], KEY_CAUSE] = terms[i, CAUSE]
-            push(registers, pools.stack, RING, i, -1, -1, 0)
+            memory[memory[KEYS_AT] + memory[term + KEY] * KEY_WORDS + KEY_CAUSE] = memory[term + CAUSE]
+            push(memory, stack, RING, term, -1, -1, 0)
         elif phase == CHOOSING:
-            choose(net, values, pools, source, registers[GROUP])
-            registers[PHASE] = CONSUMING
-            if registers[ASKS] > 0:
+            group = memory[GROUP]
+            if not choose(
+                net, values, memory, chosen, passes, cursors, starts[group], starts[group + 1], group_keys[group]
+            ):
+                memory[CHOSEN] = chosen.shape[0]
+                return ROOM
+            memory[PHASE] = CONSUMING
+            if memory[ASKS] > 0:
                 return ANSWERS
         elif phase == CONSUMING:
-            consume(net, pools)
-            registers[PHASE] = REACTING
+            consume(net, memory, chosen)
+            memory[PHASE] = REACTING
         elif phase == REACTING:
-            k = registers[NEXT_CHOSEN]
-            if k == registers[CHOSEN]:
-                registers[PHASE] = CLOSING
+            k = memory[NEXT_CHOSEN]
+            if k == memory[CHOSEN]:
+                memory[PHASE] = CLOSING
                 continue
-            registers[NEXT_CHOSEN] += 1
-            i = pools.chosen[k, CHOSEN_TERM]
-            if is_alive(terms, i):
-                push(registers, pools.stack, MATCH, i, pools.chosen[k, CHOSEN_ROW], -1, 0)
+            memory[NEXT_CHOSEN] += 1
+            if is_alive(memory, chosen[k, CHOSEN_TERM]):
+                push(memory, stack, MATCH, chosen[k, CHOSEN_TERM], chosen[k, CHOSEN_ROW], -1, 0)
         elif phase == CLOSING:
-            if registers[DISCARD] and registers[OUT] > registers[MOMENT] and not begin_discard(pools, source.events):
+            matched = memory[DISCARD] and memory[OUT] > memory[MOMENT]
+            if matched and not begin_discard(memory, stack, rows, marks, events):
                 return ROOM
-            registers[PHASE] = CLOSED
+            memory[PHASE] = CLOSED
         else:
-            if registers[OUT] > registers[MOMENT]:
-                if registers[SUPPRESS]:
-                    suppress(pools, source.events)
-                number_rows(pools, source.sources)
-            free_gone(registers, terms)
-            if registers[EVENT_ROW] >= 0:
-                registers[GROUP] += 1
-            registers[PHASE] = READY
+            if memory[OUT] > memory[MOMENT]:
+                if memory[SUPPRESS]:
+                    suppress(memory, rows, marks, events)
+                number_rows(memory, rows, sources)
+            free_gone(memory)
+            if memory[EVENT_ROW] >= 0:
+                memory[GROUP] += 1
+            memory[PHASE] = READY

@@ -7,38 +7,47 @@ import pyarrow as pa
 
 from presage.arrays.columns import ELEMENT, Universe, lists_of
 from presage.arrays.jit import Ints, compiled
-from presage.patterns.kernel.pattern_spec import SEQ, TIME, TIMER, PatternSpec
-from presage.patterns.kernel.pools import OUT_MATCH, OUT_ORDINAL, OUT_ROW, OUT_TIME, bound_row
+from presage.patterns.kernel.memory import (
+    BEFORE,
+    BOUND_ROW,
+    BOUND_TAG,
+    OUT_MATCH,
+    OUT_ORDINAL,
+    OUT_ROW,
+    OUT_TIME,
+    bound_row,
+)
+from presage.patterns.kernel.pattern_spec import SEQ, TIME, TIMER, PatternTables
 
 
 @compiled
-def rows_bound(binds: Ints, matches: Ints, tag: int, index: int) -> Ints:
+def rows_bound(memory: Ints, matches: Ints, tag: int, index: int) -> Ints:
     """The row of a tag in each match; -1: there is none."""
     rows = np.empty(matches.size, np.int64)
     for k in range(matches.size):
-        rows[k] = bound_row(binds, matches[k], tag, index)
+        rows[k] = bound_row(memory, matches[k], tag, index)
     return rows
 
 
 @compiled
-def lists_bound(binds: Ints, matches: Ints, tag: int) -> tuple[Ints, Ints]:
+def lists_bound(memory: Ints, matches: Ints, tag: int) -> tuple[Ints, Ints]:
     """All rows of a tag in each match, in order, and where each match's rows begin."""
     offsets = np.zeros(matches.size + 1, np.int64)
     for k in range(matches.size):
         at = matches[k]
         offsets[k + 1] = offsets[k]
         while at >= 0:
-            if binds[at, 1] == tag:
+            if memory[at + BOUND_TAG] == tag:
                 offsets[k + 1] += 1
-            at = binds[at, 0]
+            at = memory[at + BEFORE]
     rows = np.empty(offsets[-1], np.int64)
     for k in range(matches.size):
         at, place = matches[k], offsets[k + 1]
         while at >= 0:
-            if binds[at, 1] == tag:
+            if memory[at + BOUND_TAG] == tag:
                 place -= 1
-                rows[place] = binds[at, 2]
-            at = binds[at, 0]
+                rows[place] = memory[at + BOUND_ROW]
+            at = memory[at + BEFORE]
     return offsets, rows
 
 
@@ -48,7 +57,7 @@ def taken(array: pa.Array, rows: Ints) -> pa.Array:
     return array.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
 
 
-def output_table(spec: PatternSpec, universe: Universe, binds: Ints, found: Ints) -> pa.Table:
+def output_table(spec: PatternTables, universe: Universe, memory: Ints, found: Ints) -> pa.Table:
     """`found` are lines of the pool `rows`."""
     if spec.keys:
         found = _in_order(spec, universe, found)
@@ -67,17 +76,17 @@ def output_table(spec: PatternSpec, universe: Universe, binds: Ints, found: Ints
             if not len(matches):
                 columns[shown.output] = pa.array([], pa.list_(pa.field(ELEMENT, source.type)))
                 continue
-            offsets, rows = lists_bound(binds, matches, shown.tag)
+            offsets, rows = lists_bound(memory, matches, shown.tag)
             columns[shown.output] = lists_of(source, offsets, rows)
             continue
         place = (shown.tag, -1 if shown.index is None else shown.index)
         if place not in places:
-            places[place] = rows_bound(binds, matches, *place)
+            places[place] = rows_bound(memory, matches, *place)
         columns[shown.output] = taken(source, places[place])
     return pa.table(columns)
 
 
-def _in_order(spec: PatternSpec, universe: Universe, found: Ints) -> Ints:
+def _in_order(spec: PatternTables, universe: Universe, found: Ints) -> Ints:
     """By ordinal within each moment: those of several keys were made in between one another."""
     rows, timed = found[:, OUT_ROW], found[:, OUT_ROW] < 0
     order = [_of_event(universe.column(name), rows, timed, 0).to_numpy() for name in spec.order]

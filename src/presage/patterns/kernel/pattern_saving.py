@@ -1,8 +1,13 @@
-"""A state in, pools out, and pools in, a state out: exact and compact."""
+"""A state in, the memory of the loop out, and back: exact and compact.
+
+Instances are stored in the order of their creation, from which all lists follow; bindings and rows that no instance
+needs are left out; texts among the keys of EVERY-DISTINCT are stored as texts, because ranks hold for one step only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,44 +16,57 @@ from presage.arrays.columns import column, ints
 from presage.arrays.jit import Bools, Ints
 from presage.model.state import State
 from presage.patterns.kernel.code import TEXT
-from presage.patterns.kernel.growth import new_pools
-from presage.patterns.kernel.network import AND, DISTINCT, FIRST_KEY, KEYS, KIND, UNTIL, Network
-from presage.patterns.kernel.pattern_input import EVENT
-from presage.patterns.kernel.pattern_state import (
-    TERM_COLUMNS,
-    TERM_NAMES,
-    enter_keys,
-    held_cells,
-    link_terms,
-    needed_binds,
-)
-from presage.patterns.kernel.pools import (
-    ALIVE,
+from presage.patterns.kernel.memory import (
+    BEFORE,
     BEGIN,
-    BINDS,
-    EXPIRY,
+    BIND_WORDS,
+    BOUND_ROW,
+    BOUND_TAG,
+    CAUSE,
+    CELL_WORDS,
+    COUNT,
+    DUE,
     FINISHED,
-    FLAG,
     KEY,
     KEY_CAUSE,
+    KEY_WORDS,
+    KEYS_AT,
     NODE,
-    NULLS,
+    NOT_STARTED,
+    NUMBER,
     OPEN,
     PARENT,
     ROOT,
     SEEN,
-    SEEN_SET,
     SERIAL,
     SERIALS,
     SET,
     SETS,
-    USED,
-    WORDS,
+    SLOT,
+    TERM_WORDS,
+    TOP,
     A,
-    Pools,
+    B,
 )
+from presage.patterns.kernel.network import AND, KIND, UNTIL, WIDTH
+from presage.patterns.kernel.pattern_input import EVENT
+from presage.patterns.kernel.pattern_loop import Work
+from presage.patterns.kernel.pattern_spec import PatternTables
+from presage.patterns.kernel.pattern_state import (
+    enter_keys,
+    held_cells,
+    link_terms,
+    number_bindings,
+    running_terms,
+)
+from presage.patterns.kernel.room import new_memory, new_work
+from presage.patterns.kernel.seen_keys import EXPIRY, NULLS, SEEN_SET, WORDS
 
 CAUSES, DONE, TEXTS = "_cause", "_finished", "text"
+STORED = {
+    "node": NODE, "parent": PARENT, "slot": SLOT, "begin": BEGIN, "count": COUNT, "a": A, "b": B, "due": DUE,
+    "key": KEY, "set": SET, "cause": CAUSE,
+}  # fmt: skip
 
 
 def texts_of(state: State) -> pa.Array:
@@ -57,150 +75,168 @@ def texts_of(state: State) -> pa.Array:
     return pa.array([], pa.large_string()) if table is None else column(table, TEXTS)
 
 
-def load_pools(state: State, net: Network, keys: int, events: int, ranks: Ints) -> Pools:
+def load_memory(state: State, spec: PatternTables, net: Ints, keys: int, events: int, ranks: Ints) -> tuple[Ints, Work]:
     """`ranks` are those of `texts_of`."""
-    terms, binds, cells = (_matrix(state, name) for name in ("terms", "binds", "cells"))
-    seen = _matrix(state, "seen")
-    pools = new_pools(net, keys, events, len(terms), len(binds), len(cells), len(seen))
-    registers = pools.registers
+    terms, binds, cells, seen = (_matrix(state, name) for name in ("terms", "binds", "cells", "seen"))
+    words = len(terms) * TERM_WORDS + len(binds) * BIND_WORDS + len(cells) * CELL_WORDS
+    memory = new_memory(spec, net, keys, words)
+    work = new_work(spec, net, len(terms), len(seen), events)
     if "keys" in state.tables:
         known = state.tables["keys"]
-        pools.keys[: known.num_rows, KEY_CAUSE] = ints(known, CAUSES)
-        pools.keys[: known.num_rows, ROOT][ints(known, DONE) == 1] = FINISHED
-    if len(terms):
-        pools.terms[: len(terms), TERM_COLUMNS] = terms
+        lines = _keys(memory, known.num_rows)
+        lines[:, KEY_CAUSE] = ints(known, CAUSES)
+        lines[ints(known, DONE) == 1, ROOT] = FINISHED
+    first = int(memory[TOP])
+    first_bind = first + len(terms) * TERM_WORDS
+    memory[TOP] = first_bind + len(binds) * BIND_WORDS
+    memory[SERIALS], memory[OPEN] = len(terms), state.numbers.get("open", 0)
     if len(binds):
-        pools.binds[: len(binds)] = binds
-    registers[USED] = registers[SERIALS] = len(terms)
-    registers[BINDS] = len(binds)
-    registers[OPEN] = state.numbers.get("open", 0)
-    link_terms(net, pools, len(terms), np.ascontiguousarray(cells.reshape(-1, 3)))
-    if len(seen):
-        pools.seen[: len(seen), : seen.shape[1]] = seen
-        # A word that is a text stands as its number among `texts_of`.
-        where = _text_words(net, pools.seen[: len(seen)], _set_nodes(pools, len(terms)))
-        pools.seen[where] = ranks[pools.seen[where]]
-        registers[SEEN] = len(seen)
-        registers[SETS] = int(pools.seen[: len(seen), SEEN_SET].max()) + 1
-        enter_keys(pools.seen, pools.index, len(seen))
+        block = memory[first_bind : memory[TOP]].reshape(-1, BIND_WORDS)
+        block[:, BEFORE] = _address(binds[:, 0], first_bind, BIND_WORDS)
+        block[:, BOUND_TAG], block[:, BOUND_ROW], block[:, NUMBER] = binds[:, 1], binds[:, 2], -1
     if len(terms):
-        registers[SETS] = max(int(registers[SETS]), int(pools.terms[: len(terms), SET].max()) + 1)
-    return pools
+        block = memory[first:first_bind].reshape(-1, TERM_WORDS)
+        block[:, list(STORED.values())] = terms
+        repeats = net[block[:, NODE] + KIND] == UNTIL
+        block[:, PARENT] = _address(block[:, PARENT], first, TERM_WORDS)
+        block[:, BEGIN] = _address(block[:, BEGIN], first_bind, BIND_WORDS)
+        block[repeats, A] = _address(block[repeats, A], first_bind, BIND_WORDS)
+        memory[SETS] = int(block[:, SET].max()) + 1
+    if len(cells):
+        cells[:, 0] = _address(cells[:, 0], first, TERM_WORDS)
+        cells[:, 2] = _address(cells[:, 2], first_bind, BIND_WORDS)
+    link_terms(net, memory, work.heap, first, len(terms), np.ascontiguousarray(cells.reshape(-1, 3)))
+    if len(seen):
+        work.seen[: len(seen)] = seen
+        # A word that is a text stands as its number among `texts_of`.
+        where = _text_words(spec, seen, _nodes_of_sets(terms[:, list(STORED).index("set")], terms))
+        work.seen[where] = ranks[seen[where]]
+        memory[SEEN] = len(seen)
+        enter_keys(work.seen, work.index, len(seen))
+    return memory, work
 
 
-def forget_expired(pools: Pools, now: int) -> Bools:
+def forget_expired(memory: Ints, work: Work, keys: int, now: int) -> Bools:
     """Which sets still have a key; lines that no longer count lose their set."""
-    count = int(pools.registers[SEEN])
-    lines = pools.seen[:count]
-    used = int(pools.registers[USED])
-    live = np.zeros(int(pools.registers[SETS]) + 1, np.bool_)
-    sets = pools.terms[:used, SET][(pools.terms[:used, FLAG] & ALIVE) != 0]
+    lines = work.seen[: memory[SEEN]]
+    filled = np.zeros(int(memory[SETS]) + 1, np.bool_)
+    if not len(lines):
+        return filled
+    live = filled.copy()
+    sets = memory[running_terms(memory, keys) + SET]
     live[sets[sets >= 0]] = True
     kept = (lines[:, EXPIRY] > now) & live[lines[:, SEEN_SET]]
-    lines[~kept, SEEN_SET] = -1
-    filled = np.zeros(len(live), np.bool_)
     filled[lines[kept, SEEN_SET]] = True
+    lines[~kept, SEEN_SET] = -1
     return filled
 
 
-def save_pools(
-    net: Network,
-    pools: Pools,
-    events: Ints,
-    take_kept: Callable[[Ints], pa.Table],
-    take_keys: Callable[[Ints], pa.Table],
-    texts: Callable[[Ints], pa.Array],
-) -> State:
-    """`take_kept` gives rows of the step, `take_keys` the values of keys, `texts` the text of each rank."""
-    registers, used = pools.registers, int(pools.registers[USED])
-    live = np.flatnonzero(pools.terms[:used, FLAG] & ALIVE)
-    live = live[np.argsort(pools.terms[live, SERIAL], kind="stable")]
-    terms = pools.terms[live]
-    kinds = net.nodes[terms[:, NODE], KIND]
-    ands = live[kinds == AND]
-    cells = held_cells(pools.terms, pools.cells, ands)
-    gathered = terms[:, A][kinds == UNTIL]
+@dataclass
+class Sources:
+    """Where the values of a state come from: rows of the step, keys by number, texts by rank, events by row."""
 
-    count = int(registers[BINDS])
-    needed = np.zeros(count + 1, np.bool_)
-    for matches in (terms[:, BEGIN], gathered, cells[:, 2]):
-        needed[matches[matches >= 0]] = True
-    numbers = needed_binds(pools.binds, count, needed)
-    binds = pools.binds[:count][needed[:count]]
+    rows: Callable[[Ints], pa.Table]
+    keys: Callable[[Ints], pa.Table]
+    texts: Callable[[Ints], pa.Array]
+    events: Ints
+
+
+def save_memory(spec: PatternTables, net: Ints, memory: Ints, work: Work, keys: int, sources: Sources) -> State:
+    live = running_terms(memory, keys)
+    live = live[np.argsort(memory[live + SERIAL], kind="stable")]
+    terms = memory[live[:, None] + np.arange(TERM_WORDS)]
+    kinds = net[terms[:, NODE] + KIND]
+    repeats = kinds == UNTIL
+    cells = held_cells(memory, live[kinds == AND])
+    binds = number_bindings(memory, np.concatenate([terms[:, BEGIN], terms[repeats, A], cells[:, 2]]))
     rows, places = np.unique(binds[:, 2], return_inverse=True)
-    binds = np.column_stack([numbers[binds[:, 0]], binds[:, 1], places.reshape(-1)])
+    binds[:, 2] = places.reshape(-1)
 
-    place = np.full(used + 1, -1, np.int64)  # -1 stays -1
-    place[live] = np.arange(len(live))
-    stored = pools.keys[:, ROOT] != -1
-    key_numbers = np.cumsum(stored) - 1
-    terms[:, PARENT] = place[terms[:, PARENT]]
-    terms[:, BEGIN] = numbers[terms[:, BEGIN]]
-    terms[kinds == UNTIL, A] = numbers[gathered]
-    terms[:, KEY] = key_numbers[terms[:, KEY]]
-    cells[:, 0] = place[ands[cells[:, 0]]]
-    cells[:, 2] = numbers[cells[:, 2]]
+    lines = _keys(memory, keys)
+    stored = np.flatnonzero(lines[:, ROOT] != NOT_STARTED)
+    numbers = np.full(keys, -1, np.int64)
+    numbers[stored] = np.arange(len(stored))
+    terms[:, PARENT] = _places(live, terms[:, PARENT])
+    terms[:, KEY] = numbers[terms[:, KEY]]
+    terms[:, BEGIN] = _numbers(memory, terms[:, BEGIN])
+    terms[:, A] = np.where(repeats, _numbers(memory, np.where(repeats, terms[:, A], -1)), -1)
+    terms[~repeats, B] = -1
+    cells[:, 0] = _places(live, cells[:, 0])
+    cells[:, 2] = _numbers(memory, cells[:, 2])
 
     state = State("pattern")
-    state.tables["terms"] = pa.table({n: terms[:, c] for n, c in zip(TERM_NAMES, TERM_COLUMNS, strict=True)})
+    _save_seen(state, spec, memory, work, terms, sources)
+    state.tables["terms"] = pa.table({name: terms[:, field] for name, field in STORED.items()})
     state.tables["binds"] = _table(binds)
     state.tables["cells"] = _table(cells)
-    own = np.flatnonzero(stored)
-    state.tables["keys"] = (
-        take_keys(own)
-        .append_column(CAUSES, pa.array(pools.keys[own, KEY_CAUSE]))
-        .append_column(DONE, pa.array((pools.keys[own, ROOT] == FINISHED).astype(np.int64)))
-    )
-    _, marks = np.unique(events[rows], return_inverse=True)
-    state.tables["rows"] = take_kept(rows).append_column(EVENT, pa.array(marks.reshape(-1).astype(np.int64)))
-    _save_seen(state, net, pools, texts, terms)
-    state.numbers["open"] = int(registers[OPEN])
+    known = sources.keys(stored).append_column(CAUSES, pa.array(lines[stored, KEY_CAUSE]))
+    state.tables["keys"] = known.append_column(DONE, pa.array((lines[stored, ROOT] == FINISHED).astype(np.int64)))
+    _, marks = np.unique(sources.events[rows], return_inverse=True)
+    state.tables["rows"] = sources.rows(rows).append_column(EVENT, pa.array(marks.reshape(-1).astype(np.int64)))
+    state.numbers["open"] = int(memory[OPEN])
     return state
 
 
-def _save_seen(state: State, net: Network, pools: Pools, texts: Callable[[Ints], pa.Array], terms: Ints) -> None:
+def _save_seen(state: State, spec: PatternTables, memory: Ints, work: Work, terms: Ints, sources: Sources) -> None:
     """Sets are numbered anew, in the terms as well."""
-    lines = pools.seen[: pools.registers[SEEN]]
+    lines = work.seen[: memory[SEEN]]
     lines = lines[lines[:, SEEN_SET] >= 0]
-    own = terms[:, SET]
-    sets = np.unique(own[own >= 0])
-    numbers = np.full(int(pools.registers[SETS]) + 1, -1, np.int64)
+    sets = np.unique(terms[:, SET])
+    sets = sets[sets >= 0]
+    numbers = np.full(int(memory[SETS]) + 1, -1, np.int64)
     numbers[sets] = np.arange(len(sets))
-    table = state.tables["terms"]
-    at = table.column_names.index("set")
-    state.tables["terms"] = table.set_column(at, "set", pa.array(numbers[own]))
-    nodes = np.full(len(sets) + 1, -1, np.int64)
-    parents = terms[own >= 0, PARENT]
-    nodes[numbers[own[own >= 0]]] = terms[parents, NODE]
+    terms[:, SET] = numbers[terms[:, SET]]
     lines[:, SEEN_SET] = numbers[lines[:, SEEN_SET]]
-    where = _text_words(net, lines, nodes)
+    where = _text_words(spec, lines, _nodes_of_sets(terms[:, SET], terms[:, list(STORED.values())]))
     if len(where[0]):
-        state.tables["texts"] = pa.table({TEXTS: texts(lines[where])})
+        state.tables["texts"] = pa.table({TEXTS: sources.texts(lines[where])})
         lines[where] = np.arange(len(where[0]))
     state.tables["seen"] = _table(lines)
 
 
-def _set_nodes(pools: Pools, count: int) -> Ints:
-    """The node of EVERY-DISTINCT whose keys each set has."""
-    own = pools.terms[:count]
-    nodes = np.full(int(own[:, SET].max()) + 2, -1, np.int64)
-    held = own[:, SET] >= 0
-    nodes[own[held, SET]] = own[own[held, PARENT], NODE]
+def _nodes_of_sets(sets: Ints, stored: Ints) -> Ints:
+    """The node of EVERY-DISTINCT whose keys each set has: that of the parent of the term with the set."""
+    names = list(STORED)
+    held = sets >= 0
+    nodes = np.full(int(sets.max(initial=-1)) + 2, -1, np.int64)
+    parents = stored[held, names.index("parent")]
+    nodes[sets[held]] = stored[parents, names.index("node")] // WIDTH
     return nodes
 
 
-def _text_words(net: Network, lines: Ints, nodes: Ints) -> tuple[Ints, Ints]:
+def _text_words(spec: PatternTables, lines: Ints, nodes: Ints) -> tuple[Ints, Ints]:
     """Where words of keys are texts: lines and columns. `nodes` by set."""
     owners = nodes[lines[:, SEEN_SET]]
     at_lines, at_words = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for node in np.flatnonzero(net.nodes[:, KIND] == DISTINCT):
-        first = net.nodes[node, FIRST_KEY]
-        for k in range(net.nodes[node, KEYS]):
-            if net.keys[first + k, 1] == TEXT:
-                own = np.flatnonzero((owners == node) & (lines[:, NULLS] >> k & 1 == 0))
+    for number, node in enumerate(spec.nodes):
+        for k, (_, bank) in enumerate(node.keys):
+            if bank == TEXT:
+                own = np.flatnonzero((owners == number) & (lines[:, NULLS] >> k & 1 == 0))
                 at_lines.append(own)
                 at_words.append(np.full(len(own), WORDS + k, np.int64))
     return np.concatenate(at_lines), np.concatenate(at_words)
+
+
+def _keys(memory: Ints, count: int) -> Ints:
+    at = memory[KEYS_AT]
+    return memory[at : at + count * KEY_WORDS].reshape(-1, KEY_WORDS)
+
+
+def _address(numbers: Ints, first: int, words: int) -> Ints:
+    return np.where(numbers >= 0, first + numbers * words, -1)
+
+
+def _places(addresses: Ints, wanted: Ints) -> Ints:
+    """Where each wanted address stands among `addresses`; -1 stays -1."""
+    if not len(addresses):
+        return wanted
+    order = np.argsort(addresses)
+    found = order[np.minimum(np.searchsorted(addresses[order], wanted), len(order) - 1)]
+    return np.where(wanted >= 0, found, -1)
+
+
+def _numbers(memory: Ints, matches: Ints) -> Ints:
+    return np.where(matches >= 0, memory[np.maximum(matches, 0) + NUMBER], -1)
 
 
 def _matrix(state: State, name: str) -> Ints:

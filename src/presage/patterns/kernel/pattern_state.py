@@ -1,14 +1,45 @@
-"""Pools in, the tables of a state out, and back: only what can still matter, with texts as texts.
-
-Instances are stored in the order of their creation, from which all lists follow; bindings and rows that no instance
-needs are left out.
-"""
+"""Memory in, the running terms and bindings that can still matter out, and back into lists. Loops of saving."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Ints, compiled_in_place
+from presage.arrays.jit import Ints, compiled_in_place
+from presage.patterns.kernel.idle import next_term
+from presage.patterns.kernel.memory import (
+    ALIVE,
+    BEFORE,
+    BOUND_ROW,
+    BOUND_TAG,
+    CELL_MATCH,
+    CELL_NEXT,
+    CELL_SLOT,
+    CELL_WORDS,
+    DUE,
+    FINAL,
+    FIRST,
+    FLAG,
+    FOREVER,
+    KEY,
+    KEY_WORDS,
+    KEYS_AT,
+    NEXT,
+    NEXT_DUE,
+    NODE,
+    NUMBER,
+    PARENT,
+    PREV,
+    ROOT,
+    SERIAL,
+    TERM_WORDS,
+    TOP,
+    A,
+    B,
+    adopt,
+    append,
+    listeners_of,
+    queue_of,
+)
 from presage.patterns.kernel.network import (
     CLOCKED,
     FILTER,
@@ -19,83 +50,51 @@ from presage.patterns.kernel.network import (
     QUEUED,
     UNTIL,
     WITHIN,
-    Network,
-)
-from presage.patterns.kernel.pools import (
-    ALIVE,
-    BEGIN,
-    CAUSE,
-    CELL_MATCH,
-    CELL_NEXT,
-    CELL_SLOT,
-    CELLS,
-    COUNT,
-    DUE,
-    FIRST,
-    FLAG,
-    FOREVER,
-    KEY,
-    NEXT,
-    NEXT_DUE,
-    NODE,
-    PARENT,
-    ROOT,
-    SERIAL,
-    SET,
-    SLOT,
-    A,
-    B,
-    Pools,
-    adopt,
-    append,
 )
 from presage.patterns.kernel.seen_keys import place_of
 from presage.patterns.kernel.timers import push_heap
 
-# Columns of an instance in a state.
-TERM_COLUMNS = (NODE, PARENT, SLOT, BEGIN, COUNT, A, B, DUE, KEY, SET, CAUSE)
-TERM_NAMES = ("node", "parent", "slot", "begin", "count", "a", "b", "due", "key", "set", "cause")
-
 
 @compiled_in_place
-def link_terms(net: Network, pools: Pools, count: int, cells: Ints) -> None:
-    """Instances 0 … count - 1 have their own columns; put them into their lists. `cells`: instance, side, match."""
-    terms, registers = pools.terms, pools.registers
-    for i in range(count):
-        node = terms[i, NODE]
-        kind = net.nodes[node, KIND]
-        terms[i, FIRST] = -1
-        terms[i, FIRST + 1] = -1
-        terms[i, NEXT] = -1
-        terms[i, NEXT + 1] = -1
-        terms[i, SERIAL] = i
-        terms[i, FLAG] = ALIVE
-        if terms[i, PARENT] >= 0:
-            adopt(terms, terms[i, PARENT], i)
+def link_terms(net: Ints, memory: Ints, heap: Ints, first: int, count: int, cells: Ints) -> None:
+    """Instances one behind the other from `first` on, in the order of creation, have their own fields; put them into
+    their lists. `cells`: address of an AND, side, match."""
+    for k in range(count):
+        term = first + k * TERM_WORDS
+        node = memory[term + NODE]
+        kind = net[node + KIND]
+        memory[term + FIRST] = -1
+        memory[term + FINAL] = -1
+        memory[term + NEXT] = -1
+        memory[term + PREV] = -1
+        memory[term + SERIAL] = k
+        memory[term + FLAG] = ALIVE
+        if memory[term + PARENT] >= 0:
+            adopt(memory, memory[term + PARENT], term)
         else:
-            pools.keys[terms[i, KEY], ROOT] = i
+            memory[memory[KEYS_AT] + memory[term + KEY] * KEY_WORDS + ROOT] = term
         if kind != UNTIL:
-            terms[i, A] = -1
-            terms[i, B] = -1
+            memory[term + A] = -1
+            memory[term + B] = -1
         if kind == FILTER:
-            append(terms, pools.listening, terms[i, KEY] * net.listeners.size + net.nodes[node, LISTENER], i)
-        if kind in (WITHIN, INTERVAL) and terms[i, DUE] != FOREVER:
-            registers[NEXT_DUE] = min(registers[NEXT_DUE], terms[i, DUE])
-            if net.nodes[node, CLOCKED] == QUEUED:
-                append(terms, pools.queues, node, i)
-            elif net.nodes[node, CLOCKED] == HEAPED:
-                push_heap(registers, pools.heap, terms[i, DUE], i, i)
+            append(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
+        if kind in (WITHIN, INTERVAL) and memory[term + DUE] != FOREVER:
+            memory[NEXT_DUE] = min(memory[NEXT_DUE], memory[term + DUE])
+            if net[node + CLOCKED] == QUEUED:
+                append(memory, queue_of(memory, node), term)
+            elif net[node + CLOCKED] == HEAPED:
+                push_heap(memory, heap, memory[term + DUE], k, term)
     for k in range(cells.shape[0]):
-        i = cells[k, 0]
-        pools.cells[k, CELL_NEXT] = -1
-        pools.cells[k, CELL_SLOT] = cells[k, 1]
-        pools.cells[k, CELL_MATCH] = cells[k, 2]
-        if terms[i, B] >= 0:
-            pools.cells[terms[i, B], CELL_NEXT] = k
+        term, cell = cells[k, 0], memory[TOP]
+        memory[TOP] += CELL_WORDS
+        memory[cell + CELL_NEXT] = -1
+        memory[cell + CELL_SLOT] = cells[k, 1]
+        memory[cell + CELL_MATCH] = cells[k, 2]
+        if memory[term + B] >= 0:
+            memory[memory[term + B] + CELL_NEXT] = cell
         else:
-            terms[i, A] = k
-        terms[i, B] = k
-    registers[CELLS] = cells.shape[0]
+            memory[term + A] = cell
+        memory[term + B] = cell
 
 
 @compiled_in_place
@@ -107,37 +106,76 @@ def enter_keys(seen: Ints, index: Ints, count: int) -> None:
 
 
 @compiled_in_place
-def needed_binds(binds: Ints, count: int, needed: Bools) -> Ints:
-    """New numbers of the bindings that are needed or that needed ones build on; -1 for the others."""
-    for i in range(count - 1, -1, -1):
-        if needed[i] and binds[i, 0] >= 0:
-            needed[binds[i, 0]] = True
-    numbers = np.full(count + 1, -1, np.int64)  # the last stands for the empty match, which is -1
-    used = 0
-    for i in range(count):
-        if needed[i]:
-            numbers[i] = used
-            used += 1
-    return numbers
+def running_terms(memory: Ints, keys: int) -> Ints:
+    """Addresses of all running terms."""
+    count = 0
+    for key in range(keys):
+        root = memory[memory[KEYS_AT] + key * KEY_WORDS + ROOT]
+        at = root
+        while at >= 0:
+            count += 1
+            at = next_term(memory, root, at)
+    found = np.empty(count, np.int64)
+    count = 0
+    for key in range(keys):
+        root = memory[memory[KEYS_AT] + key * KEY_WORDS + ROOT]
+        at = root
+        while at >= 0:
+            found[count] = at
+            count += 1
+            at = next_term(memory, root, at)
+    return found
 
 
 @compiled_in_place
-def held_cells(terms: Ints, cells: Ints, ands: Ints) -> Ints:
-    """(number in `ands`, side, match) of what the given instances of AND have collected."""
+def held_cells(memory: Ints, ands: Ints) -> Ints:
+    """(address of the AND, side, match) of what they have collected."""
     count = 0
     for k in range(ands.size):
-        cell = terms[ands[k], A]
+        cell = memory[ands[k] + A]
         while cell >= 0:
             count += 1
-            cell = cells[cell, CELL_NEXT]
+            cell = memory[cell + CELL_NEXT]
     held = np.empty((count, 3), np.int64)
     count = 0
     for k in range(ands.size):
-        cell = terms[ands[k], A]
+        cell = memory[ands[k] + A]
         while cell >= 0:
-            held[count, 0] = k
-            held[count, 1] = cells[cell, CELL_SLOT]
-            held[count, 2] = cells[cell, CELL_MATCH]
+            held[count, 0] = ands[k]
+            held[count, 1] = memory[cell + CELL_SLOT]
+            held[count, 2] = memory[cell + CELL_MATCH]
             count += 1
-            cell = cells[cell, CELL_NEXT]
+            cell = memory[cell + CELL_NEXT]
     return held
+
+
+@compiled_in_place
+def number_bindings(memory: Ints, matches: Ints) -> Ints:
+    """(number of the one before, tag, row) of all bindings of these matches, each once, earlier ones first; their
+    NUMBER is where they stand."""
+    count = 0
+    for k in range(matches.size):
+        at = matches[k]
+        while at >= 0 and memory[at + NUMBER] == -1:
+            memory[at + NUMBER] = -2
+            count += 1
+            at = memory[at + BEFORE]
+    lines = np.empty((count, 3), np.int64)
+    path = np.empty(count, np.int64)
+    used = 0
+    for k in range(matches.size):
+        at, length = matches[k], 0
+        while at >= 0 and memory[at + NUMBER] == -2:
+            path[length] = at
+            length += 1
+            memory[at + NUMBER] = -3
+            at = memory[at + BEFORE]
+        for j in range(length - 1, -1, -1):
+            at = path[j]
+            before = memory[at + BEFORE]
+            lines[used, 0] = memory[before + NUMBER] if before >= 0 else -1
+            lines[used, 1] = memory[at + BOUND_TAG]
+            lines[used, 2] = memory[at + BOUND_ROW]
+            memory[at + NUMBER] = used
+            used += 1
+    return lines

@@ -11,8 +11,8 @@ from presage.arrays.columns import plain
 from presage.arrays.jit import Ints
 from presage.patterns.kernel.code import FLOAT, TEXT, Code
 from presage.patterns.kernel.encoding import Encoded, encode
-from presage.patterns.kernel.network import ARGUMENTS, SPAN_ARGUMENTS, Network
-from presage.patterns.kernel.pools import Values
+from presage.patterns.kernel.memory import Values
+from presage.patterns.kernel.pattern_spec import PatternTables
 
 
 @dataclass
@@ -24,10 +24,11 @@ class Encoding:
     encoded: Encoded
     rows: int
 
-    def values(self, net: Network) -> Values:
+    def values(self, spec: PatternTables) -> Values:
         code, encoded = self.code, self.encoded
         depth = max(code.depth, 1)
-        places = int(max(net.nodes[:, ARGUMENTS].max(), net.nodes[:, SPAN_ARGUMENTS].max(), 1))
+        periods = [len(node.period.arguments) for node in spec.nodes if node.period is not None]
+        places = max(1, *periods, *(len(node.arguments) for node in spec.nodes))
         return Values(
             _own(code.ops, np.int64),
             _own(code.starts, np.int64),

@@ -7,6 +7,7 @@ import numpy as np
 from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.code import FLOAT
 from presage.patterns.kernel.machine import evaluate
+from presage.patterns.kernel.memory import FOREVER, Values, bound_row
 from presage.patterns.kernel.network import (
     CURRENT,
     FIRST_SPAN_ARGUMENT,
@@ -15,9 +16,7 @@ from presage.patterns.kernel.network import (
     SPAN_ARGUMENTS,
     SPAN_BANK,
     SPAN_PROGRAM,
-    Network,
 )
-from presage.patterns.kernel.pools import FOREVER, Values, bound_row
 
 NOT_KNOWN = -(2**63)
 SECOND = 1_000_000
@@ -27,13 +26,14 @@ LONGEST = 2**61  # some 73,000 years: beyond, a timer never falls due
 
 @inlined
 def compute(
-    values: Values, net_arguments: Ints, binds: Ints, program: int, first: int, count: int, match: int, row: int
+    net: Ints, values: Values, memory: Ints, program: int, first: int, count: int, match: int, row: int
 ) -> None:
-    """Run a program over the rows of a match; its value is in `values.stack_*[0]`."""
+    """Run a program over the rows of a match; its value is in `values.stack_*[0]`. `first` is the address of its
+    arguments, `row` the event at hand."""
     places = values.places
     for k in range(count):
-        tag = net_arguments[first + k, 0]
-        places[k] = row if tag == CURRENT else bound_row(binds, match, tag, net_arguments[first + k, 1])
+        tag = net[first + 2 * k]
+        places[k] = row if tag == CURRENT else bound_row(memory, match, tag, net[first + 2 * k + 1])
     evaluate(
         values.ops,
         values.starts[program],
@@ -89,18 +89,16 @@ def moved_by_months(time: int, months: int) -> int:
 
 
 @inlined
-def due_time(net: Network, values: Values, binds: Ints, node: int, match: int, now: int) -> int:
+def due_time(net: Ints, values: Values, memory: Ints, node: int, match: int, now: int) -> int:
     """`now` and the node's period; NOT_KNOWN if an event does not say how long."""
-    line = net.nodes[node]
-    due = now if line[MONTHS] == 0 else moved_by_months(now, line[MONTHS])
-    span = line[MICROS]
-    if line[SPAN_PROGRAM] >= 0:
-        compute(
-            values, net.arguments, binds, line[SPAN_PROGRAM], line[FIRST_SPAN_ARGUMENT], line[SPAN_ARGUMENTS], match, -1
-        )
+    due = now if net[node + MONTHS] == 0 else moved_by_months(now, net[node + MONTHS])
+    span = net[node + MICROS]
+    program = net[node + SPAN_PROGRAM]
+    if program >= 0:
+        compute(net, values, memory, program, net[node + FIRST_SPAN_ARGUMENT], net[node + SPAN_ARGUMENTS], match, -1)
         if not values.stack_valid[0]:
             return NOT_KNOWN
-        if line[SPAN_BANK] == FLOAT:
+        if net[node + SPAN_BANK] == FLOAT:
             seconds = values.stack_f[0]
             if seconds != seconds:
                 return NOT_KNOWN

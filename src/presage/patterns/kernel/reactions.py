@@ -2,9 +2,50 @@
 
 from __future__ import annotations
 
-from presage.arrays.jit import inlined
+from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.conjunctions import conjoin
 from presage.patterns.kernel.endings import end_term
+from presage.patterns.kernel.memory import (
+    BEGIN,
+    BIND_WORDS,
+    CAUGHT,
+    COUNT,
+    DUE,
+    EVENT_ROW,
+    FINISHED,
+    FIRST,
+    FLAG,
+    FOREVER,
+    KEY,
+    KEY_CAUSE,
+    KEY_WORDS,
+    KEYS_AT,
+    NEED,
+    NEXT,
+    NODE,
+    NOW,
+    OPEN,
+    OUT,
+    OUT_CAUSE,
+    OUT_KEY,
+    OUT_MATCH,
+    OUT_ROW,
+    OUT_TIME,
+    PARENT,
+    ROOT,
+    SEEN,
+    SET,
+    SLOT,
+    STARTING,
+    TOP,
+    A,
+    B,
+    Values,
+    extend,
+    grown,
+    is_alive,
+    within_loop,
+)
 from presage.patterns.kernel.network import (
     AND,
     ARGUMENTS,
@@ -22,236 +63,186 @@ from presage.patterns.kernel.network import (
     PROGRAM,
     UNTIL,
     WITHIN,
-    Network,
 )
 from presage.patterns.kernel.periods import NOT_KNOWN, compute, due_time
-from presage.patterns.kernel.pools import (
-    BEGIN,
-    BINDS,
-    CAUGHT,
-    COUNT,
-    DUE,
-    EVENT_ROW,
-    FINISHED,
-    FIRST,
-    FLAG,
-    FOREVER,
-    KEY,
-    KEY_CAUSE,
-    NEED_BINDS,
-    NEED_SEEN,
-    NEXT,
-    NODE,
-    NOW,
-    OPEN,
-    OUT,
-    OUT_CAUSE,
-    OUT_KEY,
-    OUT_MATCH,
-    OUT_ROW,
-    OUT_TIME,
-    PARENT,
-    ROOT,
-    SEEN,
-    SET,
-    SLOT,
-    STARTING,
-    A,
-    B,
-    Pools,
-    Values,
-    extend,
-    grown,
-    is_alive,
-    within_loop,
-)
 from presage.patterns.kernel.seen_keys import copy_set, let_through
 from presage.patterns.kernel.starts import new_set, spawn, start_child
 from presage.patterns.kernel.tasks import FALSE, TRUE, push
 
 
 @within_loop
-def emit(pools: Pools, key: int, match: int, ended: int) -> None:
+def emit(memory: Ints, rows: Ints, key: int, match: int, ended: int) -> None:
     """The whole pattern turned true."""
-    registers, rows = pools.registers, pools.rows
-    out = registers[OUT]
+    out, at = memory[OUT], memory[KEYS_AT] + key * KEY_WORDS
     rows[out, OUT_MATCH] = match
-    rows[out, OUT_TIME] = registers[NOW]
-    rows[out, OUT_ROW] = registers[EVENT_ROW]
+    rows[out, OUT_TIME] = memory[NOW]
+    rows[out, OUT_ROW] = memory[EVENT_ROW]
     rows[out, OUT_KEY] = key
-    rows[out, OUT_CAUSE] = pools.keys[key, KEY_CAUSE]
-    registers[OUT] += 1
+    rows[out, OUT_CAUSE] = memory[at + KEY_CAUSE]
+    memory[OUT] += 1
     if ended:
-        pools.keys[key, ROOT] = FINISHED
+        memory[at + ROOT] = FINISHED
 
 
-@inlined
-def follow(net: Network, pools: Pools, i: int, sender: int, match: int, ended: int) -> None:
-    terms, node = pools.terms, pools.terms[i, NODE]
-    after = terms[sender, SLOT] + 1
-    if after == net.nodes[node, CHILDREN]:
-        over = ended == 1 and terms[i, FIRST] < 0
+@within_loop
+def follow(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> None:
+    node = memory[term + NODE]
+    after = memory[sender + SLOT] + 1
+    if after == net[node + CHILDREN]:
+        over = ended == 1 and memory[term + FIRST] < 0
         if over:
-            end_term(net, pools, i)
-        push(pools.registers, pools.stack, TRUE, terms[i, PARENT], i, match, 1 if over else 0)
+            end_term(net, memory, term)
+        push(memory, stack, TRUE, memory[term + PARENT], term, match, 1 if over else 0)
         return
-    limit = net.limits[net.nodes[node, FIRST_CHILD] + after]
+    limit = net[net[node + FIRST_CHILD] + net[node + CHILDREN] + after]
     if limit >= 0:
-        child = terms[i, FIRST]
+        child = memory[term + FIRST]
         while child >= 0:
-            if terms[child, SLOT] == after:
+            if memory[child + SLOT] == after:
                 limit -= 1
-            child = terms[child, NEXT]
+            child = memory[child + NEXT]
         if limit <= 0:
             return
-    start_child(net, pools, i, after, match)
+    start_child(net, memory, stack, term, after, match)
 
 
 @inlined
-def repeat(net: Network, pools: Pools, i: int, sender: int, match: int, ended: int) -> bool:
+def repeat(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> bool:
     """False: more room is needed, nothing was done."""
-    terms, registers, begin = pools.terms, pools.registers, pools.terms[i, BEGIN]
-    low, high, parent = terms[i, B], terms[i, DUE], terms[i, PARENT]
-    repeated = terms[sender, SLOT] == 0
-    if repeated and 0 <= high <= terms[i, COUNT]:
+    begin, low, high, parent = memory[term + BEGIN], memory[term + B], memory[term + DUE], memory[term + PARENT]
+    repeated = memory[sender + SLOT] == 0
+    if repeated and 0 <= high <= memory[term + COUNT]:
         return True
-    size = grown(pools.binds, match, begin)
-    if registers[BINDS] + size > pools.binds.shape[0]:
-        registers[NEED_BINDS] = size
+    needed = grown(memory, match, begin) * BIND_WORDS
+    if memory[TOP] + needed > memory.size:
+        memory[NEED] = needed
         return False
+    gathered = memory[term + A]
     if not repeated:
-        enough = terms[i, COUNT] >= low
-        gathered = terms[i, A]
-        end_term(net, pools, i)
+        enough = memory[term + COUNT] >= low
+        end_term(net, memory, term)
         if enough:
-            found = extend(registers, pools.binds, gathered, match, begin)
-            push(registers, pools.stack, TRUE, parent, i, found, 1)
+            push(memory, stack, TRUE, parent, term, extend(memory, gathered, match, begin), 1)
         else:
-            push(registers, pools.stack, FALSE, parent, i, -1, 0)
+            push(memory, stack, FALSE, parent, term, -1, 0)
         return True
-    if terms[i, COUNT] == 0:
-        registers[OPEN] += 1
-    terms[i, COUNT] += 1
-    terms[i, A] = extend(registers, pools.binds, terms[i, A], match, begin)
-    if low == high and terms[i, COUNT] == low:
-        found = terms[i, A]
-        end_term(net, pools, i)
-        push(registers, pools.stack, TRUE, parent, i, found, 1)
-    elif high < 0 or terms[i, COUNT] < high:
+    if memory[term + COUNT] == 0:
+        memory[OPEN] += 1
+    memory[term + COUNT] += 1
+    gathered = extend(memory, gathered, match, begin)
+    memory[term + A] = gathered
+    if low == high and memory[term + COUNT] == low:
+        end_term(net, memory, term)
+        push(memory, stack, TRUE, parent, term, gathered, 1)
+    elif high < 0 or memory[term + COUNT] < high:
         if ended:
-            start_child(net, pools, i, 0, begin)
+            start_child(net, memory, stack, term, 0, begin)
     else:
-        end_term(net, pools, sender)
+        end_term(net, memory, sender)
     return True
 
 
 @inlined
-def distinguish(net: Network, values: Values, pools: Pools, i: int, sender: int, match: int, ended: int) -> bool:
+def distinguish(
+    net: Ints, values: Values, memory: Ints, stack: Ints, seen: Ints, index: Ints, term: int, sender: int, match: int,
+    ended: int,
+) -> bool:  # fmt: skip
     """EVERY-DISTINCT. False: more room is needed, nothing was done."""
-    terms, registers, node = pools.terms, pools.registers, pools.terms[i, NODE]
-    spawns = net.nodes[terms[sender, NODE], KIND] != FILTER
-    if spawns and not ended and 2 * registers[SEEN] + 2 > pools.seen.shape[0]:
-        registers[NEED_SEEN] = registers[SEEN] + 2
+    node, group = memory[term + NODE], memory[sender + SET]
+    spawns = net[memory[sender + NODE] + KIND] != FILTER
+    if spawns and not ended and 2 * memory[SEEN] + 2 > seen.shape[0]:
+        memory[NEED] = memory[SEEN] + 2
         return False
     expiry = FOREVER
-    if net.nodes[node, MOST] >= 0:
-        expiry = due_time(net, values, pools.binds, node, terms[i, BEGIN], registers[NOW])
+    if net[node + MOST] >= 0:
+        expiry = due_time(net, values, memory, node, memory[term + BEGIN], memory[NOW])
         expiry = FOREVER if expiry == NOT_KNOWN else expiry
-    new = let_through(
-        net, values, registers, pools.binds, pools.seen, pools.index,
-        node, match, terms[sender, SET], registers[NOW], expiry,
-    )  # fmt: skip
-    if new:
-        push(registers, pools.stack, TRUE, terms[i, PARENT], i, match, 0)
+    if let_through(net, values, memory, seen, index, node, match, group, memory[NOW], expiry):
+        push(memory, stack, TRUE, memory[term + PARENT], term, match, 0)
     if spawns:
-        group = terms[sender, SET]
         if not ended:
             # The operand goes on with its own keys; the new one starts with what is known by now.
-            other = new_set(pools)
-            copy_set(registers, pools.seen, pools.index, group, other)
+            other = new_set(memory)
+            copy_set(memory, seen, index, group, other)
             group = other
-        spawn(net, pools, i, group)
+        spawn(net, memory, stack, term, group)
     return True
 
 
-@inlined
-def turn_true(net: Network, values: Values, pools: Pools, i: int, sender: int, match: int, ended: int) -> bool:
+@within_loop
+def turn_true(
+    net: Ints, values: Values, memory: Ints, stack: Ints, rows: Ints, seen: Ints, index: Ints,
+    term: int, sender: int, match: int, ended: int,
+) -> bool:  # fmt: skip
     """A child turned true. False: more room is needed, nothing was done."""
-    terms, registers, stack = pools.terms, pools.registers, pools.stack
-    if i < 0:
-        emit(pools, terms[sender, KEY], match, ended)
+    if term < 0:
+        emit(memory, rows, memory[sender + KEY], match, ended)
         return True
-    if not is_alive(terms, i):
+    if not is_alive(memory, term):
         return True
-    if terms[sender, FLAG] & STARTING:
-        terms[sender, FLAG] |= CAUGHT
+    if memory[sender + FLAG] & STARTING:
+        memory[sender + FLAG] |= CAUGHT
         return True
-    node, parent = terms[i, NODE], terms[i, PARENT]
-    kind = net.nodes[node, KIND]
+    node, parent = memory[term + NODE], memory[term + PARENT]
+    kind = net[node + KIND]
     if kind == EVERY:
-        push(registers, stack, TRUE, parent, i, match, 0)
-        if net.nodes[terms[sender, NODE], KIND] != FILTER:
-            spawn(net, pools, i, -1)
+        push(memory, stack, TRUE, parent, term, match, 0)
+        if net[memory[sender + NODE] + KIND] != FILTER:
+            spawn(net, memory, stack, term, -1)
     elif kind == FOLLOWED:
-        follow(net, pools, i, sender, match, ended)
-    elif kind == WITHIN:
-        terms[i, COUNT] += 1
-        over = net.nodes[node, MOST] >= 0 and terms[i, COUNT] > net.nodes[node, MOST]
-        if ended or over:
-            end_term(net, pools, i)
-        push(registers, stack, FALSE if over else TRUE, parent, i, match, ended)
+        follow(net, memory, stack, term, sender, match, ended)
     elif kind == AND:
-        return conjoin(net, pools, i, sender, match, ended)
-    elif kind == OR:
-        if ended:
-            end_term(net, pools, i)
-        push(registers, stack, TRUE, parent, i, match, ended)
+        return conjoin(net, memory, stack, term, sender, match, ended)
+    elif kind == UNTIL:
+        return repeat(net, memory, stack, term, sender, match, ended)
+    elif kind == DISTINCT:
+        return distinguish(net, values, memory, stack, seen, index, term, sender, match, ended)
     elif kind == NOT:
         if ended:
-            end_term(net, pools, i)
-            push(registers, stack, FALSE, parent, i, -1, 0)
-    elif kind == UNTIL:
-        return repeat(net, pools, i, sender, match, ended)
-    elif kind == DISTINCT:
-        return distinguish(net, values, pools, i, sender, match, ended)
-    else:  # WHILE
-        line = net.nodes[node]
-        compute(values, net.arguments, pools.binds, line[PROGRAM], line[FIRST_ARGUMENT], line[ARGUMENTS], match, -1)
-        holds = values.stack_valid[0] and values.stack_i[0] != 0
-        if ended or not holds:
-            end_term(net, pools, i)
-        push(registers, stack, TRUE if holds else FALSE, parent, i, match, ended)
+            end_term(net, memory, term)
+            push(memory, stack, FALSE, parent, term, -1, 0)
+    else:  # OR and guards: what they let through goes on
+        passes = True
+        if kind == WITHIN:
+            memory[term + COUNT] += 1
+            passes = net[node + MOST] < 0 or memory[term + COUNT] <= net[node + MOST]
+        elif kind != OR:
+            compute(
+                net, values, memory, net[node + PROGRAM], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS], match, -1
+            )
+            passes = values.stack_valid[0] and values.stack_i[0] != 0
+        if ended or not passes:
+            end_term(net, memory, term)
+        push(memory, stack, TRUE if passes else FALSE, parent, term, match, ended)
     return True
 
 
-@inlined
-def turn_false(net: Network, pools: Pools, i: int, sender: int) -> None:
+@within_loop
+def turn_false(net: Ints, memory: Ints, stack: Ints, term: int, sender: int) -> None:
     """A child has ended and can no longer turn true."""
-    terms = pools.terms
-    if i < 0:
-        pools.keys[terms[sender, KEY], ROOT] = FINISHED
+    if term < 0:
+        memory[memory[KEYS_AT] + memory[sender + KEY] * KEY_WORDS + ROOT] = FINISHED
         return
     # What fails at its very start is not started again: it would be for ever.
-    if not is_alive(terms, i) or terms[sender, FLAG] & STARTING:
+    if not is_alive(memory, term) or memory[sender + FLAG] & STARTING:
         return
-    kind = net.nodes[terms[i, NODE], KIND]
+    kind = net[memory[term + NODE] + KIND]
     if kind in (EVERY, DISTINCT):
-        spawn(net, pools, i, -1 if kind == EVERY else new_set(pools))
+        spawn(net, memory, stack, term, -1 if kind == EVERY else new_set(memory))
         return
     if kind == NOT:
         return
-    if kind == FOLLOWED and terms[i, FIRST] >= 0:
+    if kind == FOLLOWED and memory[term + FIRST] >= 0:
         return
-    if kind == OR and (terms[i, FIRST] >= 0 or terms[i, COUNT] < net.nodes[terms[i, NODE], CHILDREN]):
+    if kind == OR and (memory[term + FIRST] >= 0 or memory[term + COUNT] < net[memory[term + NODE] + CHILDREN]):
         return
-    end_term(net, pools, i)
-    push(pools.registers, pools.stack, FALSE, terms[i, PARENT], i, -1, 0)
+    end_term(net, memory, term)
+    push(memory, stack, FALSE, memory[term + PARENT], term, -1, 0)
 
 
-@inlined
-def end_spawn(net: Network, pools: Pools, i: int) -> None:
+@within_loop
+def end_spawn(net: Ints, memory: Ints, term: int) -> None:
     """SPAWNED: the START of an operand of EVERY is done."""
-    terms = pools.terms
-    if terms[i, FLAG] & CAUGHT:
-        end_term(net, pools, i)
-    terms[i, FLAG] &= ~(STARTING | CAUGHT)
+    if memory[term + FLAG] & CAUGHT:
+        end_term(net, memory, term)
+    memory[term + FLAG] &= ~(STARTING | CAUGHT)

@@ -93,13 +93,17 @@ def work_of(
     key_names = [*spec.keys, TIME] if spec.whole else [*spec.keys]
     codes, count, seen = _codes(key_names, known, source)
     order, bounds = grouped_order(codes, count)
-    held = _bookkeeping(kept, source.num_rows, bookkeeping)
+    held = _bookkeeping(kept, bookkeeping)
+    old = codes[:carried]
     time = _times(source, spec.event_time if spec.whole else TIME)
 
-    passed = np.bincount(codes, weights=held[BEFORE], minlength=count).astype(np.int64)
-    start = bounds[:-1] + passed
-    covered = bounds[:-1] + passed + _prefix(held.get(COVERED), codes, count, held[BEFORE])
-    come = bounds[:-1] + np.bincount(codes[:carried], minlength=count)
+    passed = held[BEFORE] > 0
+    start = bounds[:-1] + np.bincount(old[passed], minlength=count)
+    # Of the rows from there on, those that lie in matches come first.
+    covered = start.copy()
+    if COVERED in held:
+        covered += np.bincount(old[~passed & (held[COVERED] > 0)], minlength=count)
+    come = bounds[:-1] + np.bincount(old, minlength=count)
     active = come < bounds[1:]
     if end:
         active |= start < bounds[1:]
@@ -111,9 +115,8 @@ def work_of(
         active[opened] |= np.minimum(first + within, last + gap) <= clock
     fresh = (np.arange(count) >= seen) & (come == bounds[:-1])
     if HEAD in held:
-        held[HEAD][order[bounds[:-1][fresh]]] = 1
-        filled = np.flatnonzero(bounds[1:] > bounds[:-1])
-        fresh[filled] = held[HEAD][order[bounds[filled]]] > 0
+        heads = np.flatnonzero(come > bounds[:-1])
+        fresh[heads] = held[HEAD][order[bounds[heads]]] > 0
     idle = None
     picked = np.arange(count)
     if not active.all():
@@ -141,7 +144,7 @@ def work_of(
         time[order],
         Partitions(begin, stop, start, fresh[picked], covered, come),
         numbers[picked],
-        {name: values[order] for name, values in held.items()},
+        {name: _spread(values, order) for name, values in held.items()},
         idle,
         take_rows(keys, moved) if keys is not None else None,
         numbers[moved],
@@ -175,20 +178,18 @@ def _remembered(
     return added, numbers
 
 
-def _bookkeeping(kept: pa.Table | None, rows: int, names: list[str]) -> dict[str, Ints]:
-    """The bookkeeping of carried rows; new ones have 0 everywhere."""
-    found = {name: np.zeros(rows, np.int64) for name in (BEFORE, *names)}
-    if kept is not None:
-        for name, values in found.items():
-            values[: kept.num_rows] = ints(kept, name)
-    return found
+def _bookkeeping(kept: pa.Table | None, names: list[str]) -> dict[str, Ints]:
+    """The bookkeeping of carried rows."""
+    return {name: np.zeros(0, np.int64) if kept is None else ints(kept, name) for name in (BEFORE, *names)}
 
 
-def _prefix(covered: Ints | None, codes: Ints, count: int, before: Ints) -> Ints:
-    """Rows from the start of the search on that lie in matches: they come first."""
-    if covered is None:
-        return np.zeros(count, np.int64)
-    return np.bincount(codes, weights=covered * (1 - before), minlength=count).astype(np.int64)
+def _spread(values: Ints, order: Ints) -> Ints:
+    """By row of the step's table, where new rows have 0. Carried rows are the first ones of the source."""
+    spread = np.zeros(len(order), np.int64)
+    if len(values):
+        carried = np.flatnonzero(order < len(values))
+        spread[carried] = values[order[carried]]
+    return spread
 
 
 def _times(source: pa.Table, name: str) -> Ints:
@@ -197,6 +198,13 @@ def _times(source: pa.Table, name: str) -> Ints:
         array = pc.cast(array, pa.timestamp("us", array.type.tz)).cast(pa.int64())
     values: Ints = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values.astype(np.int64, copy=False)
+
+
+def with_heads(work: Work) -> Ints:
+    """Which rows are the first that their partition ever had."""
+    heads = work.held[HEAD].copy()
+    heads[work.partitions.begin[work.partitions.fresh]] = 1
+    return heads
 
 
 def kept_rows(work: Work, ahead: Ints, back: int) -> tuple[Ints, Bools]:

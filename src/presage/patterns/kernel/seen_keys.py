@@ -10,9 +10,12 @@ import numpy as np
 
 from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.code import FLOAT
-from presage.patterns.kernel.network import ARGUMENTS, FIRST_ARGUMENT, FIRST_KEY, KEYS, Network
+from presage.patterns.kernel.memory import SEEN, Values
+from presage.patterns.kernel.network import ARGUMENTS, FIRST_ARGUMENT, FIRST_KEY, KEYS
 from presage.patterns.kernel.periods import compute
-from presage.patterns.kernel.pools import EXPIRY, NULLS, SEEN, SEEN_SET, WORDS, Values
+
+# Columns of `seen`; words of the key follow. NULLS has a bit for each word that is null.
+SEEN_SET, EXPIRY, NULLS, WORDS = range(4)
 
 
 @inlined
@@ -42,24 +45,21 @@ def place_of(seen: Ints, index: Ints, line: int) -> int:
 
 @inlined
 def let_through(
-    net: Network, values: Values, registers: Ints, binds: Ints, seen: Ints, index: Ints,
-    node: int, match: int, group: int, now: int, expiry: int,
+    net: Ints, values: Values, memory: Ints, seen: Ints, index: Ints, node: int, match: int, group: int, now: int,
+    expiry: int,
 ) -> bool:  # fmt: skip
     """Whether the key of `match` is new to the set `group`; if so it is kept until `expiry`. Takes one line."""
-    line = registers[SEEN]
+    line = memory[SEEN]
     seen[line, SEEN_SET] = group
     seen[line, EXPIRY] = expiry
     seen[line, NULLS] = 0
     seen[line, WORDS:] = 0
-    first = net.nodes[node, FIRST_KEY]
-    for k in range(net.nodes[node, KEYS]):
-        compute(
-            values, net.arguments, binds, net.keys[first + k, 0],
-            net.nodes[node, FIRST_ARGUMENT], net.nodes[node, ARGUMENTS], match, -1,
-        )  # fmt: skip
+    for k in range(net[node + KEYS]):
+        key = net[node + FIRST_KEY] + 2 * k
+        compute(net, values, memory, net[key], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS], match, -1)
         if not values.stack_valid[0]:
             seen[line, NULLS] |= 1 << k
-        elif net.keys[first + k, 1] == FLOAT:
+        elif net[key + 1] == FLOAT:
             number = values.stack_f[0]
             # One NaN for all of them, and one zero.
             number = np.nan if number != number else number + 0.0
@@ -70,7 +70,7 @@ def let_through(
     found = index[at]
     if found < 0:
         index[at] = line
-        registers[SEEN] += 1
+        memory[SEEN] += 1
         return True
     if seen[found, EXPIRY] <= now:
         seen[found, EXPIRY] = expiry
@@ -79,12 +79,12 @@ def let_through(
 
 
 @inlined
-def copy_set(registers: Ints, seen: Ints, index: Ints, group: int, other: int) -> None:
+def copy_set(memory: Ints, seen: Ints, index: Ints, group: int, other: int) -> None:
     """The keys of a set in another one, too. There is room for as many lines as there are."""
-    for line in range(registers[SEEN]):
+    for line in range(memory[SEEN]):
         if seen[line, SEEN_SET] == group:
-            copied = registers[SEEN]
+            copied = memory[SEEN]
             seen[copied] = seen[line]
             seen[copied, SEEN_SET] = other
             index[place_of(seen, index, copied)] = copied
-            registers[SEEN] += 1
+            memory[SEEN] += 1

@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
-from presage.arrays.jit import inlined
+from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.endings import end_term
+from presage.patterns.kernel.memory import (
+    BAD,
+    BEGIN,
+    COUNT,
+    DUE,
+    FLAG,
+    KEY,
+    NODE,
+    NOW,
+    OPEN,
+    PARENT,
+    SET,
+    SETS,
+    STARTING,
+    A,
+    B,
+    Values,
+    append,
+    listeners_of,
+    new_term,
+    within_loop,
+)
 from presage.patterns.kernel.network import (
     AND,
     ARGUMENTS,
@@ -24,148 +46,109 @@ from presage.patterns.kernel.network import (
     OR,
     UNTIL,
     WITHIN,
-    Network,
 )
 from presage.patterns.kernel.periods import NOT_KNOWN, compute, due_time
-from presage.patterns.kernel.pools import (
-    BAD,
-    BEGIN,
-    COUNT,
-    DUE,
-    FLAG,
-    KEY,
-    NODE,
-    NOW,
-    OPEN,
-    PARENT,
-    SET,
-    SETS,
-    STARTING,
-    A,
-    B,
-    Pools,
-    Values,
-    append,
-    new_term,
-    within_loop,
-)
 from presage.patterns.kernel.tasks import FALSE, HOLDS, NEXT_CHILD, SPAWNED, START, TRUE, push
 from presage.patterns.kernel.timers import set_timer
 
 
-@within_loop
-def start_child(net: Network, pools: Pools, i: int, slot: int, begin: int) -> int:
+@inlined
+def start_child(net: Ints, memory: Ints, stack: Ints, term: int, slot: int, begin: int) -> None:
     """A new instance of a child; its START is the next task."""
-    terms = pools.terms
-    node = net.children[net.nodes[terms[i, NODE], FIRST_CHILD] + slot]
-    child = new_term(pools.registers, terms, node, i, slot, begin, terms[i, KEY])
-    push(pools.registers, pools.stack, START, child, -1, -1, 0)
-    return child
-
-
-@within_loop
-def spawn(net: Network, pools: Pools, i: int, group: int) -> None:
-    """A new operand of EVERY. True at its very start it would be started for ever: SPAWNED ends it then."""
-    terms = pools.terms
-    node = net.children[net.nodes[terms[i, NODE], FIRST_CHILD]]
-    child = new_term(pools.registers, terms, node, i, 0, terms[i, BEGIN], terms[i, KEY])
-    terms[child, FLAG] |= STARTING
-    terms[child, SET] = group
-    push(pools.registers, pools.stack, SPAWNED, child, -1, -1, 0)
-    push(pools.registers, pools.stack, START, child, -1, -1, 0)
-
-
-@within_loop
-def new_set(pools: Pools) -> int:
-    pools.registers[SETS] += 1
-    return pools.registers[SETS] - 1  # type: ignore[no-any-return]
+    node = net[net[memory[term + NODE] + FIRST_CHILD] + slot]
+    child = new_term(memory, node, term, slot, begin, memory[term + KEY])
+    push(memory, stack, START, child, -1, -1, 0)
 
 
 @inlined
-def take_bounds(net: Network, values: Values, pools: Pools, i: int) -> bool:
+def spawn(net: Ints, memory: Ints, stack: Ints, term: int, group: int) -> None:
+    """A new operand of EVERY. True at its very start it would be started for ever: SPAWNED ends it then."""
+    node = net[net[memory[term + NODE] + FIRST_CHILD]]
+    child = new_term(memory, node, term, 0, memory[term + BEGIN], memory[term + KEY])
+    memory[child + FLAG] |= STARTING
+    memory[child + SET] = group
+    push(memory, stack, SPAWNED, child, -1, -1, 0)
+    push(memory, stack, START, child, -1, -1, 0)
+
+
+@within_loop
+def new_set(memory: Ints) -> int:
+    memory[SETS] += 1
+    return memory[SETS] - 1  # type: ignore[no-any-return]
+
+
+@inlined
+def take_bounds(net: Ints, values: Values, memory: Ints, term: int) -> bool:
     """Of a repeat: constants, or from events; false if they cannot be."""
-    terms, node = pools.terms, pools.terms[i, NODE]
-    line = net.nodes[node]
-    low, high = line[LOW], line[HIGH]
+    node, begin = memory[term + NODE], memory[term + BEGIN]
+    first, count = net[node + FIRST_ARGUMENT], net[node + ARGUMENTS]
+    low, high = net[node + LOW], net[node + HIGH]
     fine = True
-    if line[LOW_PROGRAM] >= 0:
-        compute(
-            values, net.arguments, pools.binds, line[LOW_PROGRAM],
-            line[FIRST_ARGUMENT], line[ARGUMENTS], terms[i, BEGIN], -1,
-        )  # fmt: skip
+    if net[node + LOW_PROGRAM] >= 0:
+        compute(net, values, memory, net[node + LOW_PROGRAM], first, count, begin, -1)
         low = values.stack_i[0]
         fine = fine and values.stack_valid[0] and low >= 1
-    if line[HIGH_PROGRAM] >= 0:
-        compute(
-            values, net.arguments, pools.binds, line[HIGH_PROGRAM],
-            line[FIRST_ARGUMENT], line[ARGUMENTS], terms[i, BEGIN], -1,
-        )  # fmt: skip
+    if net[node + HIGH_PROGRAM] >= 0:
+        compute(net, values, memory, net[node + HIGH_PROGRAM], first, count, begin, -1)
         high = values.stack_i[0]
         fine = fine and values.stack_valid[0] and high >= 1
-    terms[i, A] = terms[i, BEGIN]
-    terms[i, B] = max(low, 0)
-    terms[i, DUE] = high
+    memory[term + A] = begin
+    memory[term + B] = max(low, 0)
+    memory[term + DUE] = high
     return fine and (high < 0 or low <= high)
 
 
-@inlined
-def start_term(net: Network, values: Values, pools: Pools, i: int) -> bool:
+@within_loop
+def start_term(net: Ints, values: Values, memory: Ints, stack: Ints, heap: Ints, term: int) -> bool:
     """False: a bound of a repeat cannot be; BAD has the node."""
-    terms, registers, stack = pools.terms, pools.registers, pools.stack
-    node, begin, parent = terms[i, NODE], terms[i, BEGIN], terms[i, PARENT]
-    kind = net.nodes[node, KIND]
+    node, begin, parent = memory[term + NODE], memory[term + BEGIN], memory[term + PARENT]
+    kind = net[node + KIND]
     if kind == FILTER:
         if begin >= 0:
-            registers[OPEN] += 1
-        append(terms, pools.listening, terms[i, KEY] * net.listeners.size + net.nodes[node, LISTENER], i)
-    elif kind == INTERVAL:
-        if begin >= 0:
-            registers[OPEN] += 1
-        due = due_time(net, values, pools.binds, node, begin, registers[NOW])
-        if due != NOT_KNOWN:  # else it never ends
-            if due <= registers[NOW]:
-                end_term(net, pools, i)
-                push(registers, stack, TRUE, parent, i, begin, 1)
-            else:
-                set_timer(net, pools, i, due)
+            memory[OPEN] += 1
+        append(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
+    elif kind in (INTERVAL, WITHIN):
+        if kind == INTERVAL and begin >= 0:
+            memory[OPEN] += 1
+        due = due_time(net, values, memory, node, begin, memory[NOW])
+        if due > memory[NOW]:
+            set_timer(net, memory, heap, term, due)
+            if kind == WITHIN:
+                start_child(net, memory, stack, term, 0, begin)
+        elif kind == WITHIN:
+            # No event is within nothing, nor within an unknown time.
+            end_term(net, memory, term)
+            push(memory, stack, FALSE, parent, term, -1, 0)
+        elif due != NOT_KNOWN:  # else it never ends
+            end_term(net, memory, term)
+            push(memory, stack, TRUE, parent, term, begin, 1)
     elif kind in (AND, OR):
-        push(registers, stack, NEXT_CHILD, i, 0, -1, 0)
+        push(memory, stack, NEXT_CHILD, term, 0, -1, 0)
     elif kind == NOT:
-        push(registers, stack, HOLDS, i, -1, -1, 0)
-        start_child(net, pools, i, 0, begin)
-    elif kind == EVERY:
-        spawn(net, pools, i, -1)
-    elif kind == DISTINCT:
-        spawn(net, pools, i, new_set(pools))
+        push(memory, stack, HOLDS, term, -1, -1, 0)
+        start_child(net, memory, stack, term, 0, begin)
+    elif kind in (EVERY, DISTINCT):
+        spawn(net, memory, stack, term, -1 if kind == EVERY else new_set(memory))
     elif kind == UNTIL:
-        if not take_bounds(net, values, pools, i):
-            registers[BAD] = node
+        if not take_bounds(net, values, memory, term):
+            memory[BAD] = node
             return False
         # The ending side listens first, so that it wins where one event satisfies both.
-        push(registers, stack, NEXT_CHILD, i, 0, -1, 0)
-        if net.nodes[node, CHILDREN] > 1:
-            push(registers, stack, NEXT_CHILD, i, 1, -1, 0)
-    elif kind == WITHIN:
-        due = due_time(net, values, pools.binds, node, begin, registers[NOW])
-        if due <= registers[NOW]:  # NOT_KNOWN as well: no event is within it
-            end_term(net, pools, i)
-            push(registers, stack, FALSE, parent, i, -1, 0)
-        else:
-            set_timer(net, pools, i, due)
-            start_child(net, pools, i, 0, begin)
+        push(memory, stack, NEXT_CHILD, term, 0, -1, 0)
+        if net[node + CHILDREN] > 1:
+            push(memory, stack, NEXT_CHILD, term, 1, -1, 0)
     else:  # FOLLOWED, WHILE
-        start_child(net, pools, i, 0, begin)
+        start_child(net, memory, stack, term, 0, begin)
     return True
 
 
 @within_loop
-def start_next(net: Network, pools: Pools, i: int, slot: int) -> None:
+def start_next(net: Ints, memory: Ints, stack: Ints, term: int, slot: int) -> None:
     """NEXT_CHILD: of AND and OR one child after the other, of a repeat this one."""
-    terms = pools.terms
-    kind = net.nodes[terms[i, NODE], KIND]
-    if kind != UNTIL:
-        if kind == OR:
-            terms[i, COUNT] = slot + 1
-        if slot + 1 < net.nodes[terms[i, NODE], CHILDREN]:
-            push(pools.registers, pools.stack, NEXT_CHILD, i, slot + 1, -1, 0)
-    start_child(net, pools, i, slot, terms[i, BEGIN])
+    node = memory[term + NODE]
+    if net[node + KIND] != UNTIL:
+        if net[node + KIND] == OR:
+            memory[term + COUNT] = slot + 1
+        if slot + 1 < net[node + CHILDREN]:
+            push(memory, stack, NEXT_CHILD, term, slot + 1, -1, 0)
+    start_child(net, memory, stack, term, slot, memory[term + BEGIN])

@@ -8,21 +8,21 @@ nested calls.
 from __future__ import annotations
 
 from presage.arrays.jit import Ints
-from presage.patterns.kernel.pools import TOP, within_loop
+from presage.patterns.kernel.memory import TASKS, within_loop
 
 # START instance; TRUE receiver, sender, match, whether the sender has ended; FALSE receiver, sender (it has ended);
 # NEXT_CHILD instance, child; HOLDS instance: a NOT says that it is true; SPAWNED instance: EVERY looks whether its
-# operand was true at once; RING instance: its timer is due; MATCH instance, row; DISCARD instance.
+# operand was true at once; RING instance: its timer is due; MATCH instance, row; DISCARD_TERM instance.
 START, TRUE, FALSE, NEXT_CHILD, HOLDS, SPAWNED, RING, MATCH, DISCARD_TERM = range(9)
-TASK_WIDTH = 5
+TASK_WORDS = 5
 
 
 @within_loop
-def push(registers: Ints, stack: Ints, task: int, i: int, other: int, match: int, ended: int) -> None:
-    top = registers[TOP]
+def push(memory: Ints, stack: Ints, task: int, term: int, other: int, match: int, ended: int) -> None:
+    top = memory[TASKS]
     stack[top, 0] = task
-    stack[top, 1] = i
+    stack[top, 1] = term
     stack[top, 2] = other
     stack[top, 3] = match
     stack[top, 4] = ended
-    registers[TOP] = top + 1
+    memory[TASKS] = top + 1

@@ -8,70 +8,73 @@ there until they come up.
 from __future__ import annotations
 
 from presage.arrays.jit import Ints, inlined
-from presage.patterns.kernel.network import CLOCKED, HEAPED, Network
-from presage.patterns.kernel.pools import (
+from presage.patterns.kernel.memory import (
     CAUSE,
     DUE,
     FOREVER,
     HEAP,
     KEY,
     KEY_CAUSE,
+    KEY_WORDS,
+    KEYS_AT,
     NEXT_DUE,
     NODE,
+    QUEUE_WORDS,
+    QUEUES,
+    QUEUES_AT,
     SERIAL,
-    Pools,
     append,
     is_alive,
+    queue_of,
 )
+from presage.patterns.kernel.network import CLOCKED, HEAPED
 
 
 @inlined
-def set_timer(net: Network, pools: Pools, i: int, due: int) -> None:
+def set_timer(net: Ints, memory: Ints, heap: Ints, term: int, due: int) -> None:
     """FOREVER: it never falls due, so that it need not be kept."""
-    terms, registers = pools.terms, pools.registers
     if due == FOREVER:
         return
-    terms[i, DUE] = due
-    terms[i, CAUSE] = pools.keys[terms[i, KEY], KEY_CAUSE]
-    if due < registers[NEXT_DUE]:
-        registers[NEXT_DUE] = due
-    if net.nodes[terms[i, NODE], CLOCKED] == HEAPED:
-        push_heap(registers, pools.heap, due, terms[i, SERIAL], i)
+    memory[term + DUE] = due
+    memory[term + CAUSE] = memory[memory[KEYS_AT] + memory[term + KEY] * KEY_WORDS + KEY_CAUSE]
+    if due < memory[NEXT_DUE]:
+        memory[NEXT_DUE] = due
+    if net[memory[term + NODE] + CLOCKED] == HEAPED:
+        push_heap(memory, heap, due, memory[term + SERIAL], term)
     else:
-        append(terms, pools.queues, terms[i, NODE], i)
+        append(memory, queue_of(memory, memory[term + NODE]), term)
 
 
 @inlined
-def first_timer(net: Network, pools: Pools) -> int:
+def first_timer(memory: Ints, heap: Ints) -> int:
     """The instance whose timer is the first to fall due; -1 if there is none. Keeps NEXT_DUE right."""
-    terms, registers, heap = pools.terms, pools.registers, pools.heap
     best = -1
-    for k in range(net.clocked.size):
-        head = pools.queues[net.clocked[k], 0]
-        if head >= 0 and (best < 0 or _before(terms, head, best)):
+    for k in range(memory[QUEUES]):
+        head = memory[memory[QUEUES_AT] + k * QUEUE_WORDS + 1]
+        if head >= 0 and (best < 0 or _before(memory, head, best)):
             best = head
-    while registers[HEAP] > 0:
+    while memory[HEAP] > 0:
         top = heap[0, 2]
-        if is_alive(terms, top) and terms[top, SERIAL] == heap[0, 1] and terms[top, DUE] == heap[0, 0]:
-            if best < 0 or _before(terms, top, best):
+        if is_alive(memory, top) and memory[top + SERIAL] == heap[0, 1] and memory[top + DUE] == heap[0, 0]:
+            if best < 0 or _before(memory, top, best):
                 best = top
             break
-        pop_heap(registers, heap)
-    registers[NEXT_DUE] = terms[best, DUE] if best >= 0 else FOREVER
+        pop_heap(memory, heap)
+    memory[NEXT_DUE] = memory[best + DUE] if best >= 0 else FOREVER
     return best
 
 
 @inlined
-def _before(terms: Ints, a: int, b: int) -> bool:
-    if terms[a, DUE] != terms[b, DUE]:
-        return terms[a, DUE] < terms[b, DUE]  # type: ignore[no-any-return]
-    return terms[a, SERIAL] < terms[b, SERIAL]  # type: ignore[no-any-return]
+def _before(memory: Ints, a: int, b: int) -> bool:
+    if memory[a + DUE] != memory[b + DUE]:
+        return memory[a + DUE] < memory[b + DUE]  # type: ignore[no-any-return]
+    return memory[a + SERIAL] < memory[b + SERIAL]  # type: ignore[no-any-return]
 
 
 @inlined
-def push_heap(registers: Ints, heap: Ints, due: int, serial: int, i: int) -> None:
-    at = registers[HEAP]
-    registers[HEAP] += 1
+def push_heap(memory: Ints, heap: Ints, due: int, serial: int, term: int) -> None:
+    at = memory[HEAP]
+    memory[HEAP] += 1
     while at > 0:
         up = (at - 1) >> 1
         if heap[up, 0] < due or (heap[up, 0] == due and heap[up, 1] < serial):
@@ -80,14 +83,14 @@ def push_heap(registers: Ints, heap: Ints, due: int, serial: int, i: int) -> Non
         at = up
     heap[at, 0] = due
     heap[at, 1] = serial
-    heap[at, 2] = i
+    heap[at, 2] = term
 
 
 @inlined
-def pop_heap(registers: Ints, heap: Ints) -> None:
-    registers[HEAP] -= 1
-    size = registers[HEAP]
-    due, serial, i = heap[size, 0], heap[size, 1], heap[size, 2]
+def pop_heap(memory: Ints, heap: Ints) -> None:
+    memory[HEAP] -= 1
+    size = memory[HEAP]
+    due, serial, term = heap[size, 0], heap[size, 1], heap[size, 2]
     at = 0
     while True:
         down = 2 * at + 1
@@ -104,4 +107,4 @@ def pop_heap(registers: Ints, heap: Ints) -> None:
         at = down
     heap[at, 0] = due
     heap[at, 1] = serial
-    heap[at, 2] = i
+    heap[at, 2] = term

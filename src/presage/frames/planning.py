@@ -1,0 +1,184 @@
+"""A clause and the columns of a DataFrame in; what to prepare, how to order, what the kernel does and shows, out.
+
+No Spark runs here: all that a user can have written wrongly is found before any job is planned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import StructType
+
+from presage.errors import PresageError, error
+from presage.frames.clause import parse_clause
+from presage.frames.columns import ALIAS, FrameColumns, frame_columns
+from presage.lang.match_syntax import MatchClause
+from presage.model.catalog import Catalog
+from presage.model.types import TIMESTAMP
+from presage.patterns.analyze_match import MatchInput, bind_match
+from presage.patterns.compile import match_kernel
+from presage.patterns.kernel.match import MatchKernel
+from presage.patterns.nodes import Match
+from presage.plan.expr import ColumnRef, Expr
+from presage.plan.nodes import Field, Named, Project, Scan
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the result: an expression over the kernel's columns; `place`: it is a column of the input as it was,
+    in the input's own type."""
+
+    name: str
+    expr: Expr | None
+    column: str = ""
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class FramePlan:
+    """`prepared` are columns over single rows; `order` are some of them with their direction (ascending). `timed`: the
+    first of them is the time of the events; `only_order`: those that the kernel does not read. `carried` are columns of
+    the input, by place, that pass through the kernel as they are. `made`: the kernel's other columns."""
+
+    columns: FrameColumns
+    prepared: tuple[Named, ...]
+    order: tuple[tuple[str, bool], ...]
+    timed: bool
+    only_order: frozenset[str]
+    carried: tuple[tuple[str, int], ...]
+    kernel: MatchKernel
+    made: tuple[Field, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.kernel.spec.keys
+
+    @property
+    def bounded(self) -> bool:
+        """Whether time alone can settle a match."""
+        return self.kernel.spec.within is not None or self.kernel.spec.gap is not None
+
+
+def plan_frame(schema: StructType, text: str, streaming: bool) -> FramePlan:
+    columns = frame_columns(schema)
+    clause, shift = parse_clause(text)
+    try:
+        return _plan(clause, columns, streaming)
+    except PresageError as problem:
+        every = [problem, *problem.others]
+        for found in every:
+            shift.move(found)
+        first, *rest = (columns.explain(found, text).in_source(shift.source) for found in every)
+        first.others = tuple(rest)
+        raise first from None
+
+
+def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FramePlan:
+    item = columns.item
+    fields = tuple(Field(item.plan_name(name), kind) for _, name, kind in columns.known)
+    scan = Scan("DataFrame", ALIAS, fields, tuple(name for _, name, _ in columns.known))
+    scope, project = bind_match(clause, MatchInput(item, scan, None), ALIAS, Catalog())
+    assert isinstance(project, Project)
+    match = project.input
+    assert isinstance(match, Match)
+    prepared = {n.name: n.expr for n in match.prepared}
+    order = match.tables.sort
+    if streaming:
+        order, prepared = _stream_order(clause, columns, order, prepared)
+        _refuse_end(clause, match)
+    elif not order:
+        raise error("SYNTAX", clause.pattern.span, found="no ORDER BY", expected="the order of the rows",
+                    fix="add ORDER BY: a DataFrame has no order of its own")  # fmt: skip
+    timed = prepared[order[0][0]].type == TIMESTAMP and order[0][1]
+    if not timed:
+        _refuse_bounds(clause, prepared[order[0][0]])
+
+    shown = [
+        Output(name, o.expr, place=_unchanged(o.expr, prepared, columns))
+        for (name, _), o in zip(scope.attributes, project.outputs, strict=False)
+    ]
+    carried: list[tuple[str, int]] = []
+    if clause.rows != "one":
+        keys = sum(isinstance(o.expr, ColumnRef) and o.expr.name in match.tables.keys for o in shown)
+        first, others = _remaining(order, prepared, columns, {o.name for o in shown})
+        carried = [(o.column, o.place) for o in (*first, *others) if o.place is not None]
+        shown = [*shown[:keys], *first, *shown[keys:], *others]
+    tables = replace(match.tables, sort=(), by_time=True, carry=tuple(name for name, _ in carried))
+    node = replace(match, tables=tables)
+    ordering = {name for name, _ in order}
+    used = node.used_columns()
+    types = {n.name: n.expr.type for n in match.prepared}
+    return FramePlan(
+        columns,
+        tuple(Named(name, expr) for name, expr in prepared.items() if name in used | ordering),
+        order,
+        timed,
+        frozenset(ordering - used),
+        tuple(carried),
+        match_kernel(node, {}),
+        (*(Field(key, types[key]) for key in tables.keys), *match.made),
+        tuple(shown),
+    )
+
+
+def _unchanged(expr: Expr, prepared: dict[str, Expr], columns: FrameColumns) -> int | None:
+    """The place of the column that an output shows as it is: a plain partition column."""
+    source = prepared.get(expr.name) if isinstance(expr, ColumnRef) else None
+    return columns.places.get(source.name) if isinstance(source, ColumnRef) else None
+
+
+def _remaining(
+    order: tuple[tuple[str, bool], ...], prepared: dict[str, Expr], columns: FrameColumns, taken: set[str]
+) -> tuple[list[Output], list[Output]]:
+    """Columns of the input that ALL ROWS PER MATCH shows besides: those of ORDER BY, and the others."""
+    first = [columns.places[x.name] for x in (prepared[name] for name, _ in order) if isinstance(x, ColumnRef)]
+    found = {
+        place: Output(field.name, None, f"_r{place}", place)
+        for place, field in enumerate(columns.schema.fields)
+        if field.name not in taken
+    }
+    ahead = [found[place] for place in dict.fromkeys(first) if place in found]
+    return ahead, [output for place, output in found.items() if place not in first]
+
+
+# -- what cannot be -----------------------------------------------------------------------------------
+
+
+def _refuse_bounds(clause: MatchClause, first: Expr) -> None:
+    words = [clause.within_word] if clause.within is not None else ["GAP"] if clause.gap is not None else []
+    if not words:
+        return
+    found = f"{first.type}, descending" if clause.order_by[0].descending else str(first.type)
+    raise error("TYPE_MISMATCH", clause.order_by[0].span, what=words[0], found=found,
+                expected="ORDER BY that begins with a TIMESTAMP, ascending",
+                fix="order by the time of the rows first, cast to TIMESTAMP if need be")  # fmt: skip
+
+
+def _refuse_end(clause: MatchClause, match: Match) -> None:
+    automaton = match.tables.automaton
+    if any(edge.at_end for ways in (automaton.first, *automaton.follow) for edge in ways):
+        raise error("UNSUPPORTED", clause.pattern.span, what="$ in a pattern", where="on a streaming DataFrame",
+                    fix="leave $ out: a stream has no last row")  # fmt: skip
+
+
+def _stream_order(
+    clause: MatchClause, columns: FrameColumns, order: tuple[tuple[str, bool], ...], prepared: dict[str, Expr]
+) -> tuple[tuple[tuple[str, bool], ...], dict[str, Expr]]:
+    """Rows come in the order of the column with the watermark; without ORDER BY that is their order, too."""
+    marked = {columns.item.plan_name(name) for name in columns.watermarks}
+    if not marked:
+        raise error("UNSUPPORTED", clause.order_by[0].span if clause.order_by else clause.pattern.span,
+                    what="MATCH_RECOGNIZE", where="on a streaming DataFrame without a watermark",
+                    fix="call df.withWatermark(…) with the column that ORDER BY begins with")  # fmt: skip
+    known = [column for column in columns.item.all_columns() if column.name in marked]
+    if not order and len(known) == 1:
+        named = next((n for n, expr in prepared.items() if expr == known[0]), "_time")
+        return ((named, True),), {**prepared, named: known[0]}
+    if not order or not order[0][1] or prepared[order[0][0]] not in known:
+        names = " or ".join(f"'{name}'" for name in columns.watermarks)
+        span = clause.order_by[0].span if clause.order_by else clause.pattern.span
+        raise error("UNSUPPORTED", span, what=f"ORDER BY that does not begin with {names}",
+                    where="on a streaming DataFrame",
+                    fix=f"begin it with {names}, ascending: the column that withWatermark was called on")  # fmt: skip
+    return order, prepared

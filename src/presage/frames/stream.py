@@ -1,0 +1,96 @@
+"""A streaming DataFrame in, its matches out as they are settled: one state for each shard of the keys.
+
+A Spark group for each key would cost a call of Python for each; a shard holds many keys (docs/performance.md). Spark
+keeps the states with its own checkpoint and lets time pass: an event-time timeout calls shards that no row comes for.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from presage.frames.columns import WATERMARK
+from presage.frames.packing import ARRIVAL, ROWS, SHARD, from_bytes, pack, packed_schema, to_bytes, unpack
+from presage.frames.planning import FramePlan
+from presage.frames.rows import NO_TIME, arrow_schema, kernel_rows, made_schema, result_rows
+from presage.frames.shard_step import ShardStep
+from presage.frames.shards import shard_labels
+from presage.model.state import State
+from presage.plan.expr import ColumnRef
+from presage.plan.nodes import TIME
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.state import GroupState
+
+MILLI = 1_000
+
+
+def match_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
+    # A row without a time has no place in a stream.
+    rows = kernel_rows(frame, plan).where(F.col(TIME) > NO_TIME).select("*", _shard_of(plan, shards).alias(SHARD))
+    given = arrow_schema(rows.schema)
+    schema = made_schema(plan)
+    made = arrow_schema(schema)
+    kept = pa.schema([*(f for f in given if f.name != SHARD), (ARRIVAL, pa.int64())])
+    said = {name: value for name, value in vars(plan.kernel.spec).items() if name != "code"}
+    number = zlib.crc32(repr((said, plan.prepared, plan.order, str(given), shards)).encode())
+    shard = ShardStep(plan.kernel, kept, plan.order, plan.bounded, number)
+
+    def packing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return pack(batches, given)
+
+    def unpacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return unpack(batches, made)
+
+    def step(key: Any, chunks: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        return _step(shard, chunks, state)
+
+    watermark = {WATERMARK: plan.columns.watermarks[_time_column(plan)]}
+    packed = rows.mapInArrow(packing, packed_schema(watermark))
+    found = packed.groupBy(SHARD).applyInPandasWithState(
+        step, f"{ROWS} binary", "state binary", "append", "EventTimeTimeout"
+    )
+    return result_rows(found.mapInArrow(unpacking, schema), plan)
+
+
+def _step(shard: ShardStep, chunks: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """One call of Spark's for one shard."""
+    import pandas as pd
+
+    arrived = [from_bytes(bytes(packed)) for chunk in chunks for packed in chunk[ROWS]]
+    # Until the first batch is over Spark's watermark is 0.
+    millis = state.getCurrentWatermarkMs()
+    watermark = millis * MILLI if millis > 0 else None
+    held = State.from_bytes(bytes(state.get[0]), "the checkpoint") if state.exists else None
+    after, rows = shard.step(held, arrived, watermark)
+    if after is None:
+        state.remove()
+    else:
+        state.update((after.to_bytes(),))
+        due = shard.due(after, watermark)
+        if due is not None:
+            # Spark calls when its watermark has passed this.
+            state.setTimeoutTimestamp(max(due // MILLI, millis, 1))
+    if rows.num_rows:
+        yield pd.DataFrame({ROWS: [to_bytes(rows)]})
+
+
+def _shard_of(plan: FramePlan, shards: int) -> Column:
+    """The label of a row's shard, by its key; without a key there is one shard."""
+    if not plan.keys:
+        return F.lit(shard_labels(1)[0])
+    labels = F.array(*(F.lit(label) for label in shard_labels(shards)))
+    return F.get(labels, F.pmod(F.xxhash64(*(F.col(key) for key in plan.keys)), F.lit(shards)).cast("int"))
+
+
+def _time_column(plan: FramePlan) -> str:
+    """The user's name of the column that rows are ordered by."""
+    first = next(n.expr for n in plan.prepared if n.name == plan.order[0][0])
+    assert isinstance(first, ColumnRef)
+    return plan.columns.schema[plan.columns.places[first.name]].name

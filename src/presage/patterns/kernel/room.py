@@ -1,0 +1,106 @@
+"""A pattern and how much there is of it come in, memory and places to work in go out; the same with more room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Ints
+from presage.patterns.kernel.memory import (
+    CHOSEN,
+    FILTERS,
+    FOREVER,
+    FREE_CELLS,
+    FREE_TERMS,
+    GONE,
+    GONE_LAST,
+    HEAP,
+    KEY_WORDS,
+    KEYS_AT,
+    LISTENING_AT,
+    NEED,
+    NEXT_DUE,
+    NOT_STARTED,
+    OUT,
+    OUT_WORDS,
+    QUEUE_WORDS,
+    QUEUES,
+    QUEUES_AT,
+    REGISTERS,
+    ROOT,
+    SEEN,
+    TASKS,
+    TOP,
+)
+from presage.patterns.kernel.network import CLOCKED, FILTER, KEYS, KIND, QUEUED, WIDTH, column_of
+from presage.patterns.kernel.pattern_loop import Work
+from presage.patterns.kernel.pattern_spec import PatternTables
+from presage.patterns.kernel.pattern_state import enter_keys
+from presage.patterns.kernel.seen_keys import WORDS
+from presage.patterns.kernel.tasks import TASK_WORDS
+
+SMALL = 256
+MARGIN = 64
+
+
+def new_memory(spec: PatternTables, net: Ints, keys: int, words: int) -> Ints:
+    """Registers, keys, listeners and queues, all empty, and room for `words` and a little more behind them."""
+    filters = int((column_of(net, spec, KIND) == FILTER).sum())
+    queued = np.flatnonzero(column_of(net, spec, CLOCKED) == QUEUED) * WIDTH
+    at_keys = REGISTERS
+    at_listening = at_keys + keys * KEY_WORDS
+    at_queues = at_listening + 2 * keys * filters
+    top = at_queues + QUEUE_WORDS * len(queued)
+    memory = np.zeros(top + words + max(words // 4, 64 * SMALL), np.int64)
+    memory[at_keys:at_listening].reshape(-1, KEY_WORDS)[:, ROOT] = NOT_STARTED
+    memory[at_listening:top] = -1
+    memory[at_queues:top:QUEUE_WORDS] = queued
+    memory[[FREE_TERMS, FREE_CELLS, GONE, GONE_LAST]] = -1
+    memory[[KEYS_AT, LISTENING_AT, QUEUES_AT, TOP]] = at_keys, at_listening, at_queues, top
+    memory[[FILTERS, QUEUES, NEXT_DUE]] = filters, len(queued), FOREVER
+    return memory
+
+
+def new_work(spec: PatternTables, net: Ints, timers: int, seen: int, events: int) -> Work:
+    lines = seen + max(SMALL, seen // 4)
+    return Work(
+        np.zeros((SMALL, TASK_WORDS), np.int64),
+        np.zeros((SMALL, OUT_WORDS), np.int64),
+        np.zeros((timers + SMALL, 3), np.int64),
+        np.zeros((lines, WORDS + int(column_of(net, spec, KEYS).max())), np.int64),
+        np.full(_power(2 * lines), -1, np.int64),
+        np.zeros((SMALL, 3), np.int64),
+        np.zeros(events, np.int64),
+    )
+
+
+def more_room(memory: Ints, work: Work) -> tuple[Ints, Work]:
+    """Twice as much of whatever is nearly used up, or as much as the loop has asked for."""
+    needed = int(memory[NEED])
+    seen = _longer(work.seen, int(memory[SEEN]), needed)
+    index = work.index
+    if seen is not work.seen:
+        index = np.full(_power(2 * len(seen)), -1, np.int64)
+        enter_keys(seen, index, int(memory[SEEN]))
+    larger = Work(
+        _longer(work.stack, int(memory[TASKS]), needed),
+        _longer(work.rows, int(memory[OUT]), 0),
+        _longer(work.heap, int(memory[HEAP]), 0),
+        seen,
+        index,
+        _longer(work.chosen, int(memory[CHOSEN]), 0),
+        work.marks,
+    )
+    memory[NEED] = 0
+    return _longer(memory, int(memory[TOP]), needed), larger
+
+
+def _longer(array: Ints, used: int, needed: int) -> Ints:
+    if used + needed + MARGIN <= len(array):
+        return array
+    larger = np.zeros((max(2 * len(array), used + needed + 2 * MARGIN), *array.shape[1:]), np.int64)
+    larger[:used] = array[:used]
+    return larger
+
+
+def _power(least: int) -> int:
+    return 1 << max(least - 1, 1).bit_length()
