@@ -22,6 +22,7 @@ from presage.live.deployment import Deployment, describe_statement, show_stateme
 from presage.live.driving import Driver
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.program import make_program
+from presage.live.rooms import reads_clock
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
 from presage.live.upkeep import Upkeep
@@ -41,18 +42,16 @@ from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
-from presage.patterns.nodes import Match, PatternMatch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.plan.nodes import Extent, Node, Scan
 from presage.plan.query import BoundQuery
 from presage.spark.archive import last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
-from presage.spark.result import Result, TableResult
+from presage.spark.result import Result, TableResult, explained_as
 from presage.spark.session import leave_session, running_session, start_session, use_session
 from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
-from presage.windows.nodes import Windowed
 from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
 
@@ -233,7 +232,8 @@ class Engine:
         self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
 
     def explain(self, text: str, name: str = "query") -> str:
-        """What EXPLAIN says of the last query of the text; declarations before it are carried out."""
+        """What EXPLAIN says of the last query of the text; declarations before it are carried out. With FORMAT svg in
+        the text it is a picture."""
         script = self._workspace.parse(text, name)
         *before, last = script.statements or (s.Show("streams"),)
         for statement in before:
@@ -244,7 +244,7 @@ class Engine:
                 "SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT"
             )
         with located(script.source):
-            return self._workspace.explain(self._workspace.bind(query))
+            return self._workspace.look(last if isinstance(last, s.Explain) else s.Explain(query, span=query.span))
 
     def load(self, stream: str, rows: Any, once: str | None = None, source: SourceOffsets | None = None) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
@@ -321,8 +321,7 @@ class Engine:
         if isinstance(statement, s.Query) and statement.insert_into is None:
             return self._answer(statement)
         if isinstance(statement, s.Explain):
-            text = self._workspace.explain(self._workspace.bind(statement.statement))
-            return self._table(("plan",), [(line,) for line in text.splitlines()])
+            return explained_as(statement.format, self._workspace.look(statement), lambda: self.spark)
         if isinstance(statement, s.Show) and statement.what == "statements":
             return self._table(*show_statements(self._standing))
         declared = self.catalog.names()
@@ -406,7 +405,14 @@ class Engine:
             program, self._log.archive, position, count, delays, relations, lambda: catalyst(spark, relations)
         )
         run_each(spark, count, replay.step)
-        return TableResult(bound.columns, replay.rows(), lambda: spark, lambda: self._workspace.explain(bound))
+        workspace = self._workspace
+        return TableResult(
+            bound.columns,
+            replay.rows(),
+            lambda: spark,
+            lambda: workspace.explain(bound),
+            lambda: workspace.picture(bound),
+        )
 
     # -- answers -------------------------------------------------------------------------------------
 
@@ -424,6 +430,7 @@ class Engine:
             lambda: self._workspace.explain(bound),
             lambda: self._partitions(_rows(files.values())),
             lambda: _span(files.values()),
+            lambda: self._workspace.picture(bound),
         )
 
     def _snapshot(self, scan: Scan, position: int) -> FileSet:
@@ -436,7 +443,7 @@ class Engine:
             return read_archive(self.spark, found) if found.paths else None
 
         # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.
-        if any(_has_clock(n) for n in plan.walk()):
+        if reads_clock(plan):
             times = [last_event(self.spark, f) for f in files.values()]
         else:
             times = [f.max_time for f in files.values()]
@@ -452,6 +459,7 @@ class Engine:
             partitions=self._partitions(_rows(files.values())),
             rows_in_memory=self._rows_in_memory,
             estimated_rows=_rows(files.values()),
+            files=lambda scan: files[scan.extent],
         )
 
     def _partitions(self, rows: int) -> int:
@@ -472,12 +480,6 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
-
-
-def _has_clock(node: Node) -> bool:
-    """Whether a node's rows depend on when the statement's time stops."""
-    timed = isinstance(node, Windowed) and node.window.kind == "time_batch"
-    return timed or isinstance(node, Match | PatternMatch)
 
 
 def _rows(files: Iterable[FileSet]) -> int:

@@ -26,6 +26,7 @@ from presage.windows.analyze import QueryContext, bind_query
 
 if TYPE_CHECKING:
     from presage.optimize import Optimized
+    from presage.plan.picture import Picture
 
 
 def wall_clock() -> int:
@@ -88,6 +89,24 @@ class Workspace:
 
         optimized = self.optimize(query)
         return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS})
+
+    def look(self, statement: s.Explain) -> str:
+        """The answer to EXPLAIN: a text, or the text of a picture."""
+        query = self.bind(statement.statement)
+        return self.picture(query).svg if statement.format == "svg" else self.explain(query)
+
+    def picture(self, *queries: BoundQuery) -> Picture:
+        """The automata and patterns of the queries, drawn; an error if they have none."""
+        from presage.patterns.picture import picture_of_all
+        from presage.plan.picture import Picture
+
+        drawn = picture_of_all([self.optimize(query).plan for query in queries])
+        if drawn is None:
+            raise error(
+                "UNSUPPORTED", what="a picture (FORMAT svg)", where="for a query without MATCH_RECOGNIZE and PATTERN",
+                fix="ask for the text: EXPLAIN without FORMAT svg",
+            )  # fmt: skip
+        return Picture(drawn)
 
     def check(self, text: str, name: str = "query") -> s.Script:
         """Bind every statement of a text in turn; raises all errors of the run."""

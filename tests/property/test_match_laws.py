@@ -101,6 +101,9 @@ def check(data: st.DataObject, pattern: Regex, pairs: dict[str, Any], rows: list
     clock = max([0, *(r[TIME] for r in rows)]) + data.draw(st.sampled_from([0, 0, 1, 3, 9]), "clock")
     calls = data.draw(cuts(rows, (TIME, SEQ, ORDER), clock), "cuts")
     kernel = MatchKernel(spec, Parity())
+    if "sort" in chosen:
+        # Ascending time, then x from the greatest down, nulls last.
+        rows = sorted(rows, key=lambda r: (r[TIME], r["x"] is None, -(r["x"] or 0)))
     try:
         wanted = match_rows(query, rows, clock)
     except SkipError:
@@ -143,3 +146,9 @@ def test_conditions_that_only_the_host_can_evaluate(data, pattern, pairs, rows, 
 @given(st.data(), patterns(), conditions(PURE + AHEAD + PATH[:-1] + ASKED), events(7), options({"skip": "to_current"}))
 def test_every_match_of_every_row(data, pattern, pairs, rows, chosen):
     check(data, pattern, pairs, rows, chosen)
+
+
+@LAW
+@given(st.data(), patterns(), conditions(PURE + PATH), events(), options())
+def test_rows_of_one_time_that_are_sorted_by_a_further_column(data, pattern, pairs, rows, chosen):
+    check(data, pattern, pairs, rows, chosen | {"sort": ((TIME, True), ("x", False))})

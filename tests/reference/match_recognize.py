@@ -78,7 +78,7 @@ class View:
 
     def row(self, number: int) -> Row | None:
         """A row of the partition, which the search must wait for."""
-        if 0 <= number:
+        if number >= 0:
             self.search.look(number)
         return self.search.rows[number] if 0 <= number < len(self.search.rows) else None
 

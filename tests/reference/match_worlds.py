@@ -150,8 +150,8 @@ PATH = [
         2,
     ),
     Pair(
-        "even matches",
-        lambda a: Condition(bound=a.program(c.GIVEN_I, 0, *a.constant(2), c.MOD_I, 64, *a.constant(0), c.NE_I), match_number=True),
+        "odd matches",
+        lambda a: Condition(bound=a.program(c.GIVEN_I, 0, *a.constant(2), c.MOD_I, 64), match_number=True),
         Said(bound=lambda v: v.number % 2 != 0),
     ),
 ]

@@ -18,6 +18,7 @@ from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, TIMER, Argum
 Row = dict[str, Any]
 Match = tuple[tuple[int, Row], ...]
 EVENT = "_event"  # which event a row is a view of
+MOST_TERMS = 3_000
 EPOCH = dt.datetime(1970, 1, 1)
 # Ordinals of a pattern with keys: see PatternKernel.
 SOURCE_STEP, CAUSE_STEP = 1 << 40, 1 << 20
@@ -29,6 +30,8 @@ class Term:
     def __init__(self, run: Run, number: int, parent: Term | None, begin: Match) -> None:
         self.run, self.node, self.parent, self.begin = run, run.spec.nodes[number], parent, begin
         self.number, self.alive, self.born = number, True, next(run.births)
+        if self.born > MOST_TERMS:
+            raise TooMuch
         self.children: list[Term] = []
         self.catching = self.caught = False
         self.seen: dict[Any, int | None] = {}
@@ -336,6 +339,10 @@ class BadBound(Exception):
     pass
 
 
+class TooMuch(Exception):
+    """The pattern grows beyond what this twin can do in a test."""
+
+
 class Run:
     """One pattern (of one key) over its events."""
 
@@ -395,6 +402,8 @@ class Run:
 
     def matched(self, match: Match) -> None:
         self.found.append(match)
+        if len(self.found) > MOST_TERMS:
+            raise TooMuch
 
     def moment(self) -> list[Match]:
         """The matches of this moment, and what they end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pyarrow as pa
@@ -246,3 +247,23 @@ def test_looking_tells_what_there_is(engine: Engine) -> None:
     with pytest.raises(PresageError) as refused:
         engine.query("SELECT * FROM Tick")
     assert code_of(refused) == "UNKNOWN_STREAM"
+
+
+def test_EXPLAIN_FORMAT_svg_draws_the_automaton(engine: Engine) -> None:
+    query = (
+        "SELECT * FROM Tick MATCH_RECOGNIZE (MEASURES 1 AS one PATTERN (STRT DOWN+) DEFINE DOWN AS price < PREV(price))"
+    )
+    drawn = engine.execute(f"EXPLAIN {query} FORMAT svg")
+    assert drawn is not None
+    svg = "\n".join(row["plan"] for row in drawn)
+    assert (
+        svg == drawn.picture().svg == engine.explain(f"EXPLAIN {query} FORMAT svg") == engine.query(query).picture().svg
+    )
+    assert ElementTree.fromstring(svg).get("aria-label") == "Automaton of PATTERN (STRT DOWN+)"
+    assert svg in drawn._repr_html_()
+    assert engine.query(query).explain() == engine.explain(query)
+    with pytest.raises(PresageError) as raised:
+        engine.execute("EXPLAIN SELECT sym FROM Tick FORMAT svg")
+    assert code_of(raised) == "UNSUPPORTED"
+    with pytest.raises(PresageError, match="no plan"):
+        engine.query("SHOW STREAMS").picture()

@@ -1,19 +1,22 @@
-"""`presage explain`: statements in, the plans of their queries out. Without Spark."""
+"""`presage explain`: statements in, the plans of their queries out, as text or drawn. Without Spark."""
 
 from __future__ import annotations
 
 import sys
 
 from presage.cli.failures import reported
-from presage.cli.options import Debug, File, Home
+from presage.cli.options import Debug, File, Home, OutputPlan, PlanFormat
 from presage.cli.text import name_of, read_text
 
 
-def explain(file: File, home: Home = None, debug: Debug = False) -> None:
+def explain(file: File, format: OutputPlan = PlanFormat.text, home: Home = None, debug: Debug = False) -> None:
     """Show how the queries of a file are carried out: plans, keys, parallelism, state, warnings."""
     with reported(debug=debug):
         text = read_text(file)
         # Here, since `presage --help` needs none of it.
-        from presage.cli.plans import explain_all
+        from presage.cli.plans import draw_all, explain_all
 
-        sys.stdout.write("\n".join(explain_all(text, name_of(file), home)) + "\n")
+        if format is PlanFormat.svg:
+            sys.stdout.write(draw_all(text, name_of(file), home) + "\n")
+        else:
+            sys.stdout.write("\n".join(explain_all(text, name_of(file), home)) + "\n")

@@ -17,6 +17,13 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class PlanFormat(StrEnum):
+    """How plans are shown."""
+
+    text = "text"
+    svg = "svg"
+
+
 File = Annotated[str, typer.Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
 Events = Annotated[
     list[str],
@@ -29,6 +36,10 @@ Events = Annotated[
 ]
 OutputFormat = Annotated[
     Format, typer.Option("--format", "-f", help="How rows are printed; json is one object per line.")
+]
+OutputPlan = Annotated[
+    PlanFormat,
+    typer.Option("--format", "-f", help="svg draws the automata of MATCH_RECOGNIZE and the terms of PATTERN."),
 ]
 Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The most rows that a table shows; 0: all.")]
 Home = Annotated[

@@ -1,4 +1,4 @@
-"""A text in, the EXPLAIN of each of its queries out; declarations before them count, and nothing is carried out."""
+"""A text in, the EXPLAIN of its queries or a picture of them out; declarations count, and nothing is carried out."""
 
 from __future__ import annotations
 
@@ -7,33 +7,47 @@ from pathlib import Path
 from presage.errors import error
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
+from presage.plan.query import BoundQuery
 from presage.workspace import Workspace
 
 
 def explain_all(text: str, name: str, home: Path | None) -> list[str]:
     """The plans, each with a heading if there are several."""
+    workspace, queries = _bound(text, name, home)
+    plans = [(shown, workspace.explain(query).rstrip("\n")) for shown, query in queries]
+    if len(plans) == 1:
+        return [plans[0][1]]
+    lines = []
+    for number, (shown, plan) in enumerate(plans, 1):
+        lines += [f"── {number} of {len(plans)} ── {shown}", plan, ""]
+    return lines[:-1]
+
+
+def draw_all(text: str, name: str, home: Path | None) -> str:
+    """One picture of all automata and patterns of the queries, as SVG."""
+    workspace, queries = _bound(text, name, home)
+    return workspace.picture(*(query for _, query in queries)).svg
+
+
+def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tuple[str, BoundQuery]]]:
+    """The queries in one line each, and bound to what is declared before them."""
     roots = [Path.cwd(), *([home] if home is not None else [])]
     catalog = _catalog_of(home) if home is not None else Catalog()
     script = Workspace(roots, Path.cwd(), catalog).check(text, name)
     workspace = Workspace(roots, Path.cwd(), catalog)
-    plans: list[tuple[str, str]] = []
+    queries: list[tuple[str, BoundQuery]] = []
     for statement in script.statements:
         query = statement.statement if isinstance(statement, s.Explain) else statement
         if isinstance(query, s.Query):
             shown = " ".join(script.source.text[query.span.start : query.span.end].split())
-            plans.append((shown, workspace.explain(workspace.bind(query))))
+            queries.append((shown, workspace.bind(query)))
         if isinstance(statement, s.CreateType | s.CreateRelation | s.Drop) or (
             isinstance(statement, s.Query) and statement.insert_into is not None
         ):
             workspace.catalog = workspace.declare(statement)
-    if not plans:
+    if not queries:
         raise error("SYNTAX", None, script.source, found="no query", expected="a query", fix="add a SELECT to explain")
-    if len(plans) == 1:
-        return [plans[0][1].rstrip("\n")]
-    lines = []
-    for number, (shown, plan) in enumerate(plans, 1):
-        lines += [f"── {number} of {len(plans)} ── {shown}", plan.rstrip("\n"), ""]
-    return lines[:-1]
+    return workspace, queries
 
 
 def _catalog_of(home: Path) -> Catalog:

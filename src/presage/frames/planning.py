@@ -80,7 +80,9 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
     scan = Scan("DataFrame", ALIAS, fields, tuple(name for _, name, _ in columns.known))
     scope, project = bind_match(clause, MatchInput(item, scan, None), ALIAS, Catalog())
     assert isinstance(project, Project)
-    match = project.input
+    exprs = {o.name: o.expr for o in project.outputs}
+    chosen = [(name, exprs[scope.plan_name(name)]) for name, _ in scope.attributes]
+    match = project.input.narrowed(frozenset[str]().union(*(expr.columns() for _, expr in chosen)))
     assert isinstance(match, Match)
     prepared = {n.name: n.expr for n in match.prepared}
     order = match.tables.sort
@@ -94,10 +96,7 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
     if not timed:
         _refuse_bounds(clause, prepared[order[0][0]])
 
-    shown = [
-        Output(name, o.expr, place=_unchanged(o.expr, prepared, columns))
-        for (name, _), o in zip(scope.attributes, project.outputs, strict=False)
-    ]
+    shown = [Output(name, expr, place=_unchanged(expr, prepared, columns)) for name, expr in chosen]
     carried: list[tuple[str, int]] = []
     if clause.rows != "one":
         keys = sum(isinstance(o.expr, ColumnRef) and o.expr.name in match.tables.keys for o in shown)

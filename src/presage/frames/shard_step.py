@@ -17,6 +17,7 @@ from presage.errors import error
 from presage.frames.packing import ARRIVAL
 from presage.model.state import State
 from presage.patterns.kernel.match import MatchKernel
+from presage.patterns.kernel.retained import BEFORE
 from presage.patterns.kernel.sorting import sorted_order
 from presage.plan.nodes import SEQ, TIME
 
@@ -52,7 +53,7 @@ class ShardStep:
         if watermark is not None:
             passed = ints(waiting, TIME) < watermark
             ready, waiting = selected(waiting, passed), selected(waiting, ~passed)
-            if ready.num_rows or (self.bounded and inner.tables):
+            if ready.num_rows or self._open(held):
                 ready = take_rows(ready, sorted_order(ready, [*self.order, (CALL, True), (ARRIVAL, True)]))
                 ready = ready.append_column(SEQ, pa.array(np.arange(ready.num_rows) + numbers[NEXT]))
                 numbers[NEXT] += ready.num_rows
@@ -67,10 +68,16 @@ class ShardStep:
         """The watermark at which the shard has something to do though no row comes."""
         if held is None:
             return None
-        if self.bounded and any(name.startswith(KERNEL) for name in held.tables):
+        if self._open(held):
             return watermark
         waiting = held.tables.get(WAITING)
         return None if waiting is None else int(ints(waiting, TIME).min())
+
+    def _open(self, held: State) -> bool:
+        """Whether time alone may settle something: a match that is open, or one that is held back."""
+        rows = held.tables.get(KERNEL + "rows")
+        searched = rows is not None and bool((ints(rows, BEFORE) == 0).any())
+        return self.bounded and (searched or KERNEL + "waiting" in held.tables)
 
     def _checked(self, held: State | None) -> State:
         if held is None:

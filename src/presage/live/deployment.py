@@ -21,6 +21,7 @@ from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
     from presage.live.standing import Standing
+    from presage.plan.picture import Picture
 
 _LOGGER = logging.getLogger("presage")
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -31,7 +32,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Status:
-    """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream."""
+    """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream.
+
+    `partial_matches`: matches of its patterns that have begun and may still go on.
+    """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
     rows_in: int
@@ -39,6 +43,7 @@ class Status:
     lag: int
     watermark: datetime | None
     state_size: int
+    partial_matches: int
     last_error: str | None
     position: int
 
@@ -93,6 +98,7 @@ class Deployment:
             job.lag(statement),
             _EPOCH + timedelta(microseconds=place.clock) if known else None,
             statement.state_size,
+            statement.partial_matches,
             statement.error or self._standing.trouble() or None,
             place.position,
         )
@@ -100,6 +106,10 @@ class Deployment:
     def explain(self) -> str:
         """What EXPLAIN says of the statement, and how it runs."""
         return self._standing.explain(self._number)
+
+    def picture(self) -> Picture:
+        """Its automata and patterns, drawn."""
+        return self._standing.picture(self._number)
 
     def table(self) -> pa.Table:
         """All rows so far, in order, as Arrow."""
@@ -246,13 +256,16 @@ class Subscription:
 
 def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
-    names = ("name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "last_error", "text")
+    names = (
+        "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches", "last_error",
+        "text",
+    )  # fmt: skip
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
-        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.last_error or "")
-        rows.append((name, status.state, *figures, deployment.text))
+        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
+        rows.append((name, status.state, *figures, status.last_error or "", deployment.text))
     return names, rows
 
 

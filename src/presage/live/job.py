@@ -43,6 +43,8 @@ _LOGGER = logging.getLogger("presage")
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
+# Of a statement that has no state, or none any more.
+NOTHING_KEPT: dict[str, Any] = {"states": {}, "partial": {}}
 # A state that cannot be read is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
@@ -184,7 +186,9 @@ class Job:
 
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
         place = self.place(statement)
-        return {statement.number: statement.change(status=STOPPED, place=place, states={}, changed=_wall_clock())[1]}
+        return {
+            statement.number: statement.change(status=STOPPED, place=place, **NOTHING_KEPT, changed=_wall_clock())[1]
+        }
 
     # -- where things are ----------------------------------------------------------------------------
 
@@ -336,7 +340,7 @@ class Job:
         if any(o.held for o in several):
             return statement.change(place=span.start)[1]
         if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
-            skip = {"place": Place(), "states": {}, "to_skip": statement.rows_out, "error": failure.render()}
+            skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
             return statement.change(**skip, rows_in=0, fingerprint=program.fingerprint)[1]
         if failure is not None:
             return statement.change(status=FAILED, place=span.start, error=failure.render())[1]
@@ -352,8 +356,11 @@ class Job:
             values["rows_out"] = statement.rows_out + made - skipped
         if chains:
             values["states"] = {**statement.states, **chains}
+        partial = {**statement.partial, **{f"{o.shard}/{place}": n for o in several for place, n in o.partial.items()}}
+        if partial != statement.partial:
+            values["partial"] = partial
         if program.ends is not None and span.end.clock >= program.ends:
-            values |= {"status": FINISHED, "place": span.end, "states": {}, "changed": _wall_clock()}
+            values |= {"status": FINISHED, "place": span.end, **NOTHING_KEPT, "changed": _wall_clock()}
         elif statement.place is not None:
             # Exactly there: the others' clocks may be behind its own, and it must not go back to them.
             there = span.end.clock == min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)

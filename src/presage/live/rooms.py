@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from presage.columnar.steps import Rows
 from presage.patterns import columnar as patterns
 from presage.patterns.columnar import check_end, check_order
+from presage.patterns.open_matches import open_matches
 from presage.plan.nodes import Node, Retime
 from presage.windows import columnar as windows
 
-__all__ = ["OPERATORS", "check_end", "check_order", "has_timers", "shard_node"]
+__all__ = ["OPERATORS", "check_end", "check_order", "has_patterns", "has_timers", "open_matches", "reads_clock", "shard_node"]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {**windows.OPERATORS, **patterns.OPERATORS}
 STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)
@@ -19,6 +20,16 @@ STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
     return windows.has_timers(plan) or patterns.has_timers(plan)
+
+
+def has_patterns(plan: Node) -> bool:
+    """Whether this plan has matches that may be open."""
+    return any(isinstance(node, patterns.STATEFUL) for node in plan.walk())
+
+
+def reads_clock(plan: Node) -> bool:
+    """Whether rows of a bounded query depend on when exactly its time stops."""
+    return windows.has_batches(plan) or has_patterns(plan)
 
 
 def shard_node(plan: Node) -> Node | None:

@@ -16,12 +16,14 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
-from presage.live.rooms import check_end
+from presage.live.rooms import check_end, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Moment
 from presage.plan.display import show
 from presage.plan.nodes import Field
+from presage.plan.picture import Picture
+from presage.plan.query import BoundQuery
 from presage.workspace import Workspace, reads
 
 GO_AGAIN_SECONDS = 2.0
@@ -205,9 +207,7 @@ class Standing(Mapping[str, Deployment]):
     def explain(self, number: str) -> str:
         """EXPLAIN of a statement, and how it runs here."""
         statement, program = self.job.statements[number], self.job.programs[number]
-        parsed = self._workspace.parse(statement.text).statements[0]
-        assert isinstance(parsed, s.Query)
-        plan = self._workspace.explain(self._workspace.bind(parsed, statement.since, live=True))
+        plan = self._workspace.explain(self._bound(statement))
         shards = f"{program.shards} shards of its keys" if program.shards > 1 else "one shard"
         asked = ", ".join(show(expr) for expr in program.foreign) or "none"
         rows = [
@@ -215,7 +215,18 @@ class Standing(Mapping[str, Deployment]):
             f"expressions that are asked of Spark: {asked}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
         ]
+        if has_patterns(program.plan):
+            rows.append(f"partial matches that are open now: {statement.partial_matches:,}")
         return plan + "\n\n== Live ==\n" + "\n".join(rows)
+
+    def picture(self, number: str) -> Picture:
+        """The automata and patterns of a statement."""
+        return self._workspace.picture(self._bound(self.job.statements[number]))
+
+    def _bound(self, statement: Statement) -> BoundQuery:
+        parsed = self._workspace.parse(statement.text).statements[0]
+        assert isinstance(parsed, s.Query)
+        return self._workspace.bind(parsed, statement.since, live=True)
 
     def drain(self, number: str, timeout: float | None) -> None:
         """Wait until a statement has taken in all that has arrived."""

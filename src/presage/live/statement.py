@@ -30,6 +30,7 @@ class Statement:
     rows_out: int = 0
     to_skip: int = 0
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
+    partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place as well
     fingerprint: str = ""
     shards: int = 1
     error: str = ""
@@ -44,6 +45,10 @@ class Statement:
     @property
     def state_size(self) -> int:
         return sum(ref.length for chain in self.states.values() for ref in chain)
+
+    @property
+    def partial_matches(self) -> int:
+        return sum(self.partial.values())
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
@@ -69,6 +74,6 @@ def _plain(value: Any) -> Any:
         return value.to_json()
     if isinstance(value, Place):
         return asdict(value)
-    if isinstance(value, dict):  # the states
-        return {key: [ref.to_json() for ref in chain] for key, chain in value.items()}
+    if isinstance(value, dict):  # the states, or numbers that go with them
+        return {key: x if isinstance(x, int) else [ref.to_json() for ref in x] for key, x in value.items()}
     return value

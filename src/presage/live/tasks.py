@@ -21,7 +21,7 @@ from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.errors import PresageError, error
 from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
-from presage.live.rooms import OPERATORS
+from presage.live.rooms import OPERATORS, open_matches
 from presage.live.states import Chain
 from presage.log import Bounds, FileSet
 from presage.log.archive import within
@@ -67,6 +67,7 @@ class Outcome:
     rows: pa.Table | None = None
     states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
+    partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
     rows_in: int = 0
     failure: PresageError | None = None
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
@@ -147,6 +148,8 @@ class Runner:
         made = run_root(program.plan, context).table
         outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
         outcome.states = {place: book.states[place] for place in book.changed}
+        counts = {place: open_matches(state) for place, state in outcome.states.items()}
+        outcome.partial = {place: count for place, count in counts.items() if count is not None}
 
     def _match(self, tasks: Sequence[Task], events: _Events) -> dict[int, dict[int, np.ndarray]]:
         """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.errors import did_you_mean, error
-from presage.log.buckets import KeyFilter
+from presage.log.buckets import KeyFilter, keys_of
 from presage.log.chunks import AGES, age
 from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME
 from presage.log.committer import Committer
@@ -71,6 +71,7 @@ class FileSet:
     schema: pa.Schema
     spans: tuple[tuple[int, int, int], ...] = ()  # of each file: first and last time, rows
     held: Held | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
+    key: tuple[str, ...] = ()  # the columns by whose values old files are bucketed
 
     @property
     def exact(self) -> bool:
@@ -138,6 +139,7 @@ class Archive:
                 if f.first_time is not None and f.last_time is not None
             ),
             held,
+            keys_of(schema, key),
         )
 
     def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:

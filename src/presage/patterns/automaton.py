@@ -27,7 +27,7 @@ from presage.patterns.regex import (
 )
 
 MOST_POSITIONS = 10_000
-MOST_EDGES = 200_000
+MOST_EDGES = 100_000
 
 # Kinds of steps, and what `ways` of such a step are.
 TAKE = "take"  # the one step after a row was taken

@@ -1,8 +1,8 @@
 """The automaton of a MATCH_RECOGNIZE in, its drawing out.
 
-Positions stand in columns from left to right. Ways on to the next column are drawn straight on; those that pass a column
-go through a lane above or below it, those that lead back through a lane below, and all that lead to the same position
-share a lane. So no line crosses a position. Where there are several ways on, numbers say which one is preferred.
+Positions stand in columns from left to right. Ways on to the next column are drawn straight; those that pass a column
+go through a lane above or below it, those that lead back through a lane below. All that lead to the same position share
+a lane. So no line crosses a position. Where there are several ways on, numbers say which one is preferred.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Layout:
         straight = all(len(w) == 1 and not (w[0].at_start or w[0].at_end) for w in ways)
         after = set(self.members[number + 1]) if number + 1 < len(self.members) else set()
         others = (n for n in self.column if self.column[n] != number)
-        met = any(edge.target in after for n in others for edge in self.ways[n])
+        met = any(edge.target in after and edge.target != n for n in others for edge in self.ways[n])
         return NARROW if straight and not met else CORRIDOR
 
     def _loops(self, n: int) -> bool:
@@ -242,7 +242,13 @@ class _Layout:
         self._label(label, *_along(x0, y0, x1, y1, 0.45))
 
     def _over(self, n: int, target: int, label: str) -> None:
-        x0, y0, x1, y1, lane = self._right(n), self.y[n], self._left(target), self.y[target], self.lanes[target, self._side(n, target)]
+        x0, y0, x1, y1, lane = (
+            self._right(n),
+            self.y[n],
+            self._left(target),
+            self.y[target],
+            self.lanes[target, self._side(n, target)],
+        )
         up, down = self._column_left(self.column[n] + 1), self._column_right(self.column[target] - 1)
         first, last = (x0 + up) / 2, (down + x1) / 2
         self.drawing.path(
@@ -272,7 +278,9 @@ class _Layout:
         else:
             x1, y1 = self._left(target), self.y[target]
             aside = self._column_left(self.column[target]) - 8 - turn
-            path += f"H{aside + turn:.1f}q{-turn} 0 {-turn} {-turn}V{y1 + turn:.1f}q0 {-turn} {turn} {-turn}H{x1 - 4:.1f}"
+            path += (
+                f"H{aside + turn:.1f}q{-turn} 0 {-turn} {-turn}V{y1 + turn:.1f}q0 {-turn} {turn} {-turn}H{x1 - 4:.1f}"
+            )
             tip, along = (x1 - 1, y1), (1.0, 0.0)
         self.drawing.path(path, [(x0, lane + 2)])
         self.drawing.arrow_head(*tip, *along)
@@ -283,7 +291,9 @@ class _Layout:
         x, side = self.x[n], 1 if self._loop_below(n) else -1
         y = self.y[n] + side * self._border(n, 7)
         far = y + side * (LOOP + 4)
-        self.drawing.path(f"M{x - 7:.1f} {y:.1f}C{x - 17:.1f} {far:.1f} {x + 17:.1f} {far:.1f} {x + 8:.1f} {y + side * 3:.1f}", [])
+        self.drawing.path(
+            f"M{x - 7:.1f} {y:.1f}C{x - 17:.1f} {far:.1f} {x + 17:.1f} {far:.1f} {x + 8:.1f} {y + side * 3:.1f}", []
+        )
         self.drawing.cover(x, y + side * LOOP)
         self.drawing.arrow_head(x + 7, y + side, -0.3, -side * 0.954)
         self._label(label, x, y + side * (LOOP - 4))

@@ -72,7 +72,7 @@ class _Tree:
         depth = {0: 0}
         # Children have greater numbers than their parents.
         for number, term in enumerate(self.tables.nodes):
-            depth.update({child: depth[number] + 1 for child in term.children})
+            depth.update(dict.fromkeys(term.children, depth[number] + 1))
         return depth
 
     def _place(self, number: int) -> None:

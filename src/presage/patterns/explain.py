@@ -40,18 +40,18 @@ def describe_match(node: Match) -> Report:
 
 def _size(automaton: Automaton) -> str:
     edges = len(automaton.first) + sum(map(len, automaton.follow))
-    return f"automaton: {_counted(len(automaton.labels), 'position')}, {_counted(edges, 'way')} on"
+    return f"automaton: {_counted(len(automaton.labels), 'position')}, {_counted(edges, 'edge')}"
 
 
 def _conditions(tables: MatchTables) -> list[str]:
     """The variables, by how their conditions are evaluated; one whose parts differ stands in several lines."""
-    kinds = {
+    kinds: dict[str, Callable[[Condition], bool]] = {
         "any row": _is_free,
         "native, on the row alone": lambda c: c.flag is not None,
         "native, on the row and its neighbours": lambda c: c.nearby >= 0,
         "compiled, over the match so far": lambda c: c.bound >= 0,
         "asked of the evaluator, over the match so far": lambda c: c.asked >= 0,
-    }  # type: dict[str, Callable[[Condition], bool]]
+    }
     lines = []
     for title, fits in kinds.items():
         named = [
@@ -111,12 +111,10 @@ def _match_state(node: Match, keys: str) -> list[str]:
         return [f"the rows of the open batch{per}"]
     longest = _longest(tables.automaton)
     if tables.within is not None:
-        kept = f"the rows of the open match, of the last {format_duration(tables.within)}"
-    elif longest is not None:
-        kept = f"the rows of the open match, at most {longest}"
+        size = f"of the last {format_duration(tables.within)}"
     else:
-        kept = "the rows of the open match, however long"
-    parts = [kept + per]
+        size = "however long" if longest is None else f"at most {longest}"
+    parts = [f"the rows of the open match{per}, {size}"]
     if tables.gap is not None:
         parts[0] += f"; none after {format_duration(tables.gap)} without a row"
     back = max([0, *(-place.moved for place in _places(tables))])
@@ -184,19 +182,14 @@ def describe_pattern(node: PatternMatch) -> Report:
     keys = ", ".join(map(show, node.key_of(0))) if any(node.partition) else ""
     lines = [f"kernel  pattern of {_counted(len(tables.nodes), 'term')}" + (f" by [{keys}]" if keys else "")]
     lines += [INDENT * 4 + line for line in _terms(tables, 0)]
-    if keys:
-        spread = f"parallel, partitioned by [{keys}]"
-    else:
-        spread = f"one partition, because {_why_one(tables)}"
+    spread = f"parallel, partitioned by [{keys}]" if keys else f"one partition, because {_why_one(tables)}"
     found = growth(tables)
     kept = [part.kept for part in found] or ["one open match at a time"]
     if keys:
         kept.append(f"nothing for a value of [{keys}] without an open match")
     kept.append(f"more than {tables.most:,} partial matches in one partition are an error")
     warnings = tuple(part.warning for part in found if part.warning)
-    return Report(
-        "\n".join(lines), f"pattern: {spread}", "\n".join(f"pattern: {part}" for part in kept), warnings
-    )
+    return Report("\n".join(lines), f"pattern: {spread}", "\n".join(f"pattern: {part}" for part in kept), warnings)
 
 
 def _terms(tables: PatternTables, number: int) -> list[str]:
@@ -219,7 +212,7 @@ def term_title(term: Term, tables: PatternTables) -> str:
         case "until":
             low, high = _bound(term.low, term.low_program), _bound(term.high, term.high_program)
             times = low if low == high else f"{low}:{high}"
-            return f"repeat [{times}]" + (" until" if len(term.children) > 1 else "")
+            return "repeat" + (f" [{times}]" if times else "") + (" until" if len(term.children) > 1 else "")
         case "within" if term.period is not None:
             most = f", at most {_counted(term.most, 'match', 'matches')}" if term.most >= 0 else ""
             return f"within {period_text(term.period)}{most}"

@@ -8,22 +8,33 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from presage.model.types import LONG
 from presage.patterns.compile import KEYS, match_kernel, pattern_kernel
 from presage.patterns.kernel.pattern_spec import SOURCE
 from presage.patterns.nodes import Match, PatternMatch
-from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
+from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
 from presage.spark.batch import BatchContext, column, ordering, padded_order, run, run_stateful
+from presage.spark.buckets import run_on_buckets
 from presage.spark.expressions import quoted
 
 
 def _run_match(node: Match, context: BatchContext) -> DataFrame:
     kernel = match_kernel(node, context.relations)
     order = node.input.order
-    frame = run(node.input, context).select(*ordering(node.input), *_prepared(node.prepared, context))
     own = (*order, *node.tables.placed)
+    fields = [Field(name, LONG) for name in (TIME, SEQ, *own)] + list(node.columns)
+    rows = run_on_buckets(node.input, node.prepared, node.tables.keys, kernel, fields, context)
+    if rows is not None:
+        return _placed(rows, node)
+    frame = run(node.input, context).select(*ordering(node.input), *_prepared(node.prepared, context))
     rows = run_stateful(frame, kernel, list(node.columns), own, (TIME, SEQ, *order), node.tables.keys, context)
+    return _placed(rows, node)
+
+
+def _placed(rows: DataFrame, node: Match) -> DataFrame:
+    """The kernel's own columns under the names that the node's order has."""
     placed = [F.col(name).alias(place) for name, place in zip(node.tables.placed, node.order[-2:], strict=True)]
-    kept = [F.col(o) for o in order]
+    kept = [F.col(o) for o in node.input.order]
     return rows.select(F.col(TIME), F.col(SEQ), *kept, *placed, *(quoted(c.name) for c in node.columns))
 
 

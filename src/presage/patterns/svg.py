@@ -59,7 +59,9 @@ class Drawing:
         self.left, self.right = min(self.left, x), max(self.right, x)
         self.top, self.bottom = min(self.top, y), max(self.bottom, y)
 
-    def box(self, x: float, y: float, width: float, height: float, kind: str, title: str = "", round_: float = 0) -> None:
+    def box(
+        self, x: float, y: float, width: float, height: float, kind: str, title: str = "", round_: float = 0
+    ) -> None:
         """A box around its middle."""
         left, top = x - width / 2, y - height / 2
         said = f"<title>{escaped(title)}</title>" if title else ""
@@ -70,17 +72,27 @@ class Drawing:
         self.cover(left - 2, top - 2)
         self.cover(left + width + 2, top + height + 2)
 
-    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "middle", size: float = FONT_SIZE) -> None:
+    def text(
+        self, x: float, y: float, text: str, kind: str = "", anchor: str = "middle", size: float = FONT_SIZE
+    ) -> None:
         """A text whose middle line is at `y`."""
         self.rich_text(x, y, escaped(text), text, kind, anchor, size)
 
     def rich_text(
-        self, x: float, y: float, markup: str, text: str, kind: str = "", anchor: str = "middle", size: float = FONT_SIZE
+        self,
+        x: float,
+        y: float,
+        markup: str,
+        text: str,
+        kind: str = "",
+        anchor: str = "middle",
+        size: float = FONT_SIZE,
     ) -> None:
         """`markup` is escaped already; `text` is what it says, to measure it."""
         named = f' class="{kind}"' if kind else ""
+        line = y + size * 0.35
         self.parts.append(
-            f'<text{named} x="{x:.1f}" y="{y + size * 0.35:.1f}" text-anchor="{anchor}" font-size="{size:g}">{markup}</text>'
+            f'<text{named} x="{x:.1f}" y="{line:.1f}" text-anchor="{anchor}" font-size="{size:g}">{markup}</text>'
         )
         width = text_width(text, size) * (BOLDER if kind == "bold" else 1.0)
         first = x - (width / 2 if anchor == "middle" else 0)

@@ -12,7 +12,7 @@ from presage.plan.query import BoundQuery
 
 @dataclass(frozen=True)
 class Report:
-    """How one node runs: its physical line or lines, parallelism and state (none for stateless nodes), warnings with fixes."""
+    """How one node runs: its physical lines, parallelism and state (none for stateless nodes), warnings with fixes."""
 
     line: str
     parallelism: str = ""

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from presage.errors import error
+from presage.log import FileSet
 from presage.model.types import LONG
 from presage.plan.expr import Expr, InRelation
 from presage.plan.nodes import (
@@ -52,6 +53,8 @@ class BatchContext:
     partitions: int
     rows_in_memory: int
     estimated_rows: int = 0
+    # The files of a scan, for kernels that read old chunks themselves.
+    files: Callable[[Scan], FileSet] | None = None
 
     def inner(self, upper: int | None) -> BatchContext:
         """For the statement behind a derived stream: it ends at its own upper bound, else when time ends."""

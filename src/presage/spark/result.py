@@ -10,13 +10,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from presage.columnar.sorting import sorted_table
+from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
+from presage.plan.picture import Picture
 from presage.spark.failures import explained
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def no_picture() -> Picture:
+    fix = "ask for the picture of a query with MATCH_RECOGNIZE or PATTERN"
+    raise error("UNSUPPORTED", what="a picture", where="for a statement that has no plan", fix=fix)
 
 
 class Result:
@@ -30,6 +37,7 @@ class Result:
         explain: Callable[[], str],
         partitions: Callable[[], int],
         span: Callable[[], tuple[int, int]] = lambda: (0, 0),
+        picture: Callable[[], Picture] = no_picture,
     ) -> None:
         self._columns = columns
         self._frame = frame
@@ -37,6 +45,7 @@ class Result:
         self._explain = explain
         self._partitions = partitions
         self._span = span
+        self._picture = picture
         self._table: pa.Table | None = None
         self._made: DataFrame | None = None
 
@@ -80,6 +89,10 @@ class Result:
     def explain(self) -> str:
         return self._explain()
 
+    def picture(self) -> Picture:
+        """The automata of MATCH_RECOGNIZE and the terms of PATTERN, drawn; `.svg` is the text of the picture."""
+        return self._picture()
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.to_arrow().to_pylist())
 
@@ -107,8 +120,9 @@ class TableResult(Result):
         table: pa.Table,
         spark: Callable[[], SparkSession],
         explain: Callable[[], str] = lambda: "this statement reads the catalog",
+        picture: Callable[[], Picture] = no_picture,
     ) -> None:
-        super().__init__(columns, self._unused, 0, explain, lambda: 1)
+        super().__init__(columns, self._unused, 0, explain, lambda: 1, picture=picture)
         self._spark = spark
         self._table = table
 
@@ -129,3 +143,22 @@ class TableResult(Result):
 
     def _unused(self) -> DataFrame:
         return self.df
+
+
+class PictureResult(TableResult):
+    """EXPLAIN … FORMAT svg: the lines of the SVG as rows; a notebook draws it."""
+
+    def _repr_html_(self) -> str:
+        return self._picture()._repr_html_()
+
+    def _repr_svg_(self) -> str:
+        return self._picture().svg
+
+
+def explained_as(form: str, text: str, spark: Callable[[], SparkSession]) -> Result:
+    """The rows of EXPLAIN: its lines."""
+    column = Field("plan", STRING)
+    rows = pa.table({column.name: pa.array(text.splitlines(), to_arrow(column.type))})
+    if form == "svg":
+        return PictureResult((column,), rows, spark, picture=lambda: Picture(text))
+    return TableResult((column,), rows, spark)

@@ -282,11 +282,12 @@ def _renamed(rows: pa.Table, node: Node, ordinal: tuple[str, ...], outputs: tupl
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    for node in plan.walk():
-        timer = isinstance(node, Windowed) and node.window.kind == "time_batch"
-        if timer or isinstance(node, Output | Retime):
-            return True
-    return False
+    return has_batches(plan) or any(isinstance(node, Output | Retime) for node in plan.walk())
+
+
+def has_batches(plan: Node) -> bool:
+    """Whether a window closes when its time is over."""
+    return any(isinstance(node, Windowed) and node.window.kind == "time_batch" for node in plan.walk())
 
 
 STATEFUL = (Aggregate, WindowJoin, Distinct, Output)

@@ -26,9 +26,7 @@ DONE = "."
 
 def named(automaton: Automaton, edges: tuple[Edge, ...]) -> str:
     """Ways on as the variables that they lead to, a dot for the end."""
-    return "".join(
-        DONE if e.target == ACCEPT else automaton.variables[automaton.labels[e.target]] for e in edges
-    )
+    return "".join(DONE if e.target == ACCEPT else automaton.variables[automaton.labels[e.target]] for e in edges)
 
 
 def first(pattern: Regex) -> str:
@@ -114,7 +112,7 @@ def test_many_ways_over_nothing_are_walked_once() -> None:
     [
         Repeat(Repeat(A, 1000, 1000), 1000, 1000),
         Permute((A,) * 12),
-        Repeat(Repeat(A, 0, 1), 2000, 2000),
+        Repeat(Repeat(A, 0, 1), 500, 500),
     ],
 )
 def test_patterns_too_large_are_refused(pattern: Regex) -> None:

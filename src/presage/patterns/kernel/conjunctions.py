@@ -85,8 +85,11 @@ def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match:
             others = True
         child = memory[child + NEXT]
     waits = others or (ended == 0 and net[memory[sender + NODE] + KIND] != NOT)
-    collected = np.empty((sides, counts.max()), np.int64)
-    counts[:] = 0
+    most = 0
+    for slot in range(sides):
+        most = max(most, counts[slot])
+        counts[slot] = 0
+    collected = np.empty((sides, most), np.int64)
     cell = memory[term + A]
     while cell >= 0:
         slot = memory[cell + CELL_SLOT]

@@ -17,25 +17,21 @@ from presage.patterns.kernel.memory import (
     CELL_NEXT,
     EPOCH,
     FINAL,
-    HIGHEST,
     KEY_WORDS,
+    KEY_NOW,
     KEYED,
     KEYS_AT,
     MOMENT,
     NEED,
     NODE,
-    ORDINALS,
     OUT,
     OUT_CAUSE,
-    OUT_KEY,
     OUT_MATCH,
     OUT_ORDINAL,
     OUT_ROW,
     PARENT,
     PREV,
     ROOT,
-    STAMP,
-    STAMPS,
     TASKS,
     A,
     is_alive,
@@ -64,21 +60,14 @@ def mark(memory: Ints, marks: Ints, events: Ints, match: int) -> None:
 
 
 @inlined
-def begin_discard(memory: Ints, stack: Ints, rows: Ints, marks: Ints, events: Ints) -> bool:
-    """Tasks for the patterns that had a match at this moment. False: more room is needed, nothing was done."""
-    found = memory[OUT] - memory[MOMENT]
-    if memory[TASKS] + found > stack.shape[0]:
-        memory[NEED] = found
-        return False
+def begin_discard(memory: Ints, stack: Ints, rows: Ints, marks: Ints, events: Ints) -> None:
+    """A task for the pattern that had a match at this moment."""
     memory[EPOCH] += 1
-    memory[STAMPS] += 1
     for out in range(memory[MOMENT], memory[OUT]):
         mark(memory, marks, events, rows[out, OUT_MATCH])
-        key = memory[KEYS_AT] + rows[out, OUT_KEY] * KEY_WORDS
-        if memory[key + STAMP] != memory[STAMPS] and memory[key + ROOT] >= 0:
-            memory[key + STAMP] = memory[STAMPS]
-            push(memory, stack, DISCARD_TERM, memory[key + ROOT], -1, -1, 0)
-    return True
+    root = memory[memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS + ROOT]
+    if root >= 0:
+        push(memory, stack, DISCARD_TERM, root, -1, -1, 0)
 
 
 @inlined
@@ -122,35 +111,26 @@ def discard_term(net: Ints, memory: Ints, stack: Ints, marks: Ints, events: Ints
 def suppress(memory: Ints, rows: Ints, marks: Ints, events: Ints) -> None:
     """Of the matches of the moment keep those that share no event with an earlier one."""
     kept = memory[MOMENT]
-    # An event is numbered for each key that it belongs to, so matches of different keys share none.
     memory[EPOCH] += 1
     for out in range(memory[MOMENT], memory[OUT]):
         match = rows[out, OUT_MATCH]
         if holds_marked(memory, marks, events, match):
             continue
         mark(memory, marks, events, match)
-        rows[kept] = rows[out]
+        for k in range(rows.shape[1]):
+            rows[kept, k] = rows[out, k]
         kept += 1
     memory[OUT] = kept
 
 
 @inlined
-def number_rows(memory: Ints, rows: Ints, sources: Ints) -> None:
-    """The ordinals of the moment's rows."""
-    memory[STAMPS] += 1
+def number_rows(memory: Ints, rows: Ints, source: int) -> None:
+    """The ordinals of the moment's rows; `source` of the event, if it is one."""
+    highest = 0
     for out in range(memory[MOMENT], memory[OUT]):
-        key = memory[KEYS_AT] + rows[out, OUT_KEY] * KEY_WORDS
-        if memory[key + STAMP] != memory[STAMPS]:
-            memory[key + STAMP] = memory[STAMPS]
-            memory[key + ORDINALS] = 0
-            memory[key + HIGHEST] = 0
-        ordinal = memory[key + ORDINALS]
-        memory[key + ORDINALS] += 1
+        ordinal = out - memory[MOMENT]
         if memory[KEYED]:
-            if rows[out, OUT_ROW] >= 0:
-                ordinal += sources[rows[out, OUT_ROW]] * SOURCE_STEP
-            else:
-                memory[key + HIGHEST] = max(memory[key + HIGHEST], rows[out, OUT_CAUSE])
-                ordinal += memory[key + HIGHEST] * CAUSE_STEP
+            highest = max(highest, rows[out, OUT_CAUSE])
+            ordinal += source * SOURCE_STEP if rows[out, OUT_ROW] >= 0 else highest * CAUSE_STEP
         rows[out, OUT_ORDINAL] = ordinal
     memory[MOMENT] = memory[OUT]

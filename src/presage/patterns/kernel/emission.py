@@ -148,15 +148,19 @@ def _counters(spec: MatchTables, finds: Ints) -> Ints:
     heads = np.ones(len(finds), np.bool_)
     heads[1:] = same[1:] != same[:-1]
     first = np.maximum.accumulate(np.where(heads, np.arange(len(finds)), 0)) if len(finds) else before
-    return base + before - before[first]
+    counters: Ints = base + before - before[first]
+    return counters
 
 
 def _numbered(spec: MatchTables, work: Work, finds: Ints, order: Ints) -> tuple[Ints, Ints]:
     """MATCH_NUMBER() of each find (0: it is no match), and matches of each partition after this step."""
-    is_match = finds[:, F_KIND] == MATCH
-    # TO CURRENT ROW numbers matches as they are emitted; otherwise a partition's matches are found in order.
-    turn = np.arange(len(finds)) if spec.skip.kind == "to_current" else order
-    return _count_on(finds[:, F_PARTITION], is_match, np.argsort(turn, kind="stable"), work.numbers)
+    turns = np.argsort(order)
+    if spec.skip.kind == "to_current":
+        # Matches are numbered as they are settled. Otherwise a partition's matches are found in that order.
+        row = finds[:, F_ROW]
+        time = np.where(row == TIMED, finds[:, F_TIME], work.time[row])
+        turns = np.lexsort((finds[:, F_LENGTH], finds[:, F_START], row, time))
+    return _count_on(finds[:, F_PARTITION], finds[:, F_KIND] == MATCH, turns, work.numbers)
 
 
 @compiled

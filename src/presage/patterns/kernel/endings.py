@@ -29,7 +29,7 @@ from presage.patterns.kernel.memory import (
     remove,
     within_loop,
 )
-from presage.patterns.kernel.network import AND, CLOCKED, FILTER, INTERVAL, KIND, LISTENER, QUEUED, UNTIL
+from presage.patterns.kernel.network import AND, CLOCKED, FILTER, INTERVAL, KIND, LISTENER, QUEUE, QUEUED, UNTIL
 
 
 @within_loop
@@ -56,7 +56,7 @@ def bury(net: Ints, memory: Ints, term: int) -> None:
     elif kind == UNTIL and memory[term + COUNT] > 0:
         memory[OPEN] -= 1
     if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:
-        remove(memory, queue_of(memory, node), term)
+        remove(memory, queue_of(memory, memory[term + KEY], net[node + QUEUE]), term)
     memory[term + FLAG] &= ~ALIVE
     memory[term + FIRST] = memory[GONE]
     if memory[GONE] < 0:

@@ -28,8 +28,8 @@ from presage.patterns.kernel.match_spec import ACCEPT
 from presage.patterns.kernel.path_tables import Paths, Programs
 from presage.patterns.kernel.path_tests import ASK, WAIT, YES, Progress, holds_here
 from presage.patterns.kernel.path_values import Scratch, Trace
+from presage.patterns.kernel.reach import Truth
 from presage.patterns.kernel.search import due_after, is_cut
-from presage.patterns.kernel.truth import Truth
 
 
 @compiled_in_place

@@ -113,7 +113,10 @@ def noted(
     """The table with one find more, which may be a longer table."""
     if found == len(finds):
         longer = np.empty((2 * found + 16, 7), np.int64)
-        longer[:found] = finds
+        # Plain loops here and below: each assignment of a slice costs a tenth of a second to compile.
+        for i in range(found):
+            for j in range(7):
+                longer[i, j] = finds[i, j]
         finds = longer
     finds[found, F_PARTITION] = partition
     finds[found, F_KIND] = kind
@@ -131,7 +134,8 @@ def roomy(line: Ints, used: int, more: int) -> Ints:
     if used + more <= len(line):
         return line
     longer = np.empty(2 * (used + more) + 64, np.int64)
-    longer[:used] = line[:used]
+    for i in range(used):
+        longer[i] = line[i]
     return longer
 
 

@@ -15,30 +15,18 @@ from presage.patterns.kernel.memory import (
     CELL_NEXT,
     COUNT,
     DUE,
-    FIRST,
     FOREVER,
     KEY_WORDS,
     KEYS_AT,
-    NEXT,
     NODE,
     NOT_STARTED,
-    PARENT,
     ROOT,
     SERIAL,
     SET,
     A,
+    next_term,
 )
 from presage.patterns.kernel.network import AND, KIND, UNTIL, WITHIN
-
-
-@inlined
-def next_term(memory: Ints, root: int, at: int) -> int:
-    """Parents before children, children in the order of creation; -1 after the last."""
-    if memory[at + FIRST] >= 0:
-        return memory[at + FIRST]  # type: ignore[no-any-return]
-    while at != root and memory[at + NEXT] < 0:
-        at = memory[at + PARENT]
-    return -1 if at == root else memory[at + NEXT]  # type: ignore[no-any-return]
 
 
 @inlined

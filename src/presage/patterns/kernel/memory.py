@@ -4,7 +4,7 @@ A block is named by its address, so a field of it is `memory[term + PARENT]`; -1
 registers. The array can be replaced by a longer copy between any two tasks of the loop: addresses stay.
 
 A running term (instance) is linked with its siblings in the order of creation; a filter that listens is in the list of
-its listener and key, a timer with a constant period in the queue of its node. An instance that ended can be read until
+its listener and key, a timer with a constant period in the queue of its node and key. An instance that ended can be read until
 the moment is over, then its block is used again. A binding is the binding before it, a tag and a row. A match is named
 by its last binding, -1 if it is empty, so that partial matches share what they have in common.
 """
@@ -46,7 +46,6 @@ C = TypeVar("C", bound=Callable[..., Any])
     CLOCK,
     ASKS,
     NEED,
-    STAMPS,
     EPOCH,
     DISCARD,
     SUPPRESS,
@@ -57,7 +56,10 @@ C = TypeVar("C", bound=Callable[..., Any])
     FILTERS,
     QUEUES_AT,
     QUEUES,
-) = range(35)
+    HEAPS,
+    KEY_NOW,
+    GROUP_END,
+) = range(37)
 REGISTERS = 40
 
 # Fields of a running term. A and B are the links of filters and timers, first and last cell of AND, and of a repeat
@@ -74,15 +76,13 @@ BIND_WORDS = 4
 CELL_NEXT, CELL_SLOT, CELL_MATCH = range(3)
 CELL_WORDS = 3
 # Fields of a key, from KEYS_AT on.
-ROOT, KEY_CAUSE, STAMP, ORDINALS, HIGHEST = range(5)
-KEY_WORDS = 5
+ROOT, KEY_CAUSE = range(2)
+KEY_WORDS = 2
 NOT_STARTED, FINISHED = -1, -2
-# Fields of a queue of timers, from QUEUES_AT on: its node, the first and the last.
-QUEUE_WORDS = 3
 
 # Columns of the table of matches that came out; OUT_ROW is the event's row, -1 of a timer.
-OUT_MATCH, OUT_TIME, OUT_ROW, OUT_KEY, OUT_CAUSE, OUT_ORDINAL = range(6)
-OUT_WORDS = 6
+OUT_MATCH, OUT_TIME, OUT_ROW, OUT_CAUSE, OUT_ORDINAL = range(5)
+OUT_WORDS = 5
 
 FOREVER = 2**63 - 1
 
@@ -127,13 +127,10 @@ def listeners_of(memory: Ints, key: int, listener: int) -> int:
     return memory[LISTENING_AT] + 2 * (key * memory[FILTERS] + listener)  # type: ignore[no-any-return]
 
 
-@inlined
-def queue_of(memory: Ints, node: int) -> int:
-    """Where the queue of a node's timers is: the first, the last."""
-    at = memory[QUEUES_AT]
-    while memory[at] != node:
-        at += QUEUE_WORDS
-    return at + 1  # type: ignore[no-any-return]
+@within_loop
+def queue_of(memory: Ints, key: int, queue: int) -> int:
+    """Where a queue of timers is: the first, the last."""
+    return memory[QUEUES_AT] + 2 * (key * memory[QUEUES] + queue)  # type: ignore[no-any-return]
 
 
 @within_loop
@@ -234,6 +231,16 @@ def free_gone(memory: Ints) -> None:
         memory[FREE_TERMS] = memory[GONE]
         memory[GONE] = -1
         memory[GONE_LAST] = -1
+
+
+@inlined
+def next_term(memory: Ints, root: int, at: int) -> int:
+    """Parents before children, children in the order of creation; -1 after the last."""
+    if memory[at + FIRST] >= 0:
+        return memory[at + FIRST]  # type: ignore[no-any-return]
+    while at != root and memory[at + NEXT] < 0:
+        at = memory[at + PARENT]
+    return -1 if at == root else memory[at + NEXT]  # type: ignore[no-any-return]
 
 
 # -- bindings -------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ FILTER, FOLLOWED, AND, OR, NOT, EVERY, DISTINCT, UNTIL, WITHIN, WHILE, INTERVAL 
 KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until", "within", "while", "interval")
 
 # Of each node. FIRST_x is the address of a list, x its length. Limits (of the starts of each child) follow the
-# children. STAYS: a filter goes on listening when it matched, because its parent would start it again at once.
+# children. QUEUE: the number of its queue of timers. STAYS: a filter goes on listening when it matched, because its parent would start it again at once.
 (
     KIND,
     FIRST_CHILD,
@@ -42,8 +42,9 @@ KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until",
     FIRST_SPAN_ARGUMENT,
     SPAN_ARGUMENTS,
     CLOCKED,
-) = range(25)
-WIDTH = 25
+    QUEUE,
+) = range(26)
+WIDTH = 26
 
 # How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made.
 UNTIMED, QUEUED, HEAPED = 0, 1, 2
@@ -60,7 +61,7 @@ def build_network(spec: PatternTables) -> Ints:
         lists.extend(values)
         return lines.size + len(lists) - len(values)
 
-    filters = 0
+    filters, queues = 0, 0
     lines[:, STAYS] = 0
     for number, node in enumerate(spec.nodes):
         line = lines[number]
@@ -82,6 +83,9 @@ def build_network(spec: PatternTables) -> Ints:
         line[SPAN_PROGRAM], line[SPAN_BANK] = period.program, period.bank
         line[FIRST_SPAN_ARGUMENT], line[SPAN_ARGUMENTS] = add(_pairs(period.arguments)), len(period.arguments)
         line[CLOCKED] = _clocked(node)
+        if line[CLOCKED] == QUEUED:
+            line[QUEUE] = queues
+            queues += 1
         if node.kind == "distinct":
             line[MOST] = -1 if node.period is None else 1  # whether keys are forgotten
     return np.concatenate([lines.reshape(-1), np.array(lists, np.int64)])

@@ -10,15 +10,14 @@ from presage.arrays.jit import Ints, inlined
 from presage.patterns.kernel.finding import OVER, Partitions
 from presage.patterns.kernel.path_tables import Paths, Programs
 from presage.patterns.kernel.path_values import Scratch, Trace, extend, give, row_at, rows_at, run
-from presage.patterns.kernel.reach import HOLDS, LOOKS
-from presage.patterns.kernel.truth import Truth
+from presage.patterns.kernel.reach import HOLDS, LOOKS, Truth
 
 NO, YES, WAIT, ASK = 0, 1, 2, 3  # what a test says; WAIT: rows that it looks at have not come; ASK: the host must say
 UNKNOWN = -1
 
 
 class Progress(NamedTuple):
-    """Where each partition's search stands, between the calls of one step. By partition:"""
+    """Where each partition's search stands, between the calls of one step. First by partition."""
 
     start: Ints
     length: Ints  # rows that the path has taken
@@ -123,9 +122,10 @@ def holds_here(
         if paths.asked[label]:
             if progress.answer[g] == UNKNOWN:
                 progress.asking[g] = label
-                progress.asked[g, : last - first] = scratch.rows[: last - first]
+                for i in range(last - first):
+                    progress.asked[g, i] = scratch.rows[i]
                 return ASK
-            said = progress.answer[g]
+            said = YES if progress.answer[g] == YES else NO
             progress.answer[g] = UNKNOWN
             return said
         return YES

@@ -42,7 +42,7 @@ class Trace(NamedTuple):
     """By row; sets and aggregates come first: (sets, rows), (aggregates, rows)."""
 
     label: Ints  # of rows on the path
-    count: Ints  # rows of a set up to here
+    members: Ints  # how many rows of a set come up to here
     member: Ints  # the rows of a set, one after the other, from the path's first row on
     values: Ints  # values that an aggregate has counted up to here
     a: Ints  # high half of a sum; the value kept
@@ -66,10 +66,15 @@ class Scratch(NamedTuple):
 
 def new_trace(paths: Paths, rows: int) -> Trace:
     sets, folds = len(paths.member), len(paths.function)
-    whole = [np.zeros((count, rows), np.int64) for count in (sets, sets, folds, folds, folds, folds)]
-    return Trace(
-        np.zeros(rows, np.int64), *whole, np.zeros((folds, rows), np.float64), np.zeros((folds, rows), np.float64)
-    )
+
+    def whole(count: int) -> Ints:
+        return np.zeros((count, rows), np.int64)
+
+    def real() -> Floats:
+        return np.zeros((folds, rows), np.float64)
+
+    of_folds = whole(folds), whole(folds), whole(folds), whole(folds), real(), real()
+    return Trace(np.zeros(rows, np.int64), whole(sets), whole(sets), *of_folds)
 
 
 def new_scratch(paths: Paths, depth: int) -> Scratch:
@@ -111,7 +116,7 @@ def run(programs: Programs, program: int, scratch: Scratch) -> None:
 
 @inlined
 def row_at(paths: Paths, trace: Trace, place: int, start: int, row: int, begin: int) -> int:
-    """The row at a place, seen from `row` of a path that began at `start`; -1: none. It may lie beyond what has come."""
+    """The row at a place, seen from `row` of a path that began at `start`; -1: none. It may not have come yet."""
     among, offset = paths.places[place, P_SET], paths.places[place, P_OFFSET]
     if among == CURRENT:
         at = row
@@ -120,7 +125,7 @@ def row_at(paths: Paths, trace: Trace, place: int, start: int, row: int, begin: 
         if at < start or at > row:
             return -1
     else:
-        count = trace.count[among, row]
+        count = trace.members[among, row]
         if offset >= count:
             return -1
         at = trace.member[among, start + (offset if paths.places[place, P_FIRST] else count - 1 - offset)]
@@ -167,11 +172,11 @@ def extend(
     seen = row
     trace.label[row] = label
     for s in range(len(paths.member)):
-        count = trace.count[s, row - 1] if row > start else 0
+        count = trace.members[s, row - 1] if row > start else 0
         if paths.member[s, label]:
             trace.member[s, start + count] = row
             count += 1
-        trace.count[s, row] = count
+        trace.members[s, row] = count
     for f in range(len(paths.function)):
         if row > start:
             trace.values[f, row] = trace.values[f, row - 1]
@@ -210,7 +215,7 @@ def fold(
 ) -> None:
     """The aggregate takes one value more. Only first, last, max_by and min_by take nulls for values."""
     function, values = paths.function[f], trace.values[f, row]
-    if function == MAX_BY or function == MIN_BY:
+    if function in (MAX_BY, MIN_BY):
         column = paths.by[f, label]
         if paths.by_float[f]:
             if not programs.float_valid[column, row]:
@@ -233,7 +238,7 @@ def fold(
     trace.values[f, row] = values + 1
     if function == COUNT:
         return
-    if function == SUM or function == AVG:
+    if function in (SUM, AVG):
         trace.a[f, row] += whole >> HIGH_BITS
         trace.b[f, row] += whole & LOW_MASK
         trace.x[f, row] += real
@@ -244,7 +249,7 @@ def fold(
         trace.y[f, row] += delta * (value - trace.x[f, row])
     else:
         if values > 0:
-            if function == MIN or function == MAX:
+            if function in (MIN, MAX):
                 if paths.is_float[f]:
                     best = trace.x[f, row]
                     better = less(real, best) if function == MIN else less(best, real)
@@ -266,7 +271,7 @@ def give(paths: Paths, trace: Trace, f: int, row: int, at: int, scratch: Scratch
     scratch.given_i[at], scratch.given_f[at], scratch.given_valid[at] = 0, 0.0, values > 0
     if function == COUNT:
         scratch.given_i[at], scratch.given_valid[at] = values, True
-    elif function == SUM or function == AVG:
+    elif function in (SUM, AVG):
         total = trace.x[f, row]
         if not paths.is_float[f]:
             high = trace.a[f, row] + (trace.b[f, row] >> HIGH_BITS)

@@ -1,6 +1,6 @@
 """Events in processing order and the state of all terms come in, matches go out: the one compiled loop of patterns.
 
-`run` goes through events and timers by time until it is FINISHED, or until it needs something from outside: more ROOM,
+`run` goes through the keys, and for each through events and timers by time, until it is FINISHED, or until it needs something from outside: more ROOM,
 ANSWERS to conditions, or an end because of a BAD_BOUND or TOO_MANY partial matches. It can then be called again and
 goes on where it stopped. Cost: each event meets the filters that listen for it (of its key), each task some tens of
 nanoseconds; a timer that ran out two links.
@@ -24,9 +24,12 @@ from presage.patterns.kernel.memory import (
     EVENT_ROW,
     FILTERS,
     GROUP,
+    GROUP_END,
     HEAP,
+    HEAPS,
     KEY,
     KEY_CAUSE,
+    KEY_NOW,
     KEY_WORDS,
     KEYS_AT,
     MOMENT,
@@ -80,12 +83,12 @@ from presage.patterns.kernel.tasks import (
     TRUE,
     push,
 )
-from presage.patterns.kernel.timers import first_timer
+from presage.patterns.kernel.timers import fill_heap, first_timer
 
 # What `run` returns.
 FINISHED, ROOM, ANSWERS, BAD_BOUND, TOO_MANY = range(5)
-# Phases of a moment: nothing under way, timers, filters choose, filters react, matches are counted out.
-READY, RINGING, CHOOSING, CONSUMING, REACTING, CLOSING, CLOSED = range(7)
+# Phases: the next key, nothing under way, timers, filters choose, filters react, matches are counted out.
+NEXT_KEY, READY, RINGING, CHOOSING, CONSUMING, REACTING, CLOSING, CLOSED = range(8)
 
 SPARE_TASKS = 8  # that one task may push
 SPARE_WORDS = 64  # that one task may take, if it has not asked for more
@@ -109,18 +112,20 @@ class Work(NamedTuple):
 
 
 class Input(NamedTuple):
-    """By row, those kept from earlier steps first: `times`, `causes` (arrival), `sources`, `passes` (rows, filters):
-    source and flag are right; `events`: which event of which key it is a view of. The rows of one event and key are a
-    group: `starts` (groups + 1), `keys` by group, `passing` by group: whether any filter takes it. `cursors`
-    (filters, 2) is room to work in."""
+    """New rows by key, those of one key in order: `rows`: their number, `times`, `causes` (arrival), `sources`,
+    `passes` (rows, filters): source and flag are right. The rows of one event and key are a group: `starts`
+    (groups + 1), `passing` by group: whether any filter takes it; `firsts` (keys + 1): groups of each key. `events`
+    by number of a row, kept ones as well: which event of which key it is a view of. `cursors` (filters, 2) is room to
+    work in."""
 
+    rows: Ints
     times: Ints
     causes: Ints
     sources: Ints
     passes: Bools
     starts: Ints
-    keys: Ints
     passing: Bools
+    firsts: Ints
     events: Ints
     cursors: Ints
 
@@ -186,7 +191,7 @@ def drain(
 
 @within_loop
 def choose(
-    net: Ints, values: Values, memory: Ints, chosen: Ints, passes: Bools, cursors: Ints, first: int, end: int, key: int
+    net: Ints, values: Values, memory: Ints, chosen: Ints, numbers: Ints, passes: Bools, cursors: Ints, first: int, end: int, key: int
 ) -> bool:
     """The filters that take the event, in the order in which they began to listen. Those with a condition that only
     the host can evaluate are numbered in ASKS. False: more room is needed."""
@@ -197,7 +202,7 @@ def choose(
                 head = memory[listeners_of(memory, key, f)]
                 if head >= 0:
                     cursors[active, 0] = head
-                    cursors[active, 1] = row
+                    cursors[active, 1] = numbers[row]
                     active += 1
                 break
     count, asks = 0, 0
@@ -269,39 +274,52 @@ def start_pattern(memory: Ints, stack: Ints, key: int) -> None:
 @compiled_in_place
 def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> int:
     stack, rows, heap, seen, index, chosen, marks = work
-    times, causes, sources, passes, starts, group_keys, passing, events, cursors = source
-    groups = group_keys.size
+    numbers, times, causes, sources, passes, starts, passing, firsts, events, cursors = source
+    keys = firsts.size - 1
     while True:
         if memory[TASKS] > 0:
             status = drain(net, values, memory, stack, rows, heap, seen, index, marks, events)
             if status != FINISHED:
                 return status
         phase = memory[PHASE]
-        if phase == READY:
+        if phase == NEXT_KEY:
+            key = memory[KEY_NOW] + 1
+            if key == keys:
+                return FINISHED
+            memory[KEY_NOW] = key
+            if memory[HEAPS] and not fill_heap(net, memory, heap):
+                memory[KEY_NOW] = key - 1
+                return ROOM
+            first_timer(memory, heap)
+            memory[GROUP] = firsts[key]
+            memory[GROUP_END] = firsts[key + 1]
+            memory[PHASE] = READY
+        elif phase == READY:
             group = memory[GROUP]
-            until = times[starts[group]] if group < groups else memory[CLOCK]
+            until = times[starts[group]] if group < memory[GROUP_END] else memory[CLOCK]
             if memory[NEXT_DUE] <= until:
-                term = first_timer(memory, heap)
+                first_timer(memory, heap)
                 if memory[NEXT_DUE] <= until:
                     memory[NOW] = memory[NEXT_DUE]
                     memory[EVENT_ROW] = -1
                     memory[PHASE] = RINGING
                     continue
-            if group >= groups:
-                return FINISHED
-            key = memory[KEYS_AT] + group_keys[group] * KEY_WORDS
-            if not passing[group] and memory[key + ROOT] != NOT_STARTED:
+            if group >= memory[GROUP_END]:
+                memory[PHASE] = NEXT_KEY
+                continue
+            at = memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS
+            if not passing[group] and memory[at + ROOT] != NOT_STARTED:
                 memory[GROUP] += 1
                 continue
             if memory[TOP] + SPARE_WORDS > memory.size:
                 return ROOM
             row = starts[group]
             memory[NOW] = times[row]
-            memory[EVENT_ROW] = row
-            memory[key + KEY_CAUSE] = causes[row]
+            memory[EVENT_ROW] = numbers[row]
+            memory[at + KEY_CAUSE] = causes[row]
             memory[PHASE] = CHOOSING
-            if memory[key + ROOT] == NOT_STARTED:
-                start_root(memory, stack, group_keys[group])
+            if memory[at + ROOT] == NOT_STARTED:
+                start_root(memory, stack, memory[KEY_NOW])
         elif phase == RINGING:
             term = first_timer(memory, heap)
             if term < 0 or memory[term + DUE] > memory[NOW]:
@@ -312,7 +330,7 @@ def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> i
         elif phase == CHOOSING:
             group = memory[GROUP]
             if not choose(
-                net, values, memory, chosen, passes, cursors, starts[group], starts[group + 1], group_keys[group]
+                net, values, memory, chosen, numbers, passes, cursors, starts[group], starts[group + 1], memory[KEY_NOW]
             ):
                 memory[CHOSEN] = chosen.shape[0]
                 return ROOM
@@ -331,15 +349,14 @@ def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> i
             if is_alive(memory, chosen[k, CHOSEN_TERM]):
                 push(memory, stack, MATCH, chosen[k, CHOSEN_TERM], chosen[k, CHOSEN_ROW], -1, 0)
         elif phase == CLOSING:
-            matched = memory[DISCARD] and memory[OUT] > memory[MOMENT]
-            if matched and not begin_discard(memory, stack, rows, marks, events):
-                return ROOM
+            if memory[DISCARD] and memory[OUT] > memory[MOMENT]:
+                begin_discard(memory, stack, rows, marks, events)
             memory[PHASE] = CLOSED
         else:
             if memory[OUT] > memory[MOMENT]:
                 if memory[SUPPRESS]:
                     suppress(memory, rows, marks, events)
-                number_rows(memory, rows, sources)
+                number_rows(memory, rows, sources[starts[memory[GROUP]]] if memory[EVENT_ROW] >= 0 else 0)
             free_gone(memory)
             if memory[EVENT_ROW] >= 0:
                 memory[GROUP] += 1

@@ -1,6 +1,6 @@
 """A state in, the memory of the loop out, and back: exact and compact.
 
-Instances are stored in the order of their creation, from which all lists follow; bindings and rows that no instance
+Instances are stored by key in the order of their creation, from which all lists follow; bindings and rows that no instance
 needs are left out; texts among the keys of EVERY-DISTINCT are stored as texts, because ranks hold for one step only.
 """
 
@@ -80,7 +80,7 @@ def load_memory(state: State, spec: PatternTables, net: Ints, keys: int, events:
     terms, binds, cells, seen = (_matrix(state, name) for name in ("terms", "binds", "cells", "seen"))
     words = len(terms) * TERM_WORDS + len(binds) * BIND_WORDS + len(cells) * CELL_WORDS
     memory = new_memory(spec, net, keys, words)
-    work = new_work(spec, net, len(terms), len(seen), events)
+    work = new_work(spec, net, len(seen), events)
     if "keys" in state.tables:
         known = state.tables["keys"]
         lines = _keys(memory, known.num_rows)
@@ -105,7 +105,7 @@ def load_memory(state: State, spec: PatternTables, net: Ints, keys: int, events:
     if len(cells):
         cells[:, 0] = _address(cells[:, 0], first, TERM_WORDS)
         cells[:, 2] = _address(cells[:, 2], first_bind, BIND_WORDS)
-    link_terms(net, memory, work.heap, first, len(terms), np.ascontiguousarray(cells.reshape(-1, 3)))
+    link_terms(net, memory, first, len(terms), np.ascontiguousarray(cells.reshape(-1, 3)))
     if len(seen):
         work.seen[: len(seen)] = seen
         # A word that is a text stands as its number among `texts_of`.
@@ -143,7 +143,7 @@ class Sources:
 
 def save_memory(spec: PatternTables, net: Ints, memory: Ints, work: Work, keys: int, sources: Sources) -> State:
     live = running_terms(memory, keys)
-    live = live[np.argsort(memory[live + SERIAL], kind="stable")]
+    live = live[np.lexsort((memory[live + SERIAL], memory[live + KEY]))]
     terms = memory[live[:, None] + np.arange(TERM_WORDS)]
     kinds = net[terms[:, NODE] + KIND]
     repeats = kinds == UNTIL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Ints, compiled_in_place
-from presage.patterns.kernel.idle import next_term
 from presage.patterns.kernel.memory import (
     ALIVE,
     BEFORE,
@@ -24,7 +23,6 @@ from presage.patterns.kernel.memory import (
     KEY_WORDS,
     KEYS_AT,
     NEXT,
-    NEXT_DUE,
     NODE,
     NUMBER,
     PARENT,
@@ -38,26 +36,24 @@ from presage.patterns.kernel.memory import (
     adopt,
     append,
     listeners_of,
+    next_term,
     queue_of,
 )
 from presage.patterns.kernel.network import (
     CLOCKED,
     FILTER,
-    HEAPED,
-    INTERVAL,
     KIND,
     LISTENER,
+    QUEUE,
     QUEUED,
     UNTIL,
-    WITHIN,
 )
 from presage.patterns.kernel.seen_keys import place_of
-from presage.patterns.kernel.timers import push_heap
 
 
 @compiled_in_place
-def link_terms(net: Ints, memory: Ints, heap: Ints, first: int, count: int, cells: Ints) -> None:
-    """Instances one behind the other from `first` on, in the order of creation, have their own fields; put them into
+def link_terms(net: Ints, memory: Ints, first: int, count: int, cells: Ints) -> None:
+    """Instances one behind the other from `first` on, each key's in the order of creation, have their own fields; put them into
     their lists. `cells`: address of an AND, side, match."""
     for k in range(count):
         term = first + k * TERM_WORDS
@@ -78,12 +74,8 @@ def link_terms(net: Ints, memory: Ints, heap: Ints, first: int, count: int, cell
             memory[term + B] = -1
         if kind == FILTER:
             append(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
-        if kind in (WITHIN, INTERVAL) and memory[term + DUE] != FOREVER:
-            memory[NEXT_DUE] = min(memory[NEXT_DUE], memory[term + DUE])
-            if net[node + CLOCKED] == QUEUED:
-                append(memory, queue_of(memory, node), term)
-            elif net[node + CLOCKED] == HEAPED:
-                push_heap(memory, heap, memory[term + DUE], k, term)
+        if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:
+            append(memory, queue_of(memory, memory[term + KEY], net[node + QUEUE]), term)
     for k in range(cells.shape[0]):
         term, cell = cells[k, 0], memory[TOP]
         memory[TOP] += CELL_WORDS
@@ -99,8 +91,7 @@ def link_terms(net: Ints, memory: Ints, heap: Ints, first: int, count: int, cell
 
 @compiled_in_place
 def enter_keys(seen: Ints, index: Ints, count: int) -> None:
-    """The hash table over the lines of `seen`."""
-    index[:] = -1
+    """The lines of `seen` go into an empty hash table (-1 everywhere)."""
     for line in range(count):
         index[place_of(seen, index, line)] = line
 

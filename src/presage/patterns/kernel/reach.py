@@ -11,8 +11,9 @@ makes it worse. Long partitions are taken in blocks; what a block leaves open be
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from presage.arrays.jit import Bools, Ints, compiled, inlined
+from presage.arrays.jit import Ints, compiled, inlined
 from presage.patterns.kernel.finding import (
     MATCH,
     NEVER,
@@ -29,6 +30,7 @@ from presage.patterns.kernel.finding import (
 )
 from presage.patterns.kernel.match_spec import ACCEPT
 
+Truth = npt.NDArray[np.uint8]
 HOLDS, LOOKS = 1, 2  # bits of `holds`: the condition is true; to know it, `look` further rows had to be seen
 ENTRIES = 1 << 16  # of the tables of a block: they should stay in the cache
 NOWHERE = 1 << 60  # `earliest` of a way that leads to no match
@@ -36,7 +38,7 @@ NOWHERE = 1 << 60  # `earliest` of a way that leads to no match
 
 @inlined
 def fill(
-    edges: Edges, holds: Bools, look: Ints, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
+    edges: Edges, holds: Truth, look: Ints, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
 ) -> None:
     """The tables for the rows [low, high)."""
     for row in range(high - 1, low - 1, -1):
@@ -71,7 +73,7 @@ def fill(
 
 @inlined
 def cut_path(
-    edges: Edges, holds: Bools, furthest: Ints, low: int, start: int, cut: int, first: bool, line: Ints
+    edges: Edges, holds: Truth, furthest: Ints, low: int, start: int, cut: int, first: bool, line: Ints
 ) -> int:
     """Writes the preferred way from `start` that the bound cuts before row `cut`; its length."""
     length = 0
@@ -93,7 +95,7 @@ def cut_path(
 
 @compiled
 def search_reach(
-    edges: Edges, rules: Rules, holds: Bools, look: Ints, time: Ints, partitions: Partitions, block: int
+    edges: Edges, rules: Rules, holds: Truth, look: Ints, time: Ints, partitions: Partitions, block: int
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Finds, their positions in one line, where each search goes on, up to which row matches cover, what went wrong."""
     finds, found = np.empty((64, 7), np.int64), 0
@@ -104,7 +106,9 @@ def search_reach(
     earliest = np.empty((0, len(edges.label)), np.int64)
     furthest = np.empty((0, len(edges.label)), np.int64)
     # Whether a start that leads nowhere leaves no trace, and each way on begins with a row that is known at once.
-    plain = not rules.unmatched and not look.any()
+    plain = not rules.unmatched
+    for label in range(len(look)):
+        plain = plain and look[label] == 0
     for x in range(edges.begin[1]):
         plain = plain and edges.target[x] != ACCEPT and not edges.at_start[x]
     for g in range(len(ahead)):
@@ -213,7 +217,8 @@ def search_reach(
                             partial = np.empty(2 * (cut - start), np.int64)
                         length = cut_path(edges, holds, furthest, low, start, cut, first, partial)
                         line = roomy(line, used, length)
-                        line[used : used + length] = partial[:length]
+                        for i in range(length):
+                            line[used + i] = partial[i]
                     else:
                         length = 0
                 if length > 0:
@@ -247,7 +252,7 @@ def search_reach(
             if start < high:
                 if final:
                     break
-                if start - low < (high - low) // 2:
+                if 2 * (start - low) < high - low:
                     size *= 2
         ahead[g] = start
     return finds[:found], line[:used], ahead, covered, failed

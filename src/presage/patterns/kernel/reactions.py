@@ -27,7 +27,6 @@ from presage.patterns.kernel.memory import (
     OPEN,
     OUT,
     OUT_CAUSE,
-    OUT_KEY,
     OUT_MATCH,
     OUT_ROW,
     OUT_TIME,
@@ -77,7 +76,6 @@ def emit(memory: Ints, rows: Ints, key: int, match: int, ended: int) -> None:
     rows[out, OUT_MATCH] = match
     rows[out, OUT_TIME] = memory[NOW]
     rows[out, OUT_ROW] = memory[EVENT_ROW]
-    rows[out, OUT_KEY] = key
     rows[out, OUT_CAUSE] = memory[at + KEY_CAUSE]
     memory[OUT] += 1
     if ended:

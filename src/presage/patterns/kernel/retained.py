@@ -156,10 +156,10 @@ def _codes(names: list[str], known: pa.Table | None, source: pa.Table) -> tuple[
     if known is None:
         codes, count = equality_codes([source.column(name) for name in names], source.num_rows)
         return codes, count, 0
-    columns = [
-        pa.chunked_array([*known.column(name).cast(plain(source.column(name)).type).chunks, *plain(source.column(name)).chunks])
-        for name in names
-    ]
+    columns = []
+    for name in names:
+        rows = plain(source.column(name))
+        columns.append(pa.chunked_array([*known.column(name).cast(rows.type).chunks, *rows.chunks], rows.type))
     codes, count = equality_codes(columns, known.num_rows + source.num_rows)
     return codes[known.num_rows :], count, known.num_rows
 
@@ -217,9 +217,7 @@ def kept_rows(work: Work, ahead: Ints, back: int) -> tuple[Ints, Bools]:
     return rows, rows < np.repeat(ahead, size)
 
 
-def next_tables(
-    work: Work, rows: Ints, before: Bools, bookkeeping: dict[str, Ints], numbers: Ints
-) -> Tables:
+def next_tables(work: Work, rows: Ints, before: Bools, bookkeeping: dict[str, Ints], numbers: Ints) -> Tables:
     """Tables of the state after a step. `bookkeeping` by row of the step's table."""
     kept = take_rows(work.source, work.order[rows])
     columns = {BEFORE: before.astype(np.int64)} | {name: values[rows] for name, values in bookkeeping.items()}

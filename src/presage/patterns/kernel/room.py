@@ -14,6 +14,8 @@ from presage.patterns.kernel.memory import (
     GONE,
     GONE_LAST,
     HEAP,
+    HEAPS,
+    KEY_NOW,
     KEY_WORDS,
     KEYS_AT,
     LISTENING_AT,
@@ -22,7 +24,6 @@ from presage.patterns.kernel.memory import (
     NOT_STARTED,
     OUT,
     OUT_WORDS,
-    QUEUE_WORDS,
     QUEUES,
     QUEUES_AT,
     REGISTERS,
@@ -31,7 +32,7 @@ from presage.patterns.kernel.memory import (
     TASKS,
     TOP,
 )
-from presage.patterns.kernel.network import CLOCKED, FILTER, KEYS, KIND, QUEUED, WIDTH, column_of
+from presage.patterns.kernel.network import CLOCKED, FILTER, KEYS, KIND, HEAPED, QUEUED, column_of
 from presage.patterns.kernel.pattern_loop import Work
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.kernel.pattern_state import enter_keys
@@ -45,27 +46,28 @@ MARGIN = 64
 def new_memory(spec: PatternTables, net: Ints, keys: int, words: int) -> Ints:
     """Registers, keys, listeners and queues, all empty, and room for `words` and a little more behind them."""
     filters = int((column_of(net, spec, KIND) == FILTER).sum())
-    queued = np.flatnonzero(column_of(net, spec, CLOCKED) == QUEUED) * WIDTH
+    clocked = column_of(net, spec, CLOCKED)
+    queues = int((clocked == QUEUED).sum())
     at_keys = REGISTERS
     at_listening = at_keys + keys * KEY_WORDS
     at_queues = at_listening + 2 * keys * filters
-    top = at_queues + QUEUE_WORDS * len(queued)
+    top = at_queues + 2 * keys * queues
     memory = np.zeros(top + words + max(words // 4, 64 * SMALL), np.int64)
     memory[at_keys:at_listening].reshape(-1, KEY_WORDS)[:, ROOT] = NOT_STARTED
     memory[at_listening:top] = -1
-    memory[at_queues:top:QUEUE_WORDS] = queued
     memory[[FREE_TERMS, FREE_CELLS, GONE, GONE_LAST]] = -1
     memory[[KEYS_AT, LISTENING_AT, QUEUES_AT, TOP]] = at_keys, at_listening, at_queues, top
-    memory[[FILTERS, QUEUES, NEXT_DUE]] = filters, len(queued), FOREVER
+    memory[[FILTERS, QUEUES, NEXT_DUE]] = filters, queues, FOREVER
+    memory[[HEAPS, KEY_NOW]] = int((clocked == HEAPED).any()), -1
     return memory
 
 
-def new_work(spec: PatternTables, net: Ints, timers: int, seen: int, events: int) -> Work:
+def new_work(spec: PatternTables, net: Ints, seen: int, events: int) -> Work:
     lines = seen + max(SMALL, seen // 4)
     return Work(
         np.zeros((SMALL, TASK_WORDS), np.int64),
         np.zeros((SMALL, OUT_WORDS), np.int64),
-        np.zeros((timers + SMALL, 3), np.int64),
+        np.zeros((SMALL, 3), np.int64),
         np.zeros((lines, WORDS + int(column_of(net, spec, KEYS).max())), np.int64),
         np.full(_power(2 * lines), -1, np.int64),
         np.zeros((SMALL, 3), np.int64),

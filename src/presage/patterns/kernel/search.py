@@ -1,8 +1,8 @@
 """Rows and conditions over the match so far come in, matches go out: a depth-first search, the preferred way first.
 
 The rows of a match are neighbours, so a path is what was taken at each row; alternatives are the later ways on of each
-node, and need no room. Where a row has not come, or the host must answer, the search stops as it stands and goes on from
-there. Cost: one test per way on that is tried, at most `budget` of them for one start row.
+node, and need no room. Where a row has not come, or the host must answer, the search stops as it stands and goes on
+from there. Cost: one test per way on that is tried, at most `budget` of them for one start row.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from presage.patterns.kernel.match_spec import ACCEPT
 from presage.patterns.kernel.path_tables import Paths, Programs
 from presage.patterns.kernel.path_tests import ASK, WAIT, YES, Progress, holds_here, look_at
 from presage.patterns.kernel.path_values import Scratch, Trace, extend
-from presage.patterns.kernel.truth import Truth
+from presage.patterns.kernel.reach import Truth
 
 
 @inlined
 def due_after(rules: Rules, time: Ints, start: int, row: int) -> int:
     """When a path from `start` whose last row is `row` is too late for any further row."""
-    return min(time[start] + rules.within, time[row] + rules.gap)
+    due: int = min(time[start] + rules.within, time[row] + rules.gap)
+    return due
 
 
 @inlined

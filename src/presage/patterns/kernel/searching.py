@@ -150,15 +150,12 @@ def _until_answered(
         for label in np.unique(progress.asking[asking]).tolist():
             who = asking[progress.asking[asking] == label]
             condition = spec.conditions[label]
-            arguments = [_at(column(table, name), progress.asked[who, place]) for place, name in condition.asked_columns]
+            asked = [(column(table, name), progress.asked[who, place]) for place, name in condition.asked_columns]
+            arguments = [values.take(pa.array(rows, mask=rows < 0)) for values, rows in asked]
             if oracle is None:
                 raise error("INTERNAL", what=f"nobody can answer {condition.text}")
             progress.answer[who] = np.asarray(oracle.ask(condition.asked, arguments)).astype(np.bool_)
         again = True
-
-
-def _at(values: pa.Array, rows: Ints) -> pa.Array:
-    return values.take(pa.array(rows, mask=rows < 0))
 
 
 def _check(spec: MatchSpec, failed: Ints) -> None:
@@ -168,8 +165,13 @@ def _check(spec: MatchSpec, failed: Ints) -> None:
     if failed[0] == OVER_BUDGET:
         raise error(
             "LIMIT",
-            what=f"the search of {spec.clause} for one match, at {spec.conditions[failed[2]].text or 'a condition'},",
+            what=f"the search for one match of {spec.clause} ({_looking(spec)})",
             limit_name="steps per match",
             limit=spec.budget,
             fix="bound it with WITHIN, or make the conditions speak of the row and its neighbours only",
         )
+
+
+def _looking(spec: MatchSpec) -> str:
+    """The conditions that look at the match so far, in the user's words."""
+    return ", ".join(c.text or "a condition" for c in spec.conditions if c.bound >= 0 or c.asked >= 0) or "DEFINE"

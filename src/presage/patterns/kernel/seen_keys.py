@@ -53,7 +53,8 @@ def let_through(
     seen[line, SEEN_SET] = group
     seen[line, EXPIRY] = expiry
     seen[line, NULLS] = 0
-    seen[line, WORDS:] = 0
+    for k in range(WORDS, seen.shape[1]):
+        seen[line, k] = 0
     for k in range(net[node + KEYS]):
         key = net[node + FIRST_KEY] + 2 * k
         compute(net, values, memory, net[key], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS], match, -1)
@@ -84,7 +85,8 @@ def copy_set(memory: Ints, seen: Ints, index: Ints, group: int, other: int) -> N
     for line in range(memory[SEEN]):
         if seen[line, SEEN_SET] == group:
             copied = memory[SEEN]
-            seen[copied] = seen[line]
+            for k in range(seen.shape[1]):
+                seen[copied, k] = seen[line, k]
             seen[copied, SEEN_SET] = other
             index[place_of(seen, index, copied)] = copied
             memory[SEEN] += 1

@@ -1,4 +1,4 @@
-"""Rows and the columns of ORDER BY come in, their order goes out: nulls first ascending, last descending; NaN greatest."""
+"""Rows and columns of ORDER BY come in, their order goes out: nulls first ascending, last descending; NaN greatest."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Timers of a node with a constant period fall due in the order in which they were made: a queue, where taking one out is
 a matter of two links. Timers whose period an event gives are in a heap by (time, creation); those that ended remain
-there until they come up.
+there until they come up. The heap is made anew for each key that is worked on.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from presage.patterns.kernel.memory import (
     KEY,
     KEY_CAUSE,
     KEY_WORDS,
+    KEY_NOW,
     KEYS_AT,
     NEXT_DUE,
     NODE,
-    QUEUE_WORDS,
     QUEUES,
-    QUEUES_AT,
+    ROOT,
     SERIAL,
     append,
     is_alive,
+    next_term,
     queue_of,
+    within_loop,
 )
-from presage.patterns.kernel.network import CLOCKED, HEAPED
+from presage.patterns.kernel.network import CLOCKED, HEAPED, QUEUE
 
 
 @inlined
@@ -42,15 +44,16 @@ def set_timer(net: Ints, memory: Ints, heap: Ints, term: int, due: int) -> None:
     if net[memory[term + NODE] + CLOCKED] == HEAPED:
         push_heap(memory, heap, due, memory[term + SERIAL], term)
     else:
-        append(memory, queue_of(memory, memory[term + NODE]), term)
+        append(memory, queue_of(memory, memory[term + KEY], net[memory[term + NODE] + QUEUE]), term)
 
 
 @inlined
 def first_timer(memory: Ints, heap: Ints) -> int:
-    """The instance whose timer is the first to fall due; -1 if there is none. Keeps NEXT_DUE right."""
+    """The instance of the key at hand whose timer is the first to fall due; -1 if there is none. Keeps NEXT_DUE
+    right."""
     best = -1
     for k in range(memory[QUEUES]):
-        head = memory[memory[QUEUES_AT] + k * QUEUE_WORDS + 1]
+        head = memory[queue_of(memory, memory[KEY_NOW], k)]
         if head >= 0 and (best < 0 or _before(memory, head, best)):
             best = head
     while memory[HEAP] > 0:
@@ -62,6 +65,21 @@ def first_timer(memory: Ints, heap: Ints) -> int:
         pop_heap(memory, heap)
     memory[NEXT_DUE] = memory[best + DUE] if best >= 0 else FOREVER
     return best
+
+
+@inlined
+def fill_heap(net: Ints, memory: Ints, heap: Ints) -> bool:
+    """The timers of the key at hand. False: more room is needed."""
+    memory[HEAP] = 0
+    root = memory[memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS + ROOT]
+    at = root
+    while at >= 0:
+        if net[memory[at + NODE] + CLOCKED] == HEAPED and memory[at + DUE] != FOREVER:
+            if memory[HEAP] + 1 >= heap.shape[0]:
+                return False
+            push_heap(memory, heap, memory[at + DUE], memory[at + SERIAL], at)
+        at = next_term(memory, root, at)
+    return True
 
 
 @inlined
@@ -79,11 +97,17 @@ def push_heap(memory: Ints, heap: Ints, due: int, serial: int, term: int) -> Non
         up = (at - 1) >> 1
         if heap[up, 0] < due or (heap[up, 0] == due and heap[up, 1] < serial):
             break
-        heap[at] = heap[up]
+        _copy(heap, up, at)
         at = up
     heap[at, 0] = due
     heap[at, 1] = serial
     heap[at, 2] = term
+
+
+@within_loop
+def _copy(heap: Ints, line: int, to: int) -> None:
+    for k in range(3):
+        heap[to, k] = heap[line, k]
 
 
 @inlined
@@ -103,7 +127,7 @@ def pop_heap(memory: Ints, heap: Ints) -> None:
             down = right
         if due < heap[down, 0] or (due == heap[down, 0] and serial < heap[down, 1]):
             break
-        heap[at] = heap[down]
+        _copy(heap, down, at)
         at = down
     heap[at, 0] = due
     heap[at, 1] = serial

@@ -7,7 +7,6 @@ looks at the match so far is left to the search.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from presage.arrays.columns import bools, column
@@ -15,10 +14,8 @@ from presage.arrays.jit import Ints
 from presage.patterns.kernel.code import Code
 from presage.patterns.kernel.encoding import Encoded
 from presage.patterns.kernel.match_spec import Condition
-from presage.patterns.kernel.reach import HOLDS, LOOKS
+from presage.patterns.kernel.reach import HOLDS, LOOKS, Truth
 from presage.patterns.kernel.vectors import evaluate_all
-
-Truth = npt.NDArray[np.uint8]
 
 
 def looks_ahead(conditions: tuple[Condition, ...]) -> Ints:

@@ -1,0 +1,31 @@
+"""EXPLAIN of MATCH_RECOGNIZE and PATTERN in full. Run with UPDATE_GOLDEN=1 to write what is shown now, and read the
+difference."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from presage.lang import parse_statement
+from presage.lang import syntax as s
+from property.query_texts import workspace
+
+QUERIES = sorted((Path(__file__).parent / "patterns" / "explain").glob("*.sql"))
+WORKSPACE = workspace()
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_EXPLAIN_shows_this_page(path: Path) -> None:
+    statement = parse_statement(path.read_text(encoding="utf-8"))
+    assert isinstance(statement, s.Query)
+    shown = WORKSPACE.explain(WORKSPACE.bind(statement)) + "\n"
+    golden = path.with_suffix(".txt")
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(shown, encoding="utf-8")
+    assert golden.read_text(encoding="utf-8") == shown
+
+
+def test_there_are_pages() -> None:
+    assert len(QUERIES) >= 5

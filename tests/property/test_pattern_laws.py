@@ -1,0 +1,108 @@
+"""Patterns: the kernel gives what the definitions give, however its input is cut, restarted or shared between keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+
+from presage.model.state import State
+from presage.patterns.kernel.pattern import PatternKernel, open_matches
+from presage.patterns.kernel.pattern_spec import TIME, PatternSpec
+from reference.pattern_terms import Term, spec_of, table_of
+from reference.pattern_worlds import cuts_of, patterns, streams
+from reference.patterns import TooMuch, run_pattern
+
+KEYS = {"key": pa.string()}
+
+
+def plain(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows that can be compared: NaN is NaN."""
+    return [repr(row) for row in rows]
+
+
+def expected(spec: PatternSpec, rows: list[dict[str, Any]], clock: int) -> list[str]:
+    try:
+        return plain(run_pattern(spec, rows, clock))
+    except TooMuch:
+        assume(False)
+        raise
+
+
+def stepped(spec: PatternSpec, rows: list[dict[str, Any]], steps: list[tuple[int, int]]) -> list[str]:
+    """The state goes through bytes, and the kernel is a new one, at each step."""
+    state, found, before = PatternKernel(spec).initial(), [], 0
+    for number, (place, clock) in enumerate(steps):
+        events = table_of(rows[before:place], spec.order, KEYS if spec.keys else None)
+        state, out = PatternKernel(spec).step(state, events, clock, number == len(steps) - 1)
+        found += out.to_pylist()
+        state, before = State.from_bytes(state.to_bytes()), place
+    return plain(found)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Term, list[dict[str, Any]], int]:
+    rows = draw(streams())
+    last = rows[-1][TIME] if rows else 0
+    return draw(patterns()), rows, last + draw(st.sampled_from([0, 2_000_000, 9_000_000]))
+
+
+@given(worlds(), st.booleans(), st.booleans(), st.sampled_from([None, None, -3_000_000]))
+def test_the_kernel_gives_what_the_definitions_give(
+    world: tuple[Term, list[dict[str, Any]], int], discard: bool, suppress: bool, begin: int | None
+) -> None:
+    term, rows, end = world
+    spec = spec_of(term, discard=discard, suppress=suppress, begin=begin)
+    assert stepped(spec, rows, [(len(rows), end)]) == expected(spec, rows, end)
+
+
+@given(worlds(), st.booleans(), st.sampled_from([None, None, -3_000_000]), st.data())
+def test_rows_do_not_depend_on_cuts_clocks_and_restarts(
+    world: tuple[Term, list[dict[str, Any]], int], discard: bool, begin: int | None, data: st.DataObject
+) -> None:
+    term, rows, end = world
+    spec = spec_of(term, discard=discard, begin=begin)
+    want = expected(spec, rows, end)
+    assert stepped(spec, rows, cuts_of(data.draw, rows, end)) == want
+
+
+@given(worlds(), st.data())
+def test_each_key_is_a_pattern_of_its_own(world: tuple[Term, list[dict[str, Any]], int], data: st.DataObject) -> None:
+    term, rows, end = world
+    rows = [row | {"key": data.draw(st.sampled_from([None, "p", "q"]))} for row in rows]
+    spec = spec_of(term, keys=("key",))
+    want = expected(spec, rows, end)
+    assert stepped(spec, rows, cuts_of(data.draw, rows, end)) == want
+
+
+@given(worlds())
+def test_a_key_gives_the_same_rows_alone_and_with_others(world: tuple[Term, list[dict[str, Any]], int]) -> None:
+    term, rows, end = world
+    rows = [row | {"key": "pq"[row["_seq"] % 2]} for row in rows]
+    spec = spec_of(term, keys=("key",))
+    expected(spec, rows, end)
+    together = stepped(spec, rows, [(len(rows), end)])
+    alone = []
+    for key in "pq":
+        own = [row for row in rows if row["key"] == key]
+        alone += stepped(spec, own, [(len(own), end)])
+    assert sorted(together) == sorted(alone)
+
+
+@given(worlds())
+def test_nothing_is_kept_that_no_open_term_needs(world: tuple[Term, list[dict[str, Any]], int]) -> None:
+    term, rows, end = world
+    spec = replace(spec_of(term), keys=())
+    expected(spec, rows, end)
+    state, _ = PatternKernel(spec).step(PatternKernel(spec).initial(), table_of(rows), end)
+    if not state.tables["terms"].num_rows:
+        assert [state.tables[name].num_rows for name in ("binds", "cells", "rows", "seen")] == [0, 0, 0, 0]
+        assert open_matches(state) == 0
+    used = set(state.tables["binds"]["c2"].to_pylist()) if state.tables["binds"].num_rows else set()
+    assert used == set(range(state.tables["rows"].num_rows))
+
+
