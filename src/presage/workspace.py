@@ -18,6 +18,7 @@ from presage.lang import syntax as s
 from presage.lang.parser import parse_leniently
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import resolve_under_roots
+from presage.model.text import Span
 from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
 from presage.plan.nodes import Field
@@ -93,19 +94,20 @@ class Workspace:
     def look(self, statement: s.Explain) -> str:
         """The answer to EXPLAIN: a text, or the text of a picture."""
         query = self.bind(statement.statement)
-        return self.picture(query).svg if statement.format == "svg" else self.explain(query)
+        return self.picture(query, span=statement.span).svg if statement.format == "svg" else self.explain(query)
 
-    def picture(self, *queries: BoundQuery) -> Picture:
+    def picture(self, *queries: BoundQuery, span: Span | None = None) -> Picture:
         """The automata and patterns of the queries, drawn; an error if they have none."""
         from presage.patterns.picture import picture_of_all
         from presage.plan.picture import Picture
 
         drawn = picture_of_all([self.optimize(query).plan for query in queries])
         if drawn is None:
-            raise error(
-                "UNSUPPORTED", what="a picture (FORMAT svg)", where="for a query without MATCH_RECOGNIZE and PATTERN",
-                fix="ask for the text: EXPLAIN without FORMAT svg",
-            )  # fmt: skip
+            where, fix = (
+                "for a query without MATCH_RECOGNIZE and PATTERN",
+                "ask for the text: EXPLAIN without FORMAT svg",
+            )
+            raise error("UNSUPPORTED", span, what="a picture (FORMAT svg)", where=where, fix=fix)
         return Picture(drawn)
 
     def check(self, text: str, name: str = "query") -> s.Script:
@@ -123,7 +125,9 @@ class Workspace:
         return script
 
     def _check_one(self, statement: s.Statement) -> None:
-        if isinstance(statement, s.Explain):
+        if isinstance(statement, s.Explain) and statement.format == "svg":
+            self.look(statement)
+        elif isinstance(statement, s.Explain):
             self.bind(statement.statement)
         elif isinstance(statement, s.Query) and statement.insert_into is None:
             self.bind(statement)

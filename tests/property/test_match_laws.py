@@ -30,7 +30,8 @@ from reference.cut_input import comparable, cuts, run_calls
 from reference.match_recognize import SkipError, match_rows
 from reference.match_worlds import AHEAD, ASKED, ORDER, PATH, PURE, SCHEMA, VARIABLES, Parity, queries
 
-LAW = settings(max_examples=settings().max_examples, deadline=None, suppress_health_check=list(HealthCheck))
+# Shared out over the kinds of conditions.
+LAW = settings(max_examples=settings().max_examples // 2, deadline=None, suppress_health_check=list(HealthCheck))
 BOUNDS = [(0, None), (1, None), (0, 1), (2, 2), (1, 2), (0, 2), (2, None)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -237,7 +237,3 @@ def queries(pattern: Regex, pairs: dict[str, Pair], waits: bool = False, **setti
         said,
     )
     return spec, query
-
-
-def with_settings(spec: MatchSpec, **changes: Any) -> MatchSpec:
-    return replace(spec, **changes)

@@ -26,7 +26,9 @@ from presage.patterns.kernel.pattern_spec import (
 )
 
 SOURCES = 3
-COLUMNS = tuple((f"{name}{s}", bank) for s in range(SOURCES) for name, bank in (("v", op.INT), ("k", op.TEXT), ("x", op.FLOAT)))
+COLUMNS = tuple(
+    (f"{name}{s}", bank) for s in range(SOURCES) for name, bank in (("v", op.INT), ("k", op.TEXT), ("x", op.FLOAT))
+)
 WHOLE = [name for name, bank in COLUMNS if bank != op.FLOAT]
 DOUBLES = [name for name, bank in COLUMNS if bank == op.FLOAT]
 TYPES = {op.INT: pa.int64(), op.TEXT: pa.string(), op.FLOAT: pa.float64()}
@@ -176,7 +178,7 @@ class Builder:
             else:
                 made[f"{bound}_program"] = self.program(value, arguments)
         if "keys" in more:
-            banks = {name: bank for name, bank in COLUMNS}
+            banks = dict(COLUMNS)
             made["keys"] = tuple(
                 (self.program(key, arguments), banks[key.column] if isinstance(key, Of) else op.INT)
                 for key in more.pop("keys")
@@ -235,11 +237,13 @@ def numbered(rows: list[dict[str, Any]], order: tuple[str, ...] = ()) -> list[di
     for line in rows:
         same = line.pop("same", False) if "same" in line else False
         seq += 0 if same and found and found[-1][TIME] == line[TIME] else 1
-        found.append(line | {SEQ: seq} | {name: 0 for name in order})
+        found.append(line | {SEQ: seq} | dict.fromkeys(order, 0))
     return found
 
 
-def table_of(rows: list[dict[str, Any]], order: tuple[str, ...] = (), keys: dict[str, pa.DataType] | None = None) -> pa.Table:
+def table_of(
+    rows: list[dict[str, Any]], order: tuple[str, ...] = (), keys: dict[str, pa.DataType] | None = None
+) -> pa.Table:
     fields = [(TIME, pa.int64()), (SEQ, pa.int64()), *((name, pa.int64()) for name in order), (SOURCE, pa.int8())]
     fields += [(name, TYPES[bank]) for name, bank in COLUMNS] + [(name, pa.bool_()) for name in FLAGS]
     fields += list((keys or {}).items())

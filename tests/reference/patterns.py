@@ -31,7 +31,7 @@ class Term:
         self.run, self.node, self.parent, self.begin = run, run.spec.nodes[number], parent, begin
         self.number, self.alive, self.born = number, True, next(run.births)
         if self.born > MOST_TERMS:
-            raise TooMuch
+            raise TooMuchError
         self.children: list[Term] = []
         self.catching = self.caught = False
         self.seen: dict[Any, int | None] = {}
@@ -335,11 +335,11 @@ KINDS: dict[str, type[Term]] = {
 }
 
 
-class BadBound(Exception):
+class BadBoundError(Exception):
     pass
 
 
-class TooMuch(Exception):
+class TooMuchError(Exception):
     """The pattern grows beyond what this twin can do in a test."""
 
 
@@ -388,9 +388,9 @@ class Run:
         low = node.low if node.low_program < 0 else self.value(node.low_program, rows)
         high = node.high if node.high_program < 0 else self.value(node.high_program, rows)
         if low is None or high is None:
-            raise BadBound(node.text)
+            raise BadBoundError(node.text)
         if (node.high_program >= 0 and high < 1) or (node.low_program >= 0 and low < 1) or -1 < high < low:
-            raise BadBound(node.text)
+            raise BadBoundError(node.text)
         return max(low, 0), high
 
     # -- running ------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ class Run:
     def matched(self, match: Match) -> None:
         self.found.append(match)
         if len(self.found) > MOST_TERMS:
-            raise TooMuch
+            raise TooMuchError
 
     def moment(self) -> list[Match]:
         """The matches of this moment, and what they end."""

@@ -1,6 +1,6 @@
 """A bounded DataFrame in, its matches out: Catalyst spreads the rows by key and sorts them, the kernel goes through.
 
-Spark's own sort is slower than sorting in the worker and needs no guess about what fits in memory; rows reach the kernel
+Spark's own sort is slower than one in the worker, but needs no guess about what fits in memory; rows reach the kernel
 piece by piece, and it keeps only those that can still matter.
 """
 

@@ -38,7 +38,7 @@ def parse_clause(text: str) -> tuple[MatchClause, Shift]:
     whole = _WHOLE.match(text, start, end)
     if whole is not None:
         raise error(
-            "SYNTAX", Span(start, whole.end()), source, found="MATCH_RECOGNIZE", expected="its clauses",
+            "SYNTAX", Span(start, whole.end()), source, found="MATCH_RECOGNIZE", expected="one of its clauses",
             fix="leave MATCH_RECOGNIZE and its brackets out",
         )  # fmt: skip
     shift = Shift(source, start, end)

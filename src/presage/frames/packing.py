@@ -11,10 +11,9 @@ from pyspark import TaskContext
 from pyspark.sql import types as spark
 
 from presage.arrays.columns import ints
-from presage.frames.batch import gathered
+from presage.frames.batch import ARRIVAL, gathered
 
 SHARD, MOMENT, ROWS = "shard", "moment", "rows"
-ARRIVAL = "_arrival"
 # Time of all packed rows: it only has to be there. Lateness is decided by row, in `stream`.
 _LATER = 7_258_118_400_000_000  # the year 2200
 _PACKED = pa.schema([(SHARD, pa.int32()), (MOMENT, pa.timestamp("us", tz="UTC")), (ROWS, pa.binary())])
@@ -42,10 +41,7 @@ def pack(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Re
         table = table.drop_columns([SHARD])
         for label in np.unique(labels):
             part = to_bytes(table.filter(pa.array(labels == label)))
-            yield pa.RecordBatch.from_arrays(
-                [pa.array([label], pa.int32()), pa.array([_LATER], _PACKED.field(MOMENT).type), pa.array([part], pa.binary())],
-                schema=_PACKED,
-            )  # fmt: skip
+            yield pa.RecordBatch.from_pylist([{SHARD: int(label), MOMENT: _LATER, ROWS: part}], _PACKED)
 
 
 def unpack(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -18,8 +18,8 @@ def match_recognize(df: DataFrame, clause: str, *, shards: int = SHARDS) -> Data
     DataFrame, batch or streaming. Nothing runs until rows are asked for, and no setting of the session is changed.
 
     Columns: those of PARTITION BY, then the measures; ALL ROWS PER MATCH has those of ORDER BY after the former and all
-    others after the latter. A streaming DataFrame needs a watermark on the column that ORDER BY begins with; `shards` is
-    the number of parts that its state falls into, fixed by the checkpoint.
+    others after the latter. A streaming DataFrame needs a watermark on the column that ORDER BY begins with; `shards`
+    is the number of parts that its state falls into, fixed by the checkpoint.
     """
     if not isinstance(df, DataFrame):
         raise error("BAD_VALUE", what="df", found=f"a {type(df).__name__}", expected="a Spark DataFrame",

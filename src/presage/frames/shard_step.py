@@ -1,7 +1,7 @@
 """What a shard holds, the rows that have come for it and the watermark in; what it holds then, and its rows, out.
 
-Rows wait until the watermark has passed them, so that the result depends neither on how a stream is cut into batches nor
-on the order in which rows come within the delay. Knows no Spark.
+Rows wait until the watermark has passed them: so the result depends neither on how a stream is cut into batches nor on
+the order in which rows come within the delay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from presage.arrays.columns import ints, selected
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
-from presage.frames.packing import ARRIVAL
+from presage.frames.batch import ARRIVAL
 from presage.model.state import State
 from presage.patterns.kernel.match import MatchKernel
 from presage.patterns.kernel.retained import BEFORE

@@ -14,8 +14,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from presage.frames.batch import ARRIVAL
 from presage.frames.columns import WATERMARK
-from presage.frames.packing import ARRIVAL, ROWS, SHARD, from_bytes, pack, packed_schema, to_bytes, unpack
+from presage.frames.packing import ROWS, SHARD, from_bytes, pack, packed_schema, to_bytes, unpack
 from presage.frames.planning import FramePlan
 from presage.frames.rows import NO_TIME, arrow_schema, kernel_rows, made_schema, result_rows
 from presage.frames.shard_step import ShardStep

@@ -24,6 +24,7 @@ _CALLED = {
     "TIMESTAMP": "a timestamp",
     "PREFIX_NAME": "a prefix such as bd:",
     "IRI": "an IRI in <…>",
+    "ANY_TAG": "a tag such as a=",
     "GROUP": "GROUP BY",
     "EVENT": "EVENT TIME",
     "#": "a window such as #time(5 min)",
@@ -37,7 +38,18 @@ _GROUPS = (
         "an expression",
         {"NUMBER", "CASE", NAME},
         {NAME, "NUMBER", "STRING", "DURATION", "(", "+", "-", "*"}
-        | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"},
+        | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
+        | {"FINAL", "RUNNING"},
+    ),
+    (
+        "a term of a pattern",
+        {"EVERY", "(", NAME},
+        {"EVERY", "(", NAME, "NOT", "[", "ANY_TAG"},
+    ),
+    (
+        "a clause such as PATTERN or DEFINE",
+        {"MEASURES", "DEFINE", "PATTERN"},
+        {"PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "SUBSET", "DEFINE"},
     ),
     (
         "a clause such as WHERE or GROUP BY",
@@ -107,6 +119,8 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return f"remove the comma before {shown}"
     if token.text.upper() in _STATEMENTS and END in accepts:
         return f"is a ';' missing before {shown}?"
+    if token.text in _COMPARISONS and "UNTIL" in written:
+        return "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B"
     if token.text in _COMPARISONS and "AND" in written:
         return "comparisons do not chain: join two of them by AND"
     if starts_value and "," in written:

@@ -31,9 +31,7 @@ def plan(clause: str, *columns: tuple[str, spark.DataType], mark: str = "", stre
     return plan_frame(schema(*(columns or TICKS), mark=mark), clause, streaming)
 
 
-def problem(
-    clause: str, *columns: tuple[str, spark.DataType], mark: str = "", streaming: bool = False
-) -> PresageError:
+def problem(clause: str, *columns: tuple[str, spark.DataType], mark: str = "", streaming: bool = False) -> PresageError:
     with pytest.raises(PresageError) as caught:
         plan(clause, *columns, mark=mark, streaming=streaming)
     assert caught.value.source is not None

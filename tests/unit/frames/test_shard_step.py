@@ -11,8 +11,9 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from presage.errors import PresageError
+from presage.frames.batch import ARRIVAL
 from presage.frames.columns import WATERMARK
-from presage.frames.packing import ARRIVAL, from_bytes, to_bytes
+from presage.frames.packing import from_bytes, to_bytes
 from presage.frames.planning import plan_frame
 from presage.frames.shard_step import ShardStep
 from presage.model.arrow import to_arrow

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.errors import PresageError
-from presage.lang import parse
-from presage.lang import syntax as s
 from presage.patterns.picture import picture, picture_of_all
 from presage.plan.nodes import Node
 from presage.plan.picture import Picture
-from unit.declared import bind, workspace
+from unit.declared import bind, refusals
 
 SVG = "{http://www.w3.org/2000/svg}"
 RESET = "CREATE STREAM Reset (reason STRING) INHERITS CameraEvent;"
@@ -245,11 +241,9 @@ def test_notebooks_draw_a_picture() -> None:
     assert "<svg/>" in made._repr_html_()
 
 
-def test_a_workspace_refuses_to_draw_what_has_no_automaton() -> None:
-    made = workspace()
-    (query,) = parse("SELECT x FROM Motion").statements
-    assert isinstance(query, s.Query)
-    with pytest.raises(PresageError, match="without MATCH_RECOGNIZE and PATTERN") as caught:
-        made.picture(made.bind(query))
-    assert caught.value.code == "UNSUPPORTED"
-    assert "without FORMAT svg" in caught.value.render()
+def test_checking_refuses_a_picture_of_what_has_no_automaton() -> None:
+    (refused,) = refusals("EXPLAIN SELECT x FROM Motion FORMAT svg")
+    assert refused.code == "UNSUPPORTED"
+    assert "without MATCH_RECOGNIZE and PATTERN" in refused.render()
+    assert "EXPLAIN without FORMAT svg" in refused.render()
+    assert not refusals("EXPLAIN SELECT 1 AS one FROM PATTERN [ a=Motion ] FORMAT svg")

@@ -119,8 +119,8 @@ def _variable(token: Token) -> str:
 def quantified(span: Span, operand: RegexTerm, quantifier: tuple[Quantity, bool]) -> QuantifiedTerm:
     (low, high), reluctant = quantifier
     if high is not None and low > high:
-        what = "the bounds of a repeat"
-        raise error("BAD_VALUE", span, what=what, found=f"{{{low},{high}}}", expected="the lower one first")
+        fix = f"write {{{high},{low}}}"
+        raise error("BAD_VALUE", span, what="a repeat", found=f"{{{low},{high}}}", expected="lower bound first", fix=fix)
     return QuantifiedTerm(operand, low, high, reluctant, span=span, depth=_depth(span, operand))
 
 

@@ -4,9 +4,9 @@ A block is named by its address, so a field of it is `memory[term + PARENT]`; -1
 registers. The array can be replaced by a longer copy between any two tasks of the loop: addresses stay.
 
 A running term (instance) is linked with its siblings in the order of creation; a filter that listens is in the list of
-its listener and key, a timer with a constant period in the queue of its node and key. An instance that ended can be read until
-the moment is over, then its block is used again. A binding is the binding before it, a tag and a row. A match is named
-by its last binding, -1 if it is empty, so that partial matches share what they have in common.
+its listener and key, a timer with a constant period in the queue of its node and key. An instance that ended can be
+read until the moment is over, then its block is used again. A binding is the binding before it, a tag and a row. A
+match is named by its last binding, -1 if it is empty, so that partial matches share what they have in common.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def next_term(memory: Ints, root: int, at: int) -> int:
         return memory[at + FIRST]  # type: ignore[no-any-return]
     while at != root and memory[at + NEXT] < 0:
         at = memory[at + PARENT]
-    return -1 if at == root else memory[at + NEXT]  # type: ignore[no-any-return]
+    return -1 if at == root else memory[at + NEXT]
 
 
 # -- bindings -------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def extend(memory: Ints, onto: int, match: int, begin: int) -> int:
         memory[at + NUMBER] = -1
         match = memory[match + BEFORE]
     memory[TOP] += size * BIND_WORDS
-    return first + (size - 1) * BIND_WORDS if size > 0 else onto  # type: ignore[no-any-return]
+    return first + (size - 1) * BIND_WORDS if size > 0 else onto
 
 
 @inlined

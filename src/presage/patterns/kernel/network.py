@@ -15,7 +15,8 @@ FILTER, FOLLOWED, AND, OR, NOT, EVERY, DISTINCT, UNTIL, WITHIN, WHILE, INTERVAL 
 KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until", "within", "while", "interval")
 
 # Of each node. FIRST_x is the address of a list, x its length. Limits (of the starts of each child) follow the
-# children. QUEUE: the number of its queue of timers. STAYS: a filter goes on listening when it matched, because its parent would start it again at once.
+# children. QUEUE: the number of its queue of timers. STAYS: a filter goes on listening when it matched, because its
+# parent would start it again at once.
 (
     KIND,
     FIRST_CHILD,

@@ -26,6 +26,8 @@ from presage.patterns.kernel.memory import (
     CLOCK,
     DISCARD,
     EVENT_ROW,
+    GROUP_END,
+    KEY_NOW,
     KEYED,
     KEYS_AT,
     MOST_OPEN,
@@ -50,7 +52,7 @@ from presage.patterns.kernel.pattern_loop import (
     run,
     start_pattern,
 )
-from presage.patterns.kernel.pattern_output import output_table
+from presage.patterns.kernel.pattern_output import in_order, output_table
 from presage.patterns.kernel.pattern_saving import Sources, forget_expired, load_memory, save_memory, texts_of
 from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, Oracle, PatternSpec
 from presage.patterns.kernel.pattern_values import encode_rows
@@ -87,15 +89,19 @@ class PatternKernel:
         kept = state.tables.get("rows")
         keyed = number_keys(spec, state.tables.get("keys"), events)
         universe = Universe(kept, keyed.events)
-        source, event_count = build_input(spec, kept, keyed)
+        grouped = build_input(spec, kept, keyed)
+        source = grouped.source
         texts = texts_of(state)
         encoding = encode_rows(spec.code, kept, keyed.events, texts)
-        memory, work = load_memory(state, spec, net, keyed.count, event_count, encoding.ranks(texts))
+        memory, work = load_memory(state, spec, net, keyed.count, grouped.events, encoding.ranks(texts))
         self._set(memory, clock)
-        started = self._begin(state, memory, work, events, clock)
+        started = self._begin(state, memory, work, len(source.passing), clock)
         values = encoding.values(spec)
         memory, work = self._run(universe, values, memory, work, source)
-        rows = output_table(spec, universe, memory, work.rows[: memory[OUT]])
+        found = work.rows[: memory[OUT]]
+        rows = output_table(
+            spec, universe, memory, in_order(found, grouped.places, grouped.single) if spec.keys else found
+        )
 
         now = max(clock, int(memory[NOW])) if events.num_rows else clock
         drop_idle(net, memory, keyed.count, self._idle_shape(values), forget_expired(memory, work, keyed.count, now))
@@ -116,13 +122,13 @@ class PatternKernel:
         memory[DISCARD], memory[SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
         memory[MOST_OPEN], memory[KEYED] = self.spec.most, int(bool(self.spec.keys))
 
-    def _begin(self, state: State, memory: Ints, work: Work, events: pa.Table, clock: int) -> int:
+    def _begin(self, state: State, memory: Ints, work: Work, groups: int, clock: int) -> int:
         """A pattern with a time to begin starts when that time has come, or an event."""
         begin = self.spec.begin
         started = state.numbers.get(STARTED, 0)
-        if started or begin is None or self.spec.keys or not (events.num_rows or clock >= begin):
+        if started or begin is None or self.spec.keys or not (groups or clock >= begin):
             return started
-        _start_at(memory, work, begin)
+        _start_at(memory, work, begin, groups)
         return 1
 
     def _run(self, universe: Universe, values: Values, memory: Ints, work: Work, source: Input) -> tuple[Ints, Work]:
@@ -160,13 +166,13 @@ class PatternKernel:
         """How the pattern stands when it was just started; empty if its start has an effect."""
         if self._shape is not None:
             return self._shape
-        memory, work = new_memory(self.spec, self.net, 1, 0), new_work(self.spec, self.net, 0, 0, 0)
+        memory, work = new_memory(self.spec, self.net, 1, 0, 0), new_work(self.spec, self.net, 0, 0)
         self._set(memory, BEFORE)
-        _start_at(memory, work, 0)
+        _start_at(memory, work, 0, 0)
         nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         source = Input(
-            nothing, nothing, nothing, none.reshape(0, 1), np.zeros(1, np.int64), nothing, none, nothing,
-            nothing.reshape(0, 2),
+            nothing, nothing, nothing, nothing, none.reshape(0, 1), np.zeros(1, np.int64), none, np.zeros(2, np.int64),
+            nothing, nothing.reshape(0, 2),
         )  # fmt: skip
         status = run(self.net, values, memory, work, source)
         while status == ROOM:
@@ -189,7 +195,8 @@ class PatternKernel:
         return take_rows(values, keyed.first[numbers])
 
 
-def _start_at(memory: Ints, work: Work, time: int) -> None:
+def _start_at(memory: Ints, work: Work, time: int, groups: int) -> None:
     """The one pattern there is starts at a time, not with an event."""
     memory[NOW], memory[EVENT_ROW], memory[PHASE] = time, -1, CLOSING
+    memory[KEY_NOW], memory[GROUP_END] = 0, groups
     start_pattern(memory, work.stack, 0)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.codes import grouped_order
 from presage.arrays.columns import bools, column, ints, plain
 from presage.arrays.equality import equality_codes
-from presage.arrays.jit import Ints
-from presage.arrays.rows import changes, take_rows
+from presage.arrays.jit import Bools, Ints
+from presage.arrays.rows import changes
 from presage.patterns.kernel.pattern_loop import Input
 from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, PatternTables
 
@@ -41,54 +42,66 @@ def number_keys(spec: PatternTables, keys: pa.Table | None, events: pa.Table) ->
     codes, count = equality_codes(chunks, known + events.num_rows)
     first = np.full(count, -1, np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    codes = codes[known:]
-    same = ~changes([ints(events, name) for name in (TIME, SEQ, *spec.order)], events.num_rows)
-    if np.any(same[1:] & (codes[1:] < codes[:-1])):
-        # Views of one event with different keys: bring those of one key together.
-        order = np.lexsort((codes, np.cumsum(~same)))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        late = first >= known
-        first[late] = place[first[late] - known] + known
-        events, codes = take_rows(events, order), codes[order]
-    return Keyed(events, codes, count, first)
+    return Keyed(events, codes[known:], count, first)
 
 
-def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> tuple[Input, int]:
-    """And how many events there are, those of kept rows first."""
-    events = keyed.events
+@dataclass
+class Grouped:
+    """What the loop reads, how many events of keys there are (those of kept rows first), and by row (kept ones as
+    well) which event in the order of processing it is a view of. `single`: each event has one row."""
+
+    source: Input
+    events: int
+    places: Ints
+    single: bool
+
+
+def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Grouped:
+    events, codes = keyed.events, keyed.codes
     before = 0 if kept is None else kept.num_rows
-    total = before + events.num_rows
-    keys = [ints(events, name) for name in (TIME, SEQ, *spec.order)]
-    begins = changes([*keys, keyed.codes], events.num_rows)
-    starts = np.flatnonzero(begins)
     known = int(ints(kept, EVENT).max()) + 1 if kept is not None and before else 0
-    times = _after(kept, TIME, keys[0])
-    causes = np.clip(_after(kept, SEQ, keys[1]), 0, MOST_CAUSE)
-    sources = _after(kept, SOURCE, ints(events, SOURCE))
+    keys = [ints(events, name) for name in (TIME, SEQ, *spec.order)]
+    begins = changes(keys, events.num_rows)
+    times, causes, sources = keys[0], np.clip(keys[1], 0, MOST_CAUSE), ints(events, SOURCE)
     filters = [node for node in spec.nodes if node.kind == "filter"]
-    passes = np.zeros((total, len(filters)), np.bool_)
+    passes = np.zeros((events.num_rows, len(filters)), np.bool_)
     for f, node in enumerate(filters):
-        taken = sources[before:] == node.source
+        passes[:, f] = sources == node.source
         if node.flag is not None:
-            taken &= bools(column(events, node.flag))
-        passes[before:, f] = taken
-    own = np.cumsum(begins) - 1 + known
-    numbers = own if not before or kept is None else np.concatenate([ints(kept, EVENT), own])
-    some = passes[before:].any(axis=1)
+            passes[:, f] &= bools(column(events, node.flag))
+    single = bool(begins.all())
+    places: Ints = np.arange(events.num_rows) if single else np.cumsum(begins)
+    order = np.arange(events.num_rows)
+    bounds = np.array([0, events.num_rows])
+    if spec.keys:
+        # One key after the other: its terms stay in the processor's cache.
+        order, bounds = grouped_order(codes, keyed.count)
+        times, causes, sources, passes = times[order], causes[order], sources[order], passes[order]
+        if not single:
+            begins = changes([places[order], codes[order]], events.num_rows)
+    starts = np.arange(events.num_rows) if single else np.flatnonzero(begins)
+    own = np.empty(events.num_rows, np.int64)
+    own[order] = (starts if single else np.cumsum(begins) - 1) + known
+    some: Bools = passes.reshape(-1) if len(filters) == 1 else passes.any(axis=1)
+    if not single:
+        some = np.asarray(np.logical_or.reduceat(some, starts), np.bool_)
     source = Input(
-        np.ascontiguousarray(times),
-        np.ascontiguousarray(causes),
-        np.ascontiguousarray(sources),
+        _owned(order + before),
+        _owned(times),
+        _owned(causes),
+        _owned(sources),
         passes,
-        np.append(starts + before, total).astype(np.int64),
-        np.ascontiguousarray(keyed.codes[starts]),
-        np.logical_or.reduceat(some, starts) if len(starts) else np.zeros(0, np.bool_),
-        np.ascontiguousarray(numbers.astype(np.int64)),
+        _owned(np.append(starts, events.num_rows)),
+        np.require(some, requirements=["C", "W"]),
+        _owned(bounds if single else np.searchsorted(starts, bounds)),
+        own if kept is None or not before else np.concatenate([ints(kept, EVENT), own]),
         np.zeros((len(filters), 2), np.int64),
     )
-    return Input(*(np.require(array, requirements=["C", "W"]) for array in source)), known + len(starts)
+    if before:
+        places = np.concatenate([np.zeros(before, np.int64), places])
+    return Grouped(source, known + len(starts), places, single)
 
 
-def _after(kept: pa.Table | None, name: str, new: Ints) -> Ints:
-    return new if kept is None or not kept.num_rows else np.concatenate([ints(kept, name), new])
+def _owned(values: Ints) -> Ints:
+    """Writable and contiguous, so that the loop has one signature."""
+    return np.require(values, np.int64, ["C", "W"])

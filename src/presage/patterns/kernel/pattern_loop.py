@@ -1,9 +1,9 @@
 """Events in processing order and the state of all terms come in, matches go out: the one compiled loop of patterns.
 
-`run` goes through the keys, and for each through events and timers by time, until it is FINISHED, or until it needs something from outside: more ROOM,
-ANSWERS to conditions, or an end because of a BAD_BOUND or TOO_MANY partial matches. It can then be called again and
-goes on where it stopped. Cost: each event meets the filters that listen for it (of its key), each task some tens of
-nanoseconds; a timer that ran out two links.
+`run` goes through the keys, and for each through its events and timers by time, until it is FINISHED, or until it needs
+something from outside: more ROOM, ANSWERS to conditions, or an end because of a BAD_BOUND or TOO_MANY partial matches.
+It can then be called again and goes on where it stopped. Cost: each event meets the filters that listen for it (of its
+key), each task takes some tens of nanoseconds, a timer that ran out two links.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ CHOSEN_TERM, CHOSEN_ROW, CHOSEN_ASKED = range(3)
 
 class Work(NamedTuple):
     """Places to work in besides the memory: the stack of tasks, `rows` that came out, the heap of timers, keys that
-    were `seen` and their hash table `index` (a power of two long), filters that were `chosen`, and `marks`: by event
+    were `seen` and their hash table `hashes` (a power of two long), filters that were `chosen`, and `marks`: by event
     the epoch in which it was last part of a match."""
 
     stack: Ints
     rows: Ints
     heap: Ints
     seen: Ints
-    index: Ints
+    hashes: Ints
     chosen: Ints
     marks: Ints
 
@@ -191,7 +191,16 @@ def drain(
 
 @within_loop
 def choose(
-    net: Ints, values: Values, memory: Ints, chosen: Ints, numbers: Ints, passes: Bools, cursors: Ints, first: int, end: int, key: int
+    net: Ints,
+    values: Values,
+    memory: Ints,
+    chosen: Ints,
+    numbers: Ints,
+    passes: Bools,
+    cursors: Ints,
+    first: int,
+    end: int,
+    key: int,
 ) -> bool:
     """The filters that take the event, in the order in which they began to listen. Those with a condition that only
     the host can evaluate are numbered in ASKS. False: more room is needed."""

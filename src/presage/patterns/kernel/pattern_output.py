@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.codes import grouped_order
 from presage.arrays.columns import ELEMENT, Universe, lists_of
 from presage.arrays.jit import Ints, compiled
 from presage.patterns.kernel.memory import (
@@ -59,8 +60,6 @@ def taken(array: pa.Array, rows: Ints) -> pa.Array:
 
 def output_table(spec: PatternTables, universe: Universe, memory: Ints, found: Ints) -> pa.Table:
     """`found` are lines of the pool `rows`."""
-    if spec.keys:
-        found = _in_order(spec, universe, found)
     matches = np.ascontiguousarray(found[:, OUT_MATCH])
     by_event = np.ascontiguousarray(found[:, OUT_ROW])
     columns: dict[str, pa.Array] = {TIME: pa.array(found[:, OUT_TIME])}
@@ -86,12 +85,20 @@ def output_table(spec: PatternTables, universe: Universe, memory: Ints, found: I
     return pa.table(columns)
 
 
-def _in_order(spec: PatternTables, universe: Universe, found: Ints) -> Ints:
-    """By ordinal within each moment: those of several keys were made in between one another."""
-    rows, timed = found[:, OUT_ROW], found[:, OUT_ROW] < 0
-    order = [_of_event(universe.column(name), rows, timed, 0).to_numpy() for name in spec.order]
-    sequence = _of_event(universe.column(SEQ), rows, timed, TIMER).to_numpy()
-    return found[np.lexsort((found[:, OUT_ORDINAL], *order[::-1], sequence, found[:, OUT_TIME]))]
+def in_order(found: Ints, places: Ints, single: bool) -> Ints:
+    """Matches of many keys, found one key after the other, in the order of their moments, then by ordinal. `places`
+    by row: which event it is a view of, in the order of processing; `single`: each event has one row."""
+    rows = found[:, OUT_ROW]
+    if not len(found):
+        return found
+    if single and rows.min() >= 0:
+        # An event belongs to one key, which has found its matches in order.
+        order, _ = grouped_order(places[rows], int(places[-1]) + 1)
+        return found[order]
+    # At one time timers come before events; without a row the last place is taken, which does not count.
+    event = np.where(rows < 0, -1, places[rows]) if len(places) else rows
+    order = np.lexsort((found[:, OUT_ORDINAL], event, found[:, OUT_TIME]))
+    return found[order]
 
 
 def _of_event(array: pa.Array, rows: Ints, timed: np.ndarray, otherwise: int) -> pa.Array:

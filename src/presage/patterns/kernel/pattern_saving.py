@@ -1,7 +1,8 @@
 """A state in, the memory of the loop out, and back: exact and compact.
 
-Instances are stored by key in the order of their creation, from which all lists follow; bindings and rows that no instance
-needs are left out; texts among the keys of EVERY-DISTINCT are stored as texts, because ranks hold for one step only.
+Instances are stored by key in the order of their creation, from which all lists follow; bindings and rows that no
+instance needs are left out; texts among the keys of EVERY-DISTINCT are stored as texts, because ranks hold for one step
+only.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def load_memory(state: State, spec: PatternTables, net: Ints, keys: int, events:
     """`ranks` are those of `texts_of`."""
     terms, binds, cells, seen = (_matrix(state, name) for name in ("terms", "binds", "cells", "seen"))
     words = len(terms) * TERM_WORDS + len(binds) * BIND_WORDS + len(cells) * CELL_WORDS
-    memory = new_memory(spec, net, keys, words)
+    memory = new_memory(spec, net, keys, words, events)
     work = new_work(spec, net, len(seen), events)
     if "keys" in state.tables:
         known = state.tables["keys"]
@@ -112,7 +113,7 @@ def load_memory(state: State, spec: PatternTables, net: Ints, keys: int, events:
         where = _text_words(spec, seen, _nodes_of_sets(terms[:, list(STORED).index("set")], terms))
         work.seen[where] = ranks[seen[where]]
         memory[SEEN] = len(seen)
-        enter_keys(work.seen, work.index, len(seen))
+        enter_keys(work.seen, work.hashes, len(seen))
     return memory, work
 
 

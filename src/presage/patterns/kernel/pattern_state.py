@@ -53,8 +53,8 @@ from presage.patterns.kernel.seen_keys import place_of
 
 @compiled_in_place
 def link_terms(net: Ints, memory: Ints, first: int, count: int, cells: Ints) -> None:
-    """Instances one behind the other from `first` on, each key's in the order of creation, have their own fields; put them into
-    their lists. `cells`: address of an AND, side, match."""
+    """Instances one behind the other from `first` on, each key's in the order of creation, have their own fields; put
+    them into their lists. `cells`: address of an AND, side, match."""
     for k in range(count):
         term = first + k * TERM_WORDS
         node = memory[term + NODE]

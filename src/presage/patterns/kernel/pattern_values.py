@@ -80,7 +80,7 @@ def encode_rows(code: Code, kept: pa.Table | None, events: pa.Table, texts: pa.A
     columns: dict[str, pa.ChunkedArray] = {}
     for name in dict.fromkeys(name for name, _ in code.columns):
         column = plain(events.column(name))
-        pieces = []
+        pieces: list[pa.Array] = []
         if kept is not None and kept.num_rows:
             known = name in kept.column_names
             pieces = kept.column(name).cast(column.type).chunks if known else [pa.nulls(kept.num_rows, column.type)]

@@ -85,7 +85,7 @@ def moved_by_months(time: int, months: int) -> int:
     year_of_era = year - era * 400
     of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
-    return (era * 146_097 + of_era - 719_468) * DAY + time % DAY  # type: ignore[no-any-return]
+    return (era * 146_097 + of_era - 719_468) * DAY + time % DAY
 
 
 @inlined

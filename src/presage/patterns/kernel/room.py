@@ -32,7 +32,7 @@ from presage.patterns.kernel.memory import (
     TASKS,
     TOP,
 )
-from presage.patterns.kernel.network import CLOCKED, FILTER, KEYS, KIND, HEAPED, QUEUED, column_of
+from presage.patterns.kernel.network import CLOCKED, FILTER, HEAPED, KEYS, KIND, QUEUED, column_of
 from presage.patterns.kernel.pattern_loop import Work
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.kernel.pattern_state import enter_keys
@@ -41,10 +41,11 @@ from presage.patterns.kernel.tasks import TASK_WORDS
 
 SMALL = 256
 MARGIN = 64
+EVENT_WORDS = 12  # three bindings
 
 
-def new_memory(spec: PatternTables, net: Ints, keys: int, words: int) -> Ints:
-    """Registers, keys, listeners and queues, all empty, and room for `words` and a little more behind them."""
+def new_memory(spec: PatternTables, net: Ints, keys: int, words: int, events: int) -> Ints:
+    """Registers, keys, listeners and queues, all empty, and behind them room for `words` and what events will need."""
     filters = int((column_of(net, spec, KIND) == FILTER).sum())
     clocked = column_of(net, spec, CLOCKED)
     queues = int((clocked == QUEUED).sum())
@@ -52,7 +53,8 @@ def new_memory(spec: PatternTables, net: Ints, keys: int, words: int) -> Ints:
     at_listening = at_keys + keys * KEY_WORDS
     at_queues = at_listening + 2 * keys * filters
     top = at_queues + 2 * keys * queues
-    memory = np.zeros(top + words + max(words // 4, 64 * SMALL), np.int64)
+    # What is never touched costs nothing, growing does.
+    memory = np.zeros(top + words + max(words // 4, 64 * SMALL, EVENT_WORDS * events), np.int64)
     memory[at_keys:at_listening].reshape(-1, KEY_WORDS)[:, ROOT] = NOT_STARTED
     memory[at_listening:top] = -1
     memory[[FREE_TERMS, FREE_CELLS, GONE, GONE_LAST]] = -1
@@ -66,7 +68,7 @@ def new_work(spec: PatternTables, net: Ints, seen: int, events: int) -> Work:
     lines = seen + max(SMALL, seen // 4)
     return Work(
         np.zeros((SMALL, TASK_WORDS), np.int64),
-        np.zeros((SMALL, OUT_WORDS), np.int64),
+        np.zeros((SMALL + events, OUT_WORDS), np.int64),
         np.zeros((SMALL, 3), np.int64),
         np.zeros((lines, WORDS + int(column_of(net, spec, KEYS).max())), np.int64),
         np.full(_power(2 * lines), -1, np.int64),
@@ -79,16 +81,16 @@ def more_room(memory: Ints, work: Work) -> tuple[Ints, Work]:
     """Twice as much of whatever is nearly used up, or as much as the loop has asked for."""
     needed = int(memory[NEED])
     seen = _longer(work.seen, int(memory[SEEN]), needed)
-    index = work.index
+    hashes = work.hashes
     if seen is not work.seen:
-        index = np.full(_power(2 * len(seen)), -1, np.int64)
-        enter_keys(seen, index, int(memory[SEEN]))
+        hashes = np.full(_power(2 * len(seen)), -1, np.int64)
+        enter_keys(seen, hashes, int(memory[SEEN]))
     larger = Work(
         _longer(work.stack, int(memory[TASKS]), needed),
         _longer(work.rows, int(memory[OUT]), 0),
         _longer(work.heap, int(memory[HEAP]), 0),
         seen,
-        index,
+        hashes,
         _longer(work.chosen, int(memory[CHOSEN]), 0),
         work.marks,
     )
