@@ -265,6 +265,7 @@ def every_match(query: Query, rows: list[Row], clock: int) -> list[Found]:
             last = start + length - 1 + max(query.ahead, query.wait)
             moment = (END, -1) if last >= len(rows) or length in over else (rows[last][TIME], last)
             found.append(Found("match", start, path, moment))
+            search.moment = max(search.moment, moment)
         if not lengths and query.timeouts and search.cut:
             search.look(search.cut[-1][0] + query.wait)
             found.append(Found("timeout", start, search.cut, search.moment))

@@ -71,10 +71,11 @@ def _bind_star(star: s.Star, scope: Scope) -> list[tuple[Named, str, bool]]:
             return [(Named(item.alias, item.as_struct()), item.alias, False)]
         columns = zip(item.attributes, item.all_columns(), strict=True)
         return [(Named(name, column), f"{item.alias}.{name}", False) for (name, _), column in columns]
-    if len(scope.items) == 1 and not scope.items[0].grouped:
-        columns = zip(scope.items[0].attributes, scope.items[0].all_columns(), strict=True)
+    shown = [item for item in scope.items if not item.aside]
+    if len(shown) == 1 and not shown[0].grouped:
+        columns = zip(shown[0].attributes, shown[0].all_columns(), strict=True)
         return [(Named(name, column), name, False) for (name, _), column in columns]
-    return [(Named(item.alias, item.as_struct()), item.alias, False) for item in scope.items]
+    return [(Named(item.alias, item.as_struct()), item.alias, False) for item in shown]
 
 
 def _short_name(expr: s.Expr) -> str | None:

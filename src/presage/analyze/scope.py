@@ -28,6 +28,8 @@ class ScopeItem:
     grouped: bool = False
     # The item is a list of structs: a tag below a repeat.
     repeated: bool = False
+    # `*` does not show the item: the alias of a pattern, whose tags are shown.
+    aside: bool = False
 
     def find(self, name: str) -> DataType | None:
         if self.repeated:

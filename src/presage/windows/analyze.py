@@ -11,7 +11,7 @@ from presage.analyze.bounds import bind_within
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
-from presage.analyze.scope import Scope, ScopeItem
+from presage.analyze.scope import Scope, ScopeItem, plan_name
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.match_syntax import MatchClause
@@ -268,6 +268,12 @@ def _bind_pattern(item: s.FromItem, source: PatternSource, context: QueryContext
         return bind_stream(event_type, alias, time, context, bind_query, span)
 
     scopes, node = context.rooms.pattern(source, events, context.catalog, time.low)
+    if item.alias is not None:
+        structs = [Named(plan_name(item.alias, tag.alias), tag.as_struct()) for tag in scopes]
+        columns = [Named(c.name, ColumnRef(c.type, c.name)) for c in node.columns]
+        node = Project(node, (*columns, *structs))
+        attributes = tuple((tag.alias, x.expr.type) for tag, x in zip(scopes, structs, strict=True))
+        scopes = [*scopes, ScopeItem(item.alias, f"pattern '{item.alias}'", attributes, aside=True)]
     window = bind_window(item.windows, ExpressionBinder(Scope(scopes, context.catalog), no_aggregates_in="a window"))
     return _Item(tuple(scopes), Windowed(node, window) if window is not None else node)
 

@@ -124,6 +124,11 @@ def search_every(
                         ended_at[row - 1] = start + 1
                         reaches = max(row - 1 + max(furthest_look, rules.wait_last), start + rules.wait_first)
                         over = over or reaches >= end
+                        # What did not match comes after the matches of the starts before it.
+                        if not over:
+                            progress.seen[g] = max(progress.seen[g], reaches)
+                        elif rules.ended:
+                            progress.timer[g] = OVER
                         if over and not rules.ended:
                             progress.opened[start] = 1
                         elif over or reaches >= partitions.come[g]:

@@ -82,7 +82,7 @@ def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Gro
     starts = np.arange(events.num_rows) if single else np.flatnonzero(begins)
     own = np.empty(events.num_rows, np.int64)
     own[order] = (starts if single else np.cumsum(begins) - 1) + known
-    some: Bools = passes.reshape(-1) if len(filters) == 1 else passes.any(axis=1)
+    some: Bools = passes.reshape(-1) if len(filters) == 1 else np.logical_or.reduce(passes, axis=1)
     if not single:
         some = np.asarray(np.logical_or.reduceat(some, starts), np.bool_)
     source = Input(

@@ -94,11 +94,12 @@ def in_order(found: Ints, places: Ints, single: bool) -> Ints:
     if single and rows.min() >= 0:
         # An event belongs to one key, which has found its matches in order.
         order, _ = grouped_order(places[rows], int(places[-1]) + 1)
-        return found[order]
-    # At one time timers come before events; without a row the last place is taken, which does not count.
-    event = np.where(rows < 0, -1, places[rows]) if len(places) else rows
-    order = np.lexsort((found[:, OUT_ORDINAL], event, found[:, OUT_TIME]))
-    return found[order]
+    else:
+        # At one time timers come before events.
+        event = np.where(rows < 0, -1, places[rows]) if len(places) else rows
+        order = np.lexsort((found[:, OUT_ORDINAL], event, found[:, OUT_TIME]))
+    ordered: Ints = found[order]
+    return ordered
 
 
 def _of_event(array: pa.Array, rows: Ints, timed: np.ndarray, otherwise: int) -> pa.Array:
