@@ -90,7 +90,7 @@ public final class EsperPeer {
             }
             double seconds = (System.nanoTime() - start) / 1e9;
             runtime.getDeploymentService().undeploy(deployment.getDeploymentId());
-            System.out.println(seconds + " " + matches[0]);
+            System.out.println("answer " + seconds + " " + matches[0]);
         }
     }
 }

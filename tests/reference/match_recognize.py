@@ -301,6 +301,9 @@ def match_rows(query: Query, events: list[Row], clock: int) -> list[Row]:
             moment |= {name: rows[row][name] if row >= 0 else 0 for name in query.order}
             if time > clock:
                 moment |= {TIME: clock, SEQ: ENDED}
+            # What only the end of input settles stands in the order in which its last rows came.
+            ending = rows[found.path[-1][0]] if found.path and found.kind != "unmatched" else first
+            last = ending[SEQ] if moment[SEQ] == ENDED else 0
             search = Search(query, rows, clock)
             length = len(found.path)
             base = length * (length - 1) // 2 if query.skip == "to_current" and found.kind == "match" else 0
@@ -311,11 +314,11 @@ def match_rows(query: Query, events: list[Row], clock: int) -> list[Row]:
             for i, (number, at) in enumerate(shown):
                 view = View(search, found.path, at, found.number)
                 values = {name: None if found.kind == "unmatched" else f(view) for name, f in query.measures.items()}
-                line = moment | {"_first": first[SEQ], "_ord": base + i}
+                line = moment | {"_last": last, "_first": first[SEQ], "_ord": base + i}
                 line |= {k: rows[number][k] for k in query.keys} | {"id": rows[number]["id"]} | values
                 if query.timeouts:
                     line["_timed_out"] = found.kind == "timeout"
-                key = (moment[TIME], *[v for n, v in moment.items() if n != TIME], first[SEQ])
+                key = (moment[TIME], *[v for n, v in moment.items() if n != TIME], last, first[SEQ])
                 out.append(((*key, *(first[n] for n in query.order), base + i), line))
     return [line for _, line in sorted(out, key=lambda pair: pair[0])]
 

@@ -18,13 +18,13 @@ from presage.model.catalog import Catalog
 from presage.patterns import regex
 from presage.patterns.automaton import build_automaton
 from presage.patterns.define import Definitions
-from presage.patterns.kernel.match_spec import MatchTables, Place, Skip
-from presage.patterns.match_terms import At, MatchTermBinder, Variables
+from presage.patterns.kernel.match_spec import MatchTables, Skip
+from presage.patterns.match_terms import MatchTermBinder, Variables
 from presage.patterns.measures import Measures
 from presage.patterns.nodes import Match
 from presage.patterns.rows import Prepared
 from presage.plan import expr as e
-from presage.plan.nodes import ENDED, SEQ, SHOWN_TIME, TIME, Field, Named, Node, Project
+from presage.plan.nodes import SHOWN_TIME, Field, Named, Node, Project
 
 TIMED_OUT = "timed_out"
 
@@ -104,13 +104,13 @@ class _MatchBinder:
             timeouts=clause.emit_timeout,
             whole=self.given.whole,
             event_time=self._event_time(),
+            shown_time=SHOWN_TIME,
             clause=f"MATCH_RECOGNIZE over '{self.given.item.alias}'",
         )
-        measured = measures.add(At(t.LONG, Place(final=True), e.ColumnRef(t.LONG, TIME)))
-        tables = replace(tables, measures=tuple(measures.made))
         made = tuple(Field(x.output, x_type) for x, x_type in zip(measures.made, measures.types, strict=True))
         if clause.emit_timeout:
             made = (*made, Field(tables.timed_out, t.BOOLEAN))
+        made = (*made, Field(SHOWN_TIME, t.LONG))
         node = Match(
             self.given.node, tuple(self.prepared.named), tuple(programs), tables, made, print_regex(clause.pattern)
         )
@@ -123,7 +123,7 @@ class _MatchBinder:
             hidden=hidden,
         )
         types = {n.name: n.expr.type for n in node.prepared}
-        projected = [Named(SHOWN_TIME, _shown_time(measured))]
+        projected = [Named(SHOWN_TIME, e.ColumnRef(t.LONG, SHOWN_TIME))]
         projected += [Named(scope.plan_name(name), expr) for name, _, expr in attributes]
         projected += [Named(scope.plan_name(name), e.ColumnRef(types[column], column)) for name, column in carried]
         return scope, Project(node, tuple(projected))
@@ -246,13 +246,6 @@ class _MatchBinder:
         if self.clause.emit_timeout and TIMED_OUT not in own:
             made.append((TIMED_OUT, t.BOOLEAN, e.ColumnRef(t.BOOLEAN, MatchTables.timed_out)))
         return [*columns, *made]
-
-
-def _shown_time(last: e.Expr) -> e.Expr:
-    """The time that a row shows: when it was settled; by the end of input: when the last event of its match came."""
-    ended = e.Comparison(t.BOOLEAN, "=", e.ColumnRef(t.LONG, SEQ), e.Constant(t.LONG, ENDED))
-    known = e.Not(t.BOOLEAN, e.IsNull(t.BOOLEAN, last))
-    return e.CaseWhen(t.LONG, (e.And(t.BOOLEAN, (ended, known)), last), e.ColumnRef(t.LONG, TIME))
 
 
 def _smallest(*bounds: int | None) -> int | None:

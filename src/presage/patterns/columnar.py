@@ -26,7 +26,7 @@ def _run_match(node: Match, context: StepContext) -> Rows:
     prepared = _prepared(node.prepared, rows.table, context)
     table = pa.table({**{name: rows.table[name] for name in (TIME, SEQ, *order)}, **prepared})
     made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=node.tables.keys)
-    placed = dict(zip(node.tables.placed, node.order[-2:], strict=True))
+    placed = dict(zip(node.tables.placed, node.order[-3:], strict=True))
     return Rows(made.rename_columns([placed.get(name, name) for name in made.column_names]), rows.clock)
 
 

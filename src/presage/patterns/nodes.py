@@ -36,8 +36,8 @@ class Match(Node):
 
     @property
     def depth(self) -> int:
-        # The arrival of the match's first row, and a number among the rows of one moment.
-        return self.input.depth + 2
+        # Arrivals of the match's last and first row, and a number among the rows of one moment.
+        return self.input.depth + 3
 
     def expressions(self) -> tuple[Expr, ...]:
         # Programs are not over columns of the input.
@@ -52,7 +52,12 @@ class Match(Node):
         carry = tuple(c for c in tables.carry if c in wanted)
         narrow = replace(
             self,
-            tables=replace(tables, measures=measures, carry=carry),
+            tables=replace(
+                tables,
+                measures=measures,
+                carry=carry,
+                shown_time=tables.shown_time if tables.shown_time in wanted else None,
+            ),
             made=tuple(f for f in self.made if f.name in wanted),
         )
         used = narrow.used_columns()

@@ -33,7 +33,7 @@ def _run_match(node: Match, context: BatchContext) -> DataFrame:
 
 def _placed(rows: DataFrame, node: Match) -> DataFrame:
     """The kernel's own columns under the names that the node's order has."""
-    placed = [F.col(name).alias(place) for name, place in zip(node.tables.placed, node.order[-2:], strict=True)]
+    placed = [F.col(name).alias(place) for name, place in zip(node.tables.placed, node.order[-3:], strict=True)]
     kept = [F.col(o) for o in node.input.order]
     return rows.select(F.col(TIME), F.col(SEQ), *kept, *placed, *(quoted(c.name) for c in node.columns))
 

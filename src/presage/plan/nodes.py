@@ -19,8 +19,6 @@ TIME = "_t"
 SEQ = "_seq"
 # The time that a row shows where it is not the moment at which the row was made (see Stamp).
 SHOWN_TIME = "_at"
-# SEQ of rows that the end of input has settled.
-ENDED = 2**62
 # Names of columns that stand beside the user's: order, groups behind OUTPUT, keys of a shuffle, parts of a Retime.
 _OWN = re.compile(r"_(t|seq|at|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
 

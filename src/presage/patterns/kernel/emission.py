@@ -32,6 +32,7 @@ from presage.patterns.kernel.matches import Matches
 from presage.patterns.kernel.retained import Work
 
 ONE, ALL, OMIT = 0, 1, 2
+LAST, LAST_SEQ = "#last", "#last_seq"  # time and arrival of the match's last row
 FIRST = "#first."  # before the name of an order column, in rows that wait
 
 
@@ -84,8 +85,11 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     columns = {name: values[order][find] for name, values in moments.items()}
     # The end of input has the time that the clock shows then.
     columns[TIME] = np.where(columns[TIME] == OVER, clock, columns[TIME])
-    columns[spec.placed[0]] = firsts[SEQ][order][find]
-    columns[spec.placed[1]] = counter[order][find] + nth
+    last = work.order[finds[:, F_START] + np.maximum(lengths, 1) - 1][find]
+    columns[LAST] = ints(work.source, TIME)[last]
+    columns[LAST_SEQ] = ints(work.source, SEQ)[last]
+    columns[spec.placed[1]] = firsts[SEQ][order][find]
+    columns[spec.placed[2]] = counter[order][find] + nth
     tied = {FIRST + name: firsts[name][order][find] for name in spec.order}
     return Emission(matches, columns, tied, finds[find, F_KIND] == TIMEOUT, counts)
 
@@ -202,6 +206,21 @@ def _shown_rows(
 
 def merged(spec: MatchTables, rows: pa.Table) -> pa.Table:
     """Rows that have waited and new ones in one order."""
-    names = (TIME, SEQ, *spec.order, spec.placed[0], *(FIRST + name for name in spec.order), spec.placed[1])
+    names = (TIME, SEQ, *spec.order, spec.placed[1], *(FIRST + name for name in spec.order), spec.placed[2])
     order = np.lexsort([ints(rows, name) for name in reversed(names)])
     return rows.take(pa.array(order))
+
+
+def finished(spec: MatchTables, rows: pa.Table) -> pa.Table:
+    """Rows that leave, with what depends on whether the end of input has settled them."""
+    ended = ints(rows, SEQ) == ENDED
+    last = pa.array(np.where(ended, ints(rows, LAST_SEQ), 0))
+    if spec.shown_time is not None:
+        shown = pa.array(np.where(ended, ints(rows, LAST), ints(rows, TIME)))
+        rows = rows.append_column(spec.shown_time, shown)
+    rows = rows.drop_columns([LAST, LAST_SEQ])
+    rows = rows.add_column(rows.column_names.index(spec.placed[1]), spec.placed[0], last)
+    if not ended.any():
+        return rows
+    names = (TIME, SEQ, *spec.order, *spec.placed)
+    return rows.take(pa.array(np.lexsort([ints(rows, name) for name in reversed(names)])))

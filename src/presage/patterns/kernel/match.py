@@ -18,7 +18,7 @@ import pyarrow as pa
 from presage.arrays.columns import ints, unique
 from presage.arrays.jit import Ints
 from presage.model.state import State
-from presage.patterns.kernel.emission import emit, merged
+from presage.patterns.kernel.emission import emit, finished, merged
 from presage.patterns.kernel.encoding import encode
 from presage.patterns.kernel.finding import Edges, edges_of
 from presage.patterns.kernel.match_spec import ENDED, SEQ, TIME, MatchSpec, Oracle, Place
@@ -90,7 +90,7 @@ class MatchKernel:
             rows = rows.drop_columns(list(emission.firsts))
             if waiting.num_rows:
                 tables["waiting"] = waiting
-        return State(NAME, tables), rows
+        return State(NAME, tables), finished(spec, rows)
 
     def _next(self, work: Work, search: Search, numbers: Ints) -> dict[str, pa.Table]:
         rows, before = kept_rows(work, search.ahead, self._back)

@@ -168,8 +168,11 @@ class MatchTables:
     event_time: str = TIME
     budget: int = 10_000_000
     clause: str = "MATCH_RECOGNIZE"  # for errors
-    # Order columns of the output after those of the input: the arrival of the match's first row, and a number.
-    placed: tuple[str, str] = ("_first", "_ord")
+    # The time that a row shows: its moment; where the end of input has settled it, the time of the match's last row.
+    shown_time: str | None = None
+    # Order columns of the output after those of the input: the arrival of the match's last row where the end of input
+    # has settled it (else 0), that of its first row, and a number.
+    placed: tuple[str, str, str] = ("_last", "_first", "_ord")
 
 
 @dataclass(frozen=True)

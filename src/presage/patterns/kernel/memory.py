@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from numba import njit
 
 from presage.arrays.jit import Bools, Floats, Ints, inlined
+from presage.patterns.kernel.borrowing import borrowed
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -111,6 +112,28 @@ class Values(NamedTuple):
 def within_loop(function: C) -> C:
     """A part of the one loop that is there once, or is small: always inlined."""
     return cast("C", njit(nogil=True, forceinline=True)(function))
+
+
+@within_loop
+def borrowed_values(values: Values) -> Values:
+    return Values(
+        borrowed(values.ops),
+        borrowed(values.starts),
+        borrowed(values.ints),
+        borrowed(values.int_valid),
+        borrowed(values.floats),
+        borrowed(values.float_valid),
+        borrowed(values.const_i),
+        borrowed(values.const_f),
+        borrowed(values.const_t),
+        borrowed(values.given_i),
+        borrowed(values.given_f),
+        borrowed(values.given_valid),
+        borrowed(values.stack_i),
+        borrowed(values.stack_f),
+        borrowed(values.stack_valid),
+        borrowed(values.places),
+    )
 
 
 @within_loop

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.arrays.jit import Bools, Ints, compiled_in_place, inlined
+from presage.patterns.kernel.borrowing import borrowed
 from presage.patterns.kernel.discards import begin_discard, discard_term, number_rows, suppress
 from presage.patterns.kernel.endings import end_term
 from presage.patterns.kernel.memory import (
@@ -52,6 +53,7 @@ from presage.patterns.kernel.memory import (
     A,
     Values,
     bind,
+    borrowed_values,
     free_gone,
     is_alive,
     listeners_of,
@@ -282,8 +284,16 @@ def start_pattern(memory: Ints, stack: Ints, key: int) -> None:
 
 @compiled_in_place
 def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> int:
-    stack, rows, heap, seen, index, chosen, marks = work
-    numbers, times, causes, sources, passes, starts, passing, firsts, events, cursors = source
+    net, memory, values = borrowed(net), borrowed(memory), borrowed_values(values)
+    stack, rows, heap, chosen, marks = (
+        borrowed(work.stack), borrowed(work.rows), borrowed(work.heap), borrowed(work.chosen), borrowed(work.marks),
+    )  # fmt: skip
+    seen, index = borrowed(work.seen), borrowed(work.hashes)
+    numbers, times, causes, sources = (
+        borrowed(source.rows), borrowed(source.times), borrowed(source.causes), borrowed(source.sources),
+    )  # fmt: skip
+    passes, starts, passing = borrowed(source.passes), borrowed(source.starts), borrowed(source.passing)
+    firsts, events, cursors = borrowed(source.firsts), borrowed(source.events), borrowed(source.cursors)
     keys = firsts.size - 1
     while True:
         if memory[TASKS] > 0:
