@@ -16,10 +16,10 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test soak check format bench docs clean
+.PHONY: help setup java demo test soak check format bench bench-peers docs clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) java $(WARM) ## .venv with all that is needed, Java, compiled kernels
 
@@ -62,11 +62,14 @@ format: $(INSTALLED) ## bring the code into its format
 bench: setup ## speed, as ratios to Spark's own operators
 	@$(WITH_JAVA) for script in benchmarks/*.py; do $(PYTHON) $$script; done
 
+bench-peers: setup ## patterns against Flink SQL and Esper, which it installs beside itself (1 GB; half an hour); TICKS=200000 for a try
+	@$(WITH_JAVA) cd benchmarks; $(abspath $(PYTHON)) -m peers $(TICKS)
+
 docs: $(INSTALLED) ## the documentation as pages in site/
 	@# Not with --quiet: that would hide the warnings from --strict, too.
 	@$(call quietly,$(BIN)/mkdocs build --strict --site-dir site)
 	@echo "site/index.html"
 
 clean: ## remove all that was made here
-	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis benchmarks/peers/.installed
 	@find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,7 +1,7 @@
 """Numbers in, ticks out: random walks of many symbols, interleaved in order of time, and the number of their falls.
 
-A fall, the pattern of the benchmarks of `MATCH_RECOGNIZE`: at least three ticks down after any tick, then one up. Falls are
-counted here with plain NumPy, so that no contestant is believed on its own word.
+A fall, the pattern of the benchmarks of `MATCH_RECOGNIZE`: at least three ticks down after any tick, then one up. Falls
+are counted here with plain NumPy, so that no contestant is believed on its own word.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def make_ticks(rows: int = ROWS, symbols: int = SYMBOLS, seed: int = 1) -> pa.Ta
 
 
 def count_matches(ticks: pa.Table) -> int:
-    """How often `(STRT DOWN{3,} UP)` matches, skipping past the last row: all symbols abreast, a tick of each at a time."""
+    """How often `(STRT DOWN{3,} UP)` matches, skipping past the last row: all symbols abreast, tick by tick."""
     codes = ticks["sym"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     prices = ticks["price"].to_numpy()
     places = np.argsort(codes, kind="stable")

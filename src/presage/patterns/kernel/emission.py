@@ -220,7 +220,8 @@ def finished(spec: MatchTables, rows: pa.Table) -> pa.Table:
         rows = rows.append_column(spec.shown_time, shown)
     rows = rows.drop_columns([LAST, LAST_SEQ])
     rows = rows.add_column(rows.column_names.index(spec.placed[1]), spec.placed[0], last)
-    if not ended.any():
-        return rows
-    names = (TIME, SEQ, *spec.order, *spec.placed)
-    return rows.take(pa.array(np.lexsort([ints(rows, name) for name in reversed(names)])))
+    tied = [FIRST + name for name in spec.order]
+    if ended.any():
+        names = (TIME, SEQ, *spec.order, *spec.placed[:2], *tied, spec.placed[2])
+        rows = rows.take(pa.array(np.lexsort([ints(rows, name) for name in reversed(names)])))
+    return rows.drop_columns(tied)

@@ -79,15 +79,13 @@ class MatchKernel:
         columns |= gather(spec, table, matches, encoded)
         if spec.timeouts:
             columns[spec.timed_out] = pa.array(emission.timed_out)
-        if spec.held:
-            columns |= {name: pa.array(values) for name, values in emission.firsts.items()}
+        columns |= {name: pa.array(values) for name, values in emission.firsts.items()}
         rows = pa.table(columns)
         tables = {} if end else self._next(work, search, emission.numbers)
         if unsorted is not None and not end:
             tables["unsorted"] = unsorted
         if spec.held:
             rows, waiting = self._hold(state, rows, clock, end)
-            rows = rows.drop_columns(list(emission.firsts))
             if waiting.num_rows:
                 tables["waiting"] = waiting
         return State(NAME, tables), finished(spec, rows)
