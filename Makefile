@@ -35,6 +35,7 @@ java: $(INSTALLED)
 $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 	@echo "compiling the kernels"
 	@$(PYTHON) -m presage.windows.kernel.warm
+	@$(PYTHON) -m presage.patterns.kernel.warm
 	@touch $@
 
 demo: setup ## the smart-building example: events, queries, results

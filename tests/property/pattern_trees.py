@@ -16,7 +16,9 @@ def patterns(exprs: st.SearchStrategy[Expr]) -> st.SearchStrategy[p.PatternSourc
     """`PATTERN [ … ]`."""
     # A period's value stands before its unit: a name there must not look like RUNNING before a column.
     part = st.builds(p.PeriodPart, exprs, st.none()) | st.builds(
-        p.PeriodPart, exprs.filter(_no_duration), st.sampled_from(["msec", "sec", "min", "hour", "day", "week", "month"])
+        p.PeriodPart,
+        exprs.filter(_no_duration),
+        st.sampled_from(["msec", "sec", "min", "hour", "day", "week", "month"]),
     )
     units = st.builds(p.PeriodPart, exprs.filter(_no_duration), st.sampled_from(["sec", "min"]))
     periods = part.map(lambda x: (x,)) | tuples(units, 2, 3)

@@ -53,9 +53,11 @@ def renamed(text: str, prefix: str) -> s.Statement:
 
     def change(node: Any) -> Any:
         if isinstance(node, s.FromItem | EventTerm) and node.name:
-            node = replace(node, name=prefix + node.name, alias=node.alias or node.name) if isinstance(
-                node, s.FromItem
-            ) else replace(node, name=prefix + node.name)
+            node = (
+                replace(node, name=prefix + node.name, alias=node.alias or node.name)
+                if isinstance(node, s.FromItem)
+                else replace(node, name=prefix + node.name)
+            )
         if isinstance(node, s.Node):
             fields = {k: change(v) for k, v in vars(node).items() if isinstance(v, s.Node | tuple) and k != "span"}
             return replace(node, **{k: v for k, v in fields.items() if v is not getattr(node, k)})

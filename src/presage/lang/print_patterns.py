@@ -43,7 +43,7 @@ ALTERNATIVES, SEQUENCE, FACTOR, ATOM = range(1, 5)
 # Words that mean something where a name could stand.
 _OF_TERMS = frozenset({"EVERY"})
 _OF_REGEX = frozenset({"PERMUTE", "MATCH_RECOGNIZE_PERMUTE"})
-_OF_CLAUSES = frozenset("PARTITION ORDER MEASURES ONE ALL AFTER PATTERN SUBSET DEFINE".split())
+_OF_CLAUSES = frozenset(["PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "SUBSET", "DEFINE"])
 _SKIPS = {"past_last": "PAST LAST ROW", "to_next": "TO NEXT ROW", "to_current": "TO CURRENT ROW"}
 _ROWS = {
     "one": "ONE ROW PER MATCH",

@@ -11,7 +11,16 @@ from presage.patterns.open_matches import open_matches
 from presage.plan.nodes import Node, Retime
 from presage.windows import columnar as windows
 
-__all__ = ["OPERATORS", "check_end", "check_order", "has_patterns", "has_timers", "open_matches", "reads_clock", "shard_node"]
+__all__ = [
+    "OPERATORS",
+    "check_end",
+    "check_order",
+    "has_patterns",
+    "has_timers",
+    "open_matches",
+    "reads_clock",
+    "shard_node",
+]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {**windows.OPERATORS, **patterns.OPERATORS}
 STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.columnar.key_hashes import key_hashes
 from presage.arrays.equality import equality_codes
+from presage.columnar.key_hashes import key_hashes
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_0000_0000_0001))[0]
 doubles = st.sampled_from([0.0, -0.0, math.nan, OTHER_NAN, -math.nan, math.inf, 1.5, None])

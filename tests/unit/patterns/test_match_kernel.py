@@ -224,7 +224,9 @@ def test_an_order_without_time_is_known_at_the_end() -> None:
 @pytest.mark.parametrize("ascending", [True, False])
 def test_nulls_come_first_and_nan_last_in_ascending_order(ascending: bool) -> None:
     values = [math.nan, 1.0, None, -1.0, math.inf]
-    spec = spec_of(A, sort=(("p", ascending),), by_time=False, rows="all", carry=("id",), placed=("_last", "_first", "_ord"))
+    spec = spec_of(
+        A, sort=(("p", ascending),), by_time=False, rows="all", carry=("id",), placed=("_last", "_first", "_ord")
+    )
     spec = MatchSpec(**{**spec.__dict__, "measures": (Measure("n", match_number=True),)})
     ordered = sorted(run(spec, rows_of("AAAAA", p=values)), key=lambda row: row["n"])
     wanted = [2, 3, 1, 4, 0]

@@ -120,7 +120,9 @@ def quantified(span: Span, operand: RegexTerm, quantifier: tuple[Quantity, bool]
     (low, high), reluctant = quantifier
     if high is not None and low > high:
         fix = f"write {{{high},{low}}}"
-        raise error("BAD_VALUE", span, what="a repeat", found=f"{{{low},{high}}}", expected="lower bound first", fix=fix)
+        raise error(
+            "BAD_VALUE", span, what="a repeat", found=f"{{{low},{high}}}", expected="lower bound first", fix=fix
+        )
     return QuantifiedTerm(operand, low, high, reluctant, span=span, depth=_depth(span, operand))
 
 

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled_in_place, inlined
+from presage.arrays.jit import Bools, Floats, Ints, inlined
 from presage.patterns.kernel.code import (
     ABS_F,
     ABS_I,
@@ -281,52 +281,3 @@ def evaluate(
             at += 1
             stack_i[top] = found
             stack_valid[top] = stack_valid[top] and stack_valid[top + 1] and fits
-
-
-@compiled_in_place
-def evaluate_each(
-    ops: Ints,
-    begin: int,
-    end: int,
-    rows: Ints,
-    ints: Ints,
-    int_valid: Bools,
-    floats: Floats,
-    float_valid: Bools,
-    const_i: Ints,
-    const_f: Floats,
-    const_t: Ints,
-    given_i: Ints,
-    given_f: Floats,
-    given_valid: Bools,
-    stack_i: Ints,
-    stack_f: Floats,
-    stack_valid: Bools,
-    found_i: Ints,
-    found_f: Floats,
-    found_valid: Bools,
-) -> None:
-    """The program over many tuples of rows, `rows` (tuples, places), given (tuples, values); results in `found_*`."""
-    for k in range(len(found_valid)):
-        evaluate(
-            ops,
-            begin,
-            end,
-            rows[k],
-            ints,
-            int_valid,
-            floats,
-            float_valid,
-            const_i,
-            const_f,
-            const_t,
-            given_i[k],
-            given_f[k],
-            given_valid[k],
-            stack_i,
-            stack_f,
-            stack_valid,
-        )
-        found_i[k] = stack_i[0]
-        found_f[k] = stack_f[0]
-        found_valid[k] = stack_valid[0]

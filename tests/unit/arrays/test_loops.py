@@ -1,0 +1,29 @@
+"""Every compiled loop has one signature, and warming up after installation reaches all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import json
+from presage.{room}.kernel.warm import warm
+from presage.arrays.jit import LOOPS
+warm()
+own = {{name: loop for name, loop in LOOPS.items() if loop.py_func.__module__.startswith("presage.{room}")}}
+shared = {{name: loop for name, loop in LOOPS.items() if name not in own and "{room}" == "windows"}}
+print(json.dumps({{name: len(loop.signatures) for name, loop in (own | shared).items()}}))
+"""
+
+
+# In a process of its own: what other tests have compiled says nothing of what warming up does.
+@pytest.mark.parametrize("room", ["windows", "patterns"])
+def test_warming_up_compiles_every_loop_once(room: str) -> None:
+    command = [sys.executable, "-c", PROGRAM.format(room=room)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    signatures = json.loads(done.stdout)
+    assert len(signatures) > 10
+    assert {name: count for name, count in signatures.items() if count != 1} == {}
