@@ -1,4 +1,4 @@
-"""Every conformance case, stepped on Arrow: whole, in random batches, and event by event, with the state through bytes."""
+"""Every conformance case, stepped on Arrow: whole, in random batches, event by event; the state goes through bytes."""
 
 from __future__ import annotations
 

@@ -60,20 +60,22 @@ QUERIES = [
 FROM PATTERN [ EVERY a=Motion
                -> (b=Fault(camera = a.camera) AND NOT Reset(camera = a.camera)) WHERE timer:within(30 sec) ]""",
     "SELECT * FROM PATTERN @DiscardPartialsOnMatch @SuppressOverlappingMatches [ a=A OR NOT B ]#time(5 min) AS p, C c",
-    "SELECT a[0].x, a.lastOf().x FROM PATTERN [ [2:3] a=A UNTIL b=B(x > 1, y < 2)@consume(2) -[5]> c=C WHILE (c.x > 0) ]",
+    "SELECT a[0].x, a.lastOf().x FROM PATTERN [ [2:3] a=A UNTIL b=B(x > 1, y < 2)@consume(2) -[5]> c=C WHILE (c.x > 0) ]",  # noqa: E501
     "SELECT 1 FROM PATTERN [ EVERY-DISTINCT(a.x, a.y, 1 month 2 days) a=A -> [(a.n):(a.m)] B UNTIL timer:interval(5) ]",
-    "SELECT 1 FROM PATTERN [ timer:interval(a.v seconds) WHERE timer:withinmax(1 hour, 3) AND [:2] A UNTIL ([3:] B UNTIL C) ]",
+    "SELECT 1 FROM PATTERN [ timer:interval(a.v seconds) WHERE timer:withinmax(1 hour, 3) AND [:2] A UNTIL ([3:] B UNTIL C) ]",  # noqa: E501
     "SELECT 1 FROM PATTERN [ EVERY [2] (a=A -> EVERY b=B(b.x IN [0:a.x] AND b.y NOT IN [1:2])) ]",
     """SELECT * FROM Crypto MATCH_RECOGNIZE ( PARTITION BY Crypto.id
          MEASURES B.id AS id, max(A.v) AS M, ((A.firstOf().ts) - (A.lastOf().ts))/86400 AS d
          AFTER MATCH SKIP pastLast PATTERN (A* B)
          DEFINE A AS A.amount >= 1.20 * prev(A.amount) DEFINE B AS B.amount < 0.80 * A.lastOf().amount )""",
-    """SELECT m.x FROM T#keepall MATCH_RECOGNIZE ( ORDER BY at, n DESC MEASURES FINAL LAST(A.x, 2) AS x, RUNNING sum(x) AS y,
-         PREV(RUNNING FIRST(x), 3) AS z, A[1].x AS w, count(A.*) AS n, CLASSIFIER() AS c, MATCH_NUMBER() AS k
+    """SELECT m.x FROM T#keepall MATCH_RECOGNIZE ( ORDER BY at, n DESC MEASURES FINAL LAST(A.x, 2) AS x,
+         RUNNING sum(x) AS y, PREV(RUNNING FIRST(x), 3) AS z, A[1].x AS w, count(A.*) AS n, CLASSIFIER() AS c,
+         MATCH_NUMBER() AS k
          ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO FIRST U
-         PATTERN (^ (A | B)*? {- C{2,3} -} PERMUTE(D, E F) () G? H+ I{4} J{,5}? K[2] L[1,] "!" $) INTERVAL 5 sec OR TERMINATED
-         GAP 2 sec EMIT TIMEOUT SUBSET U = (A, B), V = (C) DEFINE A AS running > 1 ) AS m""",
-    "SELECT 1 FROM T MATCH_RECOGNIZE ( PATTERN (MATCH_RECOGNIZE_PERMUTE(A, B)) WITHIN 10 ALL ROWS PER MATCH OMIT EMPTY MATCHES )",
+         PATTERN (^ (A | B)*? {- C{2,3} -} PERMUTE(D, E F) () G? H+ I{4} J{,5}? K[2] L[1,] "!" $)
+         INTERVAL 5 sec OR TERMINATED GAP 2 sec EMIT TIMEOUT
+         SUBSET U = (A, B), V = (C) DEFINE A AS running > 1 ) AS m""",
+    "SELECT 1 FROM T MATCH_RECOGNIZE ( PATTERN (MATCH_RECOGNIZE_PERMUTE(A, B)) WITHIN 10 ALL ROWS PER MATCH OMIT EMPTY MATCHES )",  # noqa: E501
     "SELECT температура, 温度 FROM Größe",
 ]
 LOOKING = [
