@@ -63,7 +63,7 @@ format: $(INSTALLED) ## bring the code into its format
 bench: setup ## speed, as ratios to Spark's own operators
 	@$(WITH_JAVA) for script in benchmarks/*.py; do $(PYTHON) $$script; done
 
-bench-peers: setup ## patterns against Flink SQL and Esper, which it installs beside itself (1 GB; half an hour); TICKS=200000 for a try
+bench-peers: setup ## patterns against Flink SQL and Esper, which it installs beside itself (1 GB, ten minutes); TICKS=200000 for a try
 	@$(WITH_JAVA) cd benchmarks; $(abspath $(PYTHON)) -m peers $(TICKS)
 
 docs: $(INSTALLED) ## the documentation as pages in site/

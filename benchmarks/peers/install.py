@@ -13,7 +13,6 @@ import sys
 import tomllib
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).parent
 FOLDER = HERE / ".installed"
@@ -89,7 +88,7 @@ def _jar(group: str, artifact: str, version: str, sha256: str) -> Path:
         address = f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
         print(f"fetching {name}", flush=True)
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-            content: Any = answer.read()
+            content: bytes = answer.read()
         _check(content, sha256, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)

@@ -16,7 +16,7 @@ from presage.log import committer
 from presage.log import crash as point
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
-from recovery.ticks import OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
+from recovery.ticks import MATCHING, OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
 
 POINTS = (point.STATES_WRITTEN, *point.POINTS)
 
@@ -34,7 +34,7 @@ def load(stream: str, rows: list[dict[str, Any]], key: str) -> Action:
 
 
 def deploy(name: str) -> Action:
-    return Action(f"deploy {name}", lambda home: home.deploy(STATEMENTS[name], name) and None)
+    return Action(f"deploy {name}", lambda home: home.deploy((STATEMENTS | MATCHING)[name], name) and None)
 
 
 def replace_window(home: Living) -> None:
@@ -51,7 +51,7 @@ DRAIN = Action("drain", Living.drain)
 BEFORE = [
     load("Tick", ticks(0, 6), "t0"),
     load("Quote", quotes(0, 5), "q0"),
-    *(deploy(name) for name in ("filter", "join", "batch", "rated")),
+    *(deploy(name) for name in ("filter", "join", "batch", "rated", "falls", "silent")),
 ]
 LIFE = [
     deploy("window"),

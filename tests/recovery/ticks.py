@@ -20,6 +20,12 @@ STATEMENTS = {
     "ends": "SELECT sym, sum(price) AS s FROM Tick#time_batch(3 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) "
     "GROUP BY sym",
 }
+MATCHING = {
+    "falls": "SELECT sym, top, n FROM Tick MATCH_RECOGNIZE ( PARTITION BY sym "
+    "MEASURES FIRST(price) AS top, count(*) AS n PATTERN (A B*) WITHIN 6 sec DEFINE B AS B.price <= PREV(B.price) )",
+    "silent": "SELECT a.sym, a.price FROM PATTERN "
+    "[ EVERY a=Tick -> (timer:interval(3 sec) AND NOT Quote(sym = a.sym)) ]",
+}
 OTHER_WINDOW = "SELECT sym, min(price) AS p FROM Tick#length(2) GROUP BY sym"
 
 
