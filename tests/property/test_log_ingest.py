@@ -99,7 +99,7 @@ fields = st.just("") | numbers | times | words
 def same(a: Checked, b: Checked) -> None:
     assert repr(a.table.to_pylist()) == repr(b.table.to_pylist())  # repr: NaN equals NaN, 0.0 is not -0.0
     assert a.table.schema == b.table.schema
-    assert a.rejected == b.rejected
+    assert repr(a.rejected) == repr(b.rejected)  # what remains of a rejected row may hold NaN, too
     assert a.ignored == b.ignored
 
 

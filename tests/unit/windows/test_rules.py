@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from presage.patterns.rules import RULES as PATTERNS
 from presage.plan.nodes import Node
 from presage.windows.nodes import Windowed
-from presage.windows.rules import RULES, drop_idle_windows, forget_unbounded_windows
+from presage.windows.rules import RULES as WINDOWS
+from presage.windows.rules import drop_idle_windows, forget_unbounded_windows
 from unit.declared import bind
 
+RULES = (*WINDOWS, *PATTERNS)
 PAGE = Path(__file__).parents[3] / "docs" / "language" / "explain.md"
 
 
