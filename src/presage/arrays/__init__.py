@@ -2,3 +2,8 @@
 
 Imports NumPy, Numba, PyArrow and the errors only; a kernel imports this package and its own folder.
 """
+
+from presage.model.numba_cache import use_user_cache
+
+# First of all: Numba reads the name of its cache folder once, when a module imports it; all loops import this package.
+use_user_cache()

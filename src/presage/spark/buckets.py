@@ -81,14 +81,16 @@ def run_on_buckets(
     names = {x.relation for expr in exprs for x in expr.walk() if isinstance(x, InRelation)}
     relations = {name: context.relations[name] for name in names}
     scan, clock = source, context.clock
+    # A task costs more than a bucket: as many of them as there are cores to use.
+    tasks = max(1, min(len(groups), context.partitions))
     arrow = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
     schema = StructType([StructField(f"c{i}", to_spark(f.type), True) for i, f in enumerate(fields)])
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         evaluator = Evaluator(relations)
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                table = _events(groups[number], scan)
+            for bucket in (b for task in batch.column(0).to_pylist() for b in groups[task::tasks]):
+                table = _events(bucket, scan)
                 for condition in conditions:
                     table = table.filter(pa.array(evaluator.mask(condition, table)))
                 made = dict(zip(by_name, evaluator.columns(list(by_name.values()), table), strict=True))
@@ -100,7 +102,6 @@ def run_on_buckets(
                 shaped = found.select(arrow.names).cast(arrow).rename_columns(schema.names)
                 yield from shaped.to_batches(max_chunksize=OUTPUT_ROWS)
 
-    tasks = len(groups)
     return context.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema).toDF(*arrow.names)
 
 
