@@ -82,8 +82,8 @@ def test_changed_kernel_sources_get_another_folder(
     assert use_user_cache() != before
 
 
-def test_importing_a_kernel_sets_the_folder_before_numba_is_loaded(cache_home: Path) -> None:
-    code = "import os, sys, presage.windows.kernel; print('numba' in sys.modules, os.environ['NUMBA_CACHE_DIR'])"
+def test_importing_what_all_kernels_share_sets_the_folder_before_numba_is_loaded(cache_home: Path) -> None:
+    code = "import os, sys, presage.arrays; print('numba' in sys.modules, os.environ['NUMBA_CACHE_DIR'])"
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {
         "PYTHONPATH": os.pathsep.join(sys.path)
     }
