@@ -1,22 +1,25 @@
-"""A kernel over old chunks of the archive: each task reads its own buckets of keys. No shuffle, no crossing to the JVM.
+"""A kernel over files of the archive: each task reads the rows of its own keys. No shuffle, no crossing to the JVM.
 
 Old files hold one bucket of the stream's KEY each, sorted by time. Where a kernel's rows are divided by that key, all
 rows of a key lie in the files of one bucket, so a task reads these files with Arrow, prepares the columns with the
-evaluator and steps the kernel. Files that are not old yet are read by every task, which keeps the rows of its own
-buckets; that pays while there are few of them.
+evaluator and steps the kernel. Files that are not old yet are read by every task, which keeps the rows of its own keys.
+That pays while there are few such files beside the old ones, or few tasks: a row costs ten times as much to cross from
+the JVM to Python as to be read from a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.key_hashes import key_hashes
 from presage.columnar.sorting import sorted_table
 from presage.log import FileSet
 from presage.log.buckets import buckets
@@ -29,6 +32,9 @@ from presage.spark.batch import BatchContext
 from presage.spark.kernels import OUTPUT_ROWS, Kernel
 from presage.spark.types import to_spark
 
+# More tasks than this would read the same files too often.
+MOST_READERS = 8
+
 
 @dataclass(frozen=True)
 class _Bucket:
@@ -40,14 +46,38 @@ class _Bucket:
     mixed: FileSet
     key: tuple[str, ...]
 
-    def read(self, attributes: tuple[str, ...]) -> pa.Table:
-        table = read_events(self.old, attributes)
-        if self.mixed.paths:
-            wanted = tuple(dict.fromkeys((*attributes, *self.key)))
-            others = read_events(self.mixed, wanted)
-            mine = buckets([others[name] for name in self.key], self.count) == self.number
-            table = pa.concat_tables([table, others.filter(pa.array(mine)).select(table.column_names)])
-        return table
+    def read(self, attributes: tuple[str, ...]) -> Iterator[pa.Table]:
+        yield read_events(self.old, attributes)
+        wanted = tuple(dict.fromkeys((*attributes, *self.key)))
+        for path in self.mixed.paths:
+            table = read_events(replace(self.mixed, paths=(path,)), wanted)
+            mine = buckets([table[name] for name in self.key], self.count) == self.number
+            yield table.filter(pa.array(mine))
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Files that are not old, of which the rows of a part of the keys count."""
+
+    number: int
+    count: int
+    files: FileSet
+    key: tuple[str, ...]
+
+    def read(self, attributes: tuple[str, ...]) -> Iterator[pa.Table]:
+        wanted = tuple(dict.fromkeys((*attributes, *self.key)))
+        for path in self.files.paths:
+            table = read_events(replace(self.files, paths=(path,)), wanted)
+            if self.count > 1:
+                table = table.filter(pa.array(self._mine(table)))
+            yield table
+
+    def _mine(self, table: pa.Table) -> np.ndarray:
+        mixed = np.zeros(table.num_rows, np.uint64)
+        for name in self.key:
+            mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
+        mine: np.ndarray = (mixed >> np.uint64(32)) % np.uint64(self.count) == self.number
+        return mine
 
 
 def run_on_buckets(
@@ -75,7 +105,13 @@ def run_on_buckets(
     by_name = {n.name: n.expr for n in prepared}
     attributes = {f.name: a for f, a in zip(source.fields, source.attributes, strict=True)}
     divided = [attributes.get(x.name) for x in (by_name[k] for k in keys) if isinstance(x, ColumnRef)]
-    groups = _groups(files, {name for name in divided if name is not None})
+    whole = tuple(name for name in divided if name is not None)
+    parts = context.partitions if keys else 1
+    if not files.paths or context.estimated_rows > context.rows_in_memory * parts:
+        return None
+    groups: Sequence[_Bucket | _Share] | None = _groups(files, set(whole))
+    if groups is None and (parts == 1 or (whole and parts <= MOST_READERS)):
+        groups = [_Share(n, parts, replace(files, held=None), whole) for n in range(parts)]
     if groups is None:
         return None
     names = {x.relation for expr in exprs for x in expr.walk() if isinstance(x, InRelation)}
@@ -105,8 +141,9 @@ def run_on_buckets(
     return context.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema).toDF(*arrow.names)
 
 
-def _events(bucket: _Bucket, scan: Scan) -> pa.Table:
-    table = bucket.read(scan.attributes)
+def _events(bucket: _Bucket | _Share, scan: Scan) -> pa.Table:
+    names = list(dict.fromkeys((SEQ, TIME, *scan.attributes)))
+    table = pa.concat_tables([part.select(names) for part in bucket.read(scan.attributes)])
     columns = {TIME: table[TIME], SEQ: table[SEQ]}
     return pa.table({**columns, **{f.name: table[a] for f, a in zip(scan.fields, scan.attributes, strict=True)}})
 
