@@ -16,7 +16,6 @@ from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
 
 STATEFUL = (Match, PatternMatch)
-TIMERS = ("interval", "within", "distinct")
 
 
 def _run_match(node: Match, context: StepContext) -> Rows:
@@ -71,9 +70,16 @@ def has_timers(plan: Node) -> bool:
     for node in plan.walk():
         if isinstance(node, Match) and (node.tables.within or node.tables.gap or node.tables.sort):
             return True
-        if isinstance(node, PatternMatch) and any(term.kind in TIMERS for term in node.tables.nodes):
+        if isinstance(node, PatternMatch) and _makes_rows_by_time(node):
             return True
     return False
+
+
+def _makes_rows_by_time(node: PatternMatch) -> bool:
+    """A timer's interval is true by time alone. A guard only ends terms, which can make something true again where a
+    NOT, true from its start, is started anew; elsewhere it may as well be noticed with the next event."""
+    kinds = {term.kind for term in node.tables.nodes}
+    return "interval" in kinds or ("not" in kinds and bool(kinds & {"within", "distinct"}))
 
 
 def spreads(node: Node) -> bool:
