@@ -243,7 +243,10 @@ class _MatchBinder:
             if name not in own:
                 columns.append((name, expr.type, e.ColumnRef(expr.type, column)))
                 own.add(name)
-        if self.clause.emit_timeout and TIMED_OUT not in own:
+        if self.clause.emit_timeout:
+            if TIMED_OUT in own:
+                raise error("DUPLICATE_NAME", self.clause.span, name=TIMED_OUT, where="the rows of EMIT TIMEOUT",
+                            fix="give your column another name")  # fmt: skip
             made.append((TIMED_OUT, t.BOOLEAN, e.ColumnRef(t.BOOLEAN, MatchTables.timed_out)))
         return [*columns, *made]
 

@@ -235,9 +235,10 @@ class _PatternBinder:
         if wanted == 2:
             ((most_part),) = term.args[1:]
             count = self._bound(most_part[0].value, repeats)
-            if not isinstance(count, int):
-                raise error("BAD_VALUE", most_part[0].span, what="the count of timer:withinmax", expected="a number",
-                            found=print_expression(most_part[0].value))  # fmt: skip
+            if not isinstance(count, int) or count < 0:
+                found = print_expression(most_part[0].value)
+                raise error("BAD_VALUE", most_part[0].span, what="the count of timer:withinmax", found=found,
+                            expected="a number, 0 or more")  # fmt: skip
             most = count
         child = self._term(term.operand, repeats)
         return Node("within", (child,), period=period, most=most, arguments=arguments)

@@ -118,8 +118,9 @@ class MatchTermBinder(ExpressionBinder):
 
     def _name(self, node: s.Name) -> e.Expr:
         if self.row.find(node.name) is None and self._variable(node) is not None:
+            attribute = self.row.attributes[0][0] if self.row.attributes else "*"
             raise error("TYPE_MISMATCH", node.span, what=f"the variable '{node.name}'", expected="an attribute of it",
-                        found="the variable alone", fix=f"write {node.name}.x")  # fmt: skip
+                        found="the variable alone", fix=f"write {node.name}.{attribute}")  # fmt: skip
         return self._column(node.name, node.span, None)
 
     def _member(self, node: s.Member) -> e.Expr:
@@ -311,8 +312,9 @@ class MatchTermBinder(ExpressionBinder):
 
     def _refuse_inside(self, node: s.Call) -> None:
         if self._inside:
-            raise error("UNSUPPORTED", node.span, what=f"{node.name}(…)", where=f"in {self._inside}",
-                        fix="only PREV and NEXT take FIRST or LAST")  # fmt: skip
+            nested = node.name.lower() in NAVIGATION
+            fix = "only PREV and NEXT take FIRST or LAST" if nested else "compute the inner one in a measure of its own"
+            raise error("UNSUPPORTED", node.span, what=f"{node.name}(…)", where=f"in {self._inside}", fix=fix)
 
     def _offset(self, node: s.Expr, what: str) -> int:
         bound = ExpressionBinder(Scope([], self.scope.catalog))
@@ -322,7 +324,7 @@ class MatchTermBinder(ExpressionBinder):
             constant = None
         value = constant.value if isinstance(constant, e.Constant) else None
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise error("BAD_VALUE", node.span, what=what, found=_spelling(node), expected="a number, 0 or more")
+            raise error("BAD_VALUE", node.span, what=what, found=_spelling(node), expected="a whole number, 0 or more")
         return value
 
 

@@ -70,6 +70,8 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
     problems.raise_any()
     bound_items = [i for i in items if i is not None]
+    if len(bound_items) > 1:
+        bound_items = [replace(i, node=_without_shown_time(i.node)) for i in bound_items]
     scope = Scope([scope for i in bound_items for scope in i.scopes], context.catalog)
     _refuse_same_alias(query.items, bound_items)
     return replace(_SelectBinder(query, scope, bound_items, problems).bind(upper), ends=time.high)
@@ -123,7 +125,8 @@ class _SelectBinder:
         if having is not None:
             node = Filter(node, having)
         # Where rows pass on as they were made, and are not events again, they show the time that they bring.
-        passing = node is before and not query.distinct and query.output is None and query.insert_into is None
+        alone = len(self.items) == 1 and node is before
+        passing = alone and not query.distinct and query.output is None and query.insert_into is None
         brought = passing and SHOWN_TIME in node.column_names()
         node = self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
@@ -246,6 +249,13 @@ def _bind_item(item: s.FromItem, context: QueryContext, time: TimeRange) -> _Ite
     return _Item((scope,), Windowed(node, window) if window is not None else node)
 
 
+def _without_shown_time(node: Node) -> Node:
+    """Rows of a match that are joined: a pair has the time of the row that made it."""
+    if isinstance(node, Project):
+        return replace(node, outputs=tuple(o for o in node.outputs if o.name != SHOWN_TIME))
+    return node
+
+
 def event_type_of(name: str, span: Span, catalog: Catalog) -> EventType:
     """The declared type of that name."""
     found = catalog.types.get(name)
@@ -328,7 +338,7 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> Non
             if scope.alias.lower() in seen:
                 raise error(
                     "DUPLICATE_NAME", item.span, name=scope.alias, where="FROM",
-                    fix="give one of them an alias with AS",
+                    fix="give one of them another tag" if item.pattern else "give one of them an alias with AS",
                 )  # fmt: skip
             seen.add(scope.alias.lower())
 
