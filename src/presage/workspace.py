@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from presage.errors import PresageError, did_you_mean, error, raise_all
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
 from presage.lang.parser import parse_leniently
+from presage.lang.pattern_syntax import EventTerm
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import resolve_under_roots
 from presage.model.text import Span
@@ -218,22 +219,35 @@ def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
 
 
 def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, or as a relation in a condition."""
-    todo: list[object] = [query]
+    """Whether a query names it in FROM, in a pattern, or as a relation in a condition."""
+    named = (n for n in _nodes(query) if isinstance(n, s.FromItem | s.Call | EventTerm))
+    return any(node.name == name for node in named)
+
+
+def _types_read(query: s.Query) -> list[str]:
+    """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
+    found: list[str] = []
+    for item in query.items:
+        terms = [n.name for n in _nodes(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
+        found += terms or [EVENT]
+    return found
+
+
+def _nodes(top: object) -> Iterator[s.Node]:
+    """All nodes of a syntax tree."""
+    todo: list[object] = [top]
     while todo:
         current = todo.pop()
-        if isinstance(current, s.FromItem | s.Call) and current.name == name:
-            return True
         if isinstance(current, s.Node):
+            yield current
             todo.extend(vars(current).values())
         elif isinstance(current, tuple):
             todo.extend(current)
-    return False
 
 
 def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
     """A derived stream must not feed itself, directly or through a type that it inherits."""
-    todo = [[name, item.name] for item in statement.items]
+    todo = [[name, read] for read in _types_read(statement)]
     followed: set[str] = set()
     while todo:
         path = todo.pop()
@@ -253,7 +267,7 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
         for stream in catalog.streams_of(path[-1]) if reached is not None else ():
             through = path if stream.name == path[-1] else [*path, stream.name]
             for producer in stream.producers:
-                todo.extend([*through, item.name] for item in _parse_producer(producer.text).items)
+                todo.extend([*through, read] for read in _types_read(_parse_producer(producer.text)))
 
 
 def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:

@@ -147,3 +147,16 @@ def test_an_order_that_is_not_by_time_is_for_batch_only(engine: Engine) -> None:
             ask()
     with pytest.raises(PresageError, match=r"\$ in a pattern"):
         engine.deploy("SELECT 1 AS x FROM Tick MATCH_RECOGNIZE ( PATTERN (A $) )", name="end")
+
+
+def test_relations_can_be_asked_of_earlier_events_in_every_mode(engine: Engine) -> None:
+    engine.execute(TICK + "CREATE RELATION Watched (sym STRING) VALUES ('a');")
+    engine.load("Tick", prices(12))
+    queries = (
+        "SELECT a.sym AS x, b.sym AS y FROM PATTERN [ EVERY a=Tick -> b=Tick(Watched(a.sym) AND sym <> a.sym) ]",
+        "SELECT x, y FROM Tick MATCH_RECOGNIZE ( MEASURES A.sym AS x, B.sym AS y PATTERN (A B) DEFINE B AS Watched(A.sym) )",
+    )
+    for query in queries:
+        found = rows(engine.query(query))
+        assert found == [{"x": "a", "y": "b"}] * 6
+        assert rows(engine.query(query, mode="stream", batches=3)) == found

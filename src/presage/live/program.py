@@ -11,6 +11,7 @@ from presage.columnar.compile import supports_node
 from presage.live.derived import derived_table
 from presage.live.rooms import check_order, has_timers, shard_node
 from presage.model.catalog import EventType
+from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
@@ -64,7 +65,9 @@ class Program:
     def relations(self) -> frozenset[str]:
         named = {n.relation for n in self.plan.walk() if isinstance(n, RelationScan)}
         for node in self.plan.walk():
-            for expr in node.expressions():
+            # Terms over several events are a kernel's, and may ask a relation, too.
+            further = node.programs if isinstance(node, Match | PatternMatch) else ()
+            for expr in (*node.expressions(), *further):
                 named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
         return frozenset(named)
 

@@ -68,3 +68,19 @@ def test_nonsense_is_refused_with_its_place(query: str, code: str) -> None:
     found = refused(query)
     assert found.code == code
     assert found.fix or code == "BAD_VALUE"
+
+
+def test_a_pattern_that_would_feed_itself_is_refused() -> None:
+    workspace = Workspace([], ".")
+    workspace.check(f"{DECLARED} INSERT INTO Made SELECT a.v FROM PATTERN [ EVERY a=A ]")
+    with pytest.raises(PresageError) as found:
+        workspace.check("INSERT INTO Made SELECT b.v FROM PATTERN [ EVERY b=Made ]")
+    assert found.value.code == "CYCLE"
+
+
+def test_a_stream_that_a_pattern_reads_cannot_go() -> None:
+    workspace = Workspace([], ".")
+    workspace.check(f"{DECLARED} INSERT INTO Made SELECT a.v FROM PATTERN [ EVERY a=A -> B ]")
+    with pytest.raises(PresageError) as found:
+        workspace.check("DROP STREAM B")
+    assert found.value.code == "IN_USE"
