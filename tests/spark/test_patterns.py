@@ -154,7 +154,8 @@ def test_relations_can_be_asked_of_earlier_events_in_every_mode(engine: Engine) 
     engine.load("Tick", prices(12))
     queries = (
         "SELECT a.sym AS x, b.sym AS y FROM PATTERN [ EVERY a=Tick -> b=Tick(Watched(a.sym) AND sym <> a.sym) ]",
-        "SELECT x, y FROM Tick MATCH_RECOGNIZE ( MEASURES A.sym AS x, B.sym AS y PATTERN (A B) DEFINE B AS Watched(A.sym) )",
+        "SELECT x, y FROM Tick MATCH_RECOGNIZE "
+        "( MEASURES A.sym AS x, B.sym AS y PATTERN (A B) DEFINE B AS Watched(A.sym) )",
     )
     for query in queries:
         found = rows(engine.query(query))
