@@ -17,7 +17,7 @@ from presage.model.catalog import EVENT, Catalog, EventType
 from presage.model.text import Span
 from presage.model.time import MICROS
 from presage.patterns.event_terms import Reader, Tag, TagScope, event_item
-from presage.patterns.kernel.pattern_spec import Listed, Node, PatternTables, Period, Shown
+from presage.patterns.kernel.pattern_spec import Argument, Listed, Node, PatternTables, Period, Shown
 from presage.patterns.nodes import PatternMatch
 from presage.patterns.rows import Prepared
 from presage.plan import expr as e
@@ -27,7 +27,6 @@ from presage.plan.nodes import Field
 Events = Callable[[EventType, str, Span], n.Node]
 GUARDS = ("timer:within", "timer:withinmax")
 OBSERVERS = ("timer:interval",)
-MAX_REPEAT = 2**31 - 1
 
 
 def bind_pattern(
@@ -215,8 +214,7 @@ class _PatternBinder:
         for key in keys:
             bound = self._binder(repeats).bind(key)
             made = self._with_program(made, bound, repeats, "EVERY-DISTINCT", field="keys")
-        spoken = [x for number, _ in made.keys for x in self.programs[number].children()]
-        if not made.keys or not (spoken or any(not isinstance(self.programs[k], e.Constant) for k, _ in made.keys)):
+        if all(isinstance(self.programs[number], e.Constant) for number, _ in made.keys):
             raise error("WRONG_ARGUMENTS", term.span, name="EVERY-DISTINCT", expected="at least one key of an event",
                         found="constants only", fix="name an attribute: EVERY-DISTINCT(a.x)")  # fmt: skip
         return made
@@ -233,7 +231,7 @@ class _PatternBinder:
         period, arguments = self._period(term.args[0], repeats, term.name)
         most = -1
         if wanted == 2:
-            ((most_part),) = term.args[1:]
+            most_part = term.args[1]
             count = self._bound(most_part[0].value, repeats)
             if not isinstance(count, int) or count < 0:
                 found = print_expression(most_part[0].value)
@@ -257,7 +255,9 @@ class _PatternBinder:
 
     # -- values -------------------------------------------------------------------------------------------
 
-    def _period(self, parts: tuple[p.PeriodPart, ...], repeats: tuple[int, ...], name: str) -> tuple[Period, tuple]:  # type: ignore[type-arg]
+    def _period(
+        self, parts: tuple[p.PeriodPart, ...], repeats: tuple[int, ...], name: str
+    ) -> tuple[Period, tuple[Argument, ...]]:
         """A span of time; what depends on events is a program that gives seconds."""
         months, micros = 0, 0
         varying: list[e.Expr] = []
