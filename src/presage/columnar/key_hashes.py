@@ -5,6 +5,7 @@ Null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
     else:
         hashes = pd.util.hash_array(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
     return np.where(column.is_null().to_numpy(), NULL, hashes) if column.null_count else hashes
+
+
+def shards_of(table: pa.Table, keys: Sequence[str], shards: int) -> np.ndarray:
+    """The shard of each row: a hash of its key, the same on every machine and in every process."""
+    mixed = np.zeros(table.num_rows, np.uint64)
+    for name in keys:
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
+    return (mixed >> np.uint64(32)) % np.uint64(shards)
 
 
 def _text_hashes(column: pa.ChunkedArray) -> np.ndarray:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.holding import HoldKernel, RetimeKernel
-from presage.columnar.key_hashes import key_hashes
+from presage.columnar.key_hashes import shards_of
 from presage.columnar.sorting import sorted_table
 from presage.errors import error
 from presage.model.arrow import to_arrow
@@ -115,7 +115,7 @@ class StepContext:
     ) -> pa.Table:  # fmt: skip
         """Let a kernel of a node take in the rows."""
         if self.shards > 1:
-            rows = rows.filter(pa.array(_shards(rows, keys, self.shards) == self.shard))
+            rows = rows.filter(pa.array(shards_of(rows, keys, self.shards) == self.shard))
         rows = sorted_table(rows, sort)
         place = f"{self.places[id(node)]}{part}"
         state = self.book.states.get(place)
@@ -263,14 +263,6 @@ def _run_retime(node: Retime, context: StepContext) -> Rows:
     clock = kernel.clock_of(after)
     clock = clock if context.upper is None else min(clock, context.upper)
     return Rows(made, clock)
-
-
-def _shards(table: pa.Table, keys: Sequence[str], shards: int) -> np.ndarray:
-    """The shard of each row: a hash of its key, the same on every machine and in every process."""
-    mixed = np.zeros(table.num_rows, np.uint64)
-    for name in keys:
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
-    return (mixed >> np.uint64(32)) % np.uint64(shards)
 
 
 OPERATORS: dict[type[Node], Callable[..., Rows]] = {

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from presage.columnar.evaluate import Evaluator, supports
-from presage.columnar.key_hashes import key_hashes
+from presage.columnar.key_hashes import shards_of
 from presage.columnar.sorting import sorted_table
 from presage.log import FileSet
 from presage.log.buckets import buckets
@@ -69,15 +68,8 @@ class _Share:
         for path in self.files.paths:
             table = read_events(replace(self.files, paths=(path,)), wanted)
             if self.count > 1:
-                table = table.filter(pa.array(self._mine(table)))
+                table = table.filter(pa.array(shards_of(table, self.key, self.count) == self.number))
             yield table
-
-    def _mine(self, table: pa.Table) -> np.ndarray:
-        mixed = np.zeros(table.num_rows, np.uint64)
-        for name in self.key:
-            mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
-        mine: np.ndarray = (mixed >> np.uint64(32)) % np.uint64(self.count) == self.number
-        return mine
 
 
 def run_on_buckets(
