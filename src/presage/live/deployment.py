@@ -97,7 +97,7 @@ class Deployment:
             statement.rows_out,
             job.lag(statement),
             _EPOCH + timedelta(microseconds=place.clock) if known else None,
-            statement.state_size,
+            job.state_size(statement),
             statement.partial_matches,
             statement.error or self._standing.trouble() or None,
             place.position,

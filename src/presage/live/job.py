@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,7 @@ from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
 from presage.live.derived import archived_rows, archived_schema, derived_table, no_rows
+from presage.live.families import LEAST_MEMBERS
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.spans import Place, Span
@@ -44,7 +45,7 @@ ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
 # Of a statement that has no state, or none any more.
-NOTHING_KEPT: dict[str, Any] = {"states": {}, "partial": {}}
+NOTHING_KEPT: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}}
 # A state that cannot be read is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
@@ -65,6 +66,7 @@ class Job:
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
         parallelism: int = 1,
+        least_members: int = LEAST_MEMBERS,
     ) -> None:
         self._log = log
         self._relations = relations
@@ -81,9 +83,9 @@ class Job:
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
         self._reached = log.live.job.get("arrivals", 0)  # the record whose arrivals the statements have taken in
         self.planner = Planner(log, self.programs, rows_per_batch)
-        self._store = StateStore(log.home, self.statements)
+        self._store = StateStore(log.home, self.statements, self._families)
         self._store.sweep()
-        self._runner = Runner(self._keep, self._store.of)
+        self._runner = Runner(self._keep, self._store.of, self._store.together, least_members)
 
     # -- statements ----------------------------------------------------------------------------------
 
@@ -270,8 +272,9 @@ class Job:
         if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
             return self._runner.run(tasks)
         # Some expression needs the driver's session, or rows go from one statement to another: such ones stay here.
-        here = [t for t in tasks if t.program.native or t.program.reads_others or t.program.into is not None]
-        away = [t for t in tasks if t not in here]
+        # States of a family are not divided for a batch.
+        here = [t for t in tasks if self._stays(t)]
+        away = [t for t in tasks if not self._stays(t)]
         home = self._log.home
         shares = []
         for portion in _portions(away, self._parallelism):
@@ -287,20 +290,27 @@ class Job:
             return self._runner.run(tasks)
         return [*self._runner.run(here), *(outcome for several in answers for outcome in several)]
 
+    def _stays(self, task: Task) -> bool:
+        program = task.program
+        apart = not program.native and not program.reads_others and program.into is None
+        return not apart or bool(self.statements[task.number].shared)
+
     # -- what a batch made ---------------------------------------------------------------------------
 
     def _publish(self, batch: Batch, outcomes: list[Outcome]) -> None:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        chains = self._store.write(o for several in by_statement.values() for o in _sound(several))
+        places = self._store.write(o for several in by_statement.values() for o in _sound(several))
         changes: dict[str, dict[str, Any]] = {}
+        after: dict[str, Statement] = {}
         entries: list[tuple[int, int, int, pa.Table]] = []
         tables: dict[str, pa.Table] = {}
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
             statement, span = self.statements[number], batch.spans[number]
-            change = self._change(statement, span, batch, several, chains.get(number, {}))
+            values = self._change(statement, span, batch, several, places.own.get(number, {}))
+            changed, change = statement.change(**values) if values else (statement, {})
             rows = self._rows(statement, several)
             if rows is not None and "rows_out" in change:
                 entries.append(
@@ -309,18 +319,29 @@ class Job:
             if _sound(several):
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
             if change:
-                changes[number] = change
+                changes[number], after[number] = change, changed
         if entries:
             tables[RESULTS] = results.pack(entries)
         job = {"position": batch.position, "marks": self._reached_marks(batch, by_statement)}
         if batch.arrivals is not None:
             job["arrivals"] = batch.arrivals
+        job |= self._store.families_after(places, changes)
         self._log.reach(crash.STATES_WRITTEN)
-        self._record("batch", {"job": job, "statements": changes}, tables=tables, watermarks=watermarks)
+        self._record("batch", {"job": job, "statements": changes}, after, tables=tables, watermarks=watermarks)
         self._store.published(o for several in by_statement.values() for o in _sound(several))
         for number in changes:
-            if self.statements[number].status != RUNNING or not self.statements[number].states:
+            statement = self.statements[number]
+            if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
+
+    def _families(self) -> dict[str, dict[str, Any]]:
+        """Where the states lie that several statements have in common: by family and place."""
+        known: dict[str, dict[str, Any]] = self._log.live.job.get("families", {})
+        return known
+
+    def state_size(self, statement: Statement) -> int:
+        """Bytes of its own, and its share of those that it has in common with others."""
+        return self._store.size(statement)
 
     def _reached_marks(self, batch: Batch, by_statement: Mapping[str, list[Outcome]]) -> dict[str, int]:
         """The clocks of the streams after the batch: those of a statement that failed stay where they were."""
@@ -334,16 +355,16 @@ class Job:
     def _change(
         self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], chains: Mapping[str, Chain]
     ) -> dict[str, Any]:
-        """What the record says of one statement."""
+        """The values of a statement that a batch has changed."""
         program = self.programs[statement.number]
         failure = next((o.failure for o in several if o.failure is not None), None)
         if any(o.held for o in several):
-            return statement.change(place=span.start)[1]
+            return {"place": span.start}
         if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
             skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
-            return statement.change(**skip, rows_in=0, fingerprint=program.fingerprint)[1]
+            return {**skip, "rows_in": 0, "fingerprint": program.fingerprint}
         if failure is not None:
-            return statement.change(status=FAILED, place=span.start, error=failure.render())[1]
+            return {"status": FAILED, "place": span.start, "error": failure.render()}
         values: dict[str, Any] = {}
         rows_in = max((o.rows_in for o in several), default=0)
         if rows_in:
@@ -354,8 +375,13 @@ class Job:
             values["to_skip"] = statement.to_skip - skipped
         if made > skipped:
             values["rows_out"] = statement.rows_out + made - skipped
-        if chains:
-            values["states"] = {**statement.states, **chains}
+        shared = {str(o.shard): o.shared.name for o in several if o.shared is not None}
+        shared = {k: f for k, f in {**statement.shared, **shared}.items() if not _of_shard(chains, k)}
+        if shared != statement.shared:
+            values["shared"] = shared
+        if chains or "shared" in values:
+            own = {**statement.states, **chains}
+            values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
         partial = {**statement.partial, **{f"{o.shard}/{place}": n for o in several for place, n in o.partial.items()}}
         if partial != statement.partial:
             values["partial"] = partial
@@ -365,7 +391,7 @@ class Job:
             # Exactly there: the others' clocks may be behind its own, and it must not go back to them.
             there = span.end.clock == min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)
             values["place"] = None if there else span.end
-        return statement.change(**values)[1] if values else {}
+        return values
 
     def _still_archived(self, program: Program) -> bool:
         """Whether the log holds all that a statement has ever read: only then can its state be made again."""
@@ -407,21 +433,23 @@ class Job:
             self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations)
         return self._kept[task.number]
 
-    def _record(self, kind: str, live: dict[str, Any], **more: Any) -> None:
-        """Publish a change of statements, and know them as the journal does from then on."""
+    def _record(
+        self, kind: str, live: dict[str, Any], after: Mapping[str, Statement] | None = None, **more: Any
+    ) -> None:
+        """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be."""
         try:
             self._log.publish(kind, live, **more)
         except BaseException:
             # It may have happened although carrying it out failed: the journal knows.
             self._unsettled = True
             self._store.clear()
-            self._take_in(self._log.live.statements)
+            self._take_in(self._log.live.statements, {})
             raise
-        self._take_in(live["statements"])
+        self._take_in(live["statements"], after or {})
 
-    def _take_in(self, changes: Mapping[str, Any]) -> None:
+    def _take_in(self, changes: Iterable[str], after: Mapping[str, Statement]) -> None:
         for number in changes:
-            self.statements[number] = Statement.from_json(self._log.live.statements[number])
+            self.statements[number] = after.get(number) or Statement.from_json(self._log.live.statements[number])
         self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:
@@ -437,6 +465,10 @@ class Job:
 def _sound(several: list[Outcome]) -> list[Outcome]:
     """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
     return [] if any(o.failure is not None or o.held for o in several) else several
+
+
+def _of_shard(chains: Mapping[str, Chain], shard: str) -> bool:
+    return any(key.startswith(f"{shard}/") for key in chains)
 
 
 def _portions(tasks: list[Task], count: int) -> list[list[Task]]:

@@ -31,13 +31,15 @@ class Batch:
     spans: dict[str, Span] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
     files: dict[tuple[Extent, Span], tuple[FileSet, ...]] = field(default_factory=dict)  # what scans take in
+    in_step: dict[frozenset[str], Span] = field(default_factory=dict)  # spans of those that are, by their streams
 
     def files_of(self, scan: Scan, span: Span) -> tuple[FileSet, ...]:
         """Looked up once for all statements that ask the same."""
         key = scan.extent, span
-        if key not in self.files:
-            self.files[key] = tuple(span.files(scan, self.archive))
-        return self.files[key]
+        found = self.files.get(key)
+        if found is None:
+            found = self.files[key] = tuple(span.files(scan, self.archive))
+        return found
 
 
 # The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
@@ -55,9 +57,13 @@ class Planner:
         """How far a statement is."""
         if statement.place is not None:
             return statement.place
-        job, program = self._log.live.job, self._programs.get(statement.number)
+        program = self._programs.get(statement.number)
+        return self._in_step(program.streams if program is not None else frozenset())
+
+    def _in_step(self, streams: frozenset[str]) -> Place:
+        """How far those are that are in step and read these streams."""
+        job = self._log.live.job
         marks = job.get("marks", {})
-        streams = program.streams if program is not None else ()
         return Place(job.get("position", 0), min((marks.get(s, NOTHING_KNOWN) for s in streams), default=NOTHING_KNOWN))
 
     def plan(self, standing: Iterable[Statement]) -> Batch | None:
@@ -103,6 +109,7 @@ class Planner:
             batch.marks = {
                 s: max(min(mark, cut), old.get(s, NOTHING_KNOWN)) for s, mark in batch.marks.items() if not is_made(s)
             }
+            batch.in_step.clear()
             self._mark_made(batch, standing)
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
@@ -114,9 +121,14 @@ class Planner:
 
     def _span(self, statement: Statement, batch: Batch) -> Span:
         streams = self._programs[statement.number].streams
-        clock = min((batch.marks[s] for s in streams), default=NOTHING_KNOWN)
-        start = self.place(statement)
-        return Span(start, Place(batch.position, max(clock, start.clock)))
+        found = batch.in_step.get(streams) if statement.place is None else None
+        if found is None:
+            clock = min((batch.marks[s] for s in streams), default=NOTHING_KNOWN)
+            start = self.place(statement)
+            found = Span(start, Place(batch.position, max(clock, start.clock)))
+            if statement.place is None:
+                batch.in_step[streams] = found
+        return found
 
     # -- statements that read each other ---------------------------------------------------------------
 
@@ -173,6 +185,7 @@ class Planner:
 
         for stream in sorted({s for st in standing for s in self._programs[st.number].streams if is_made(s)}):
             batch.marks[stream] = mark(stream)
+            batch.in_step.clear()
 
     def _sets(self, spans: Mapping[str, Span], batch: Batch) -> list[tuple[FileSet, Span]]:
         """The distinct file sets of several spans, each with its span."""

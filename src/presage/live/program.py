@@ -10,6 +10,7 @@ from typing import Any
 from presage.columnar.compile import supports_node
 from presage.live.derived import derived_table
 from presage.live.rooms import check_order, has_timers, shard_node
+from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import AggregateCall, Expr, InRelation
@@ -70,6 +71,11 @@ class Program:
             for expr in (*node.expressions(), *further):
                 named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
         return frozenset(named)
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """What it has in common with statements that differ in constants alone; None if it goes its own way."""
+        return None if self.foreign or len(self.scans) != 1 else shape_of(self.plan)
 
     def __getstate__(self) -> dict[str, Any]:
         # Places go by the identity of nodes, which a copy in another process does not share.

@@ -6,29 +6,48 @@ from collections.abc import Callable, Mapping
 
 from presage.columnar.steps import Rows
 from presage.patterns import columnar as patterns
-from presage.patterns.columnar import check_end, check_order
+from presage.patterns.columnar import check_order
 from presage.patterns.open_matches import open_matches
+from presage.patterns.sharing import STATEMENT, alone, claimed, joined, open_by_statement, part, shared_node
 from presage.plan.nodes import Node, Retime
+from presage.probability import columnar as probability
 from presage.windows import columnar as windows
 
 __all__ = [
     "OPERATORS",
+    "STATEMENT",
+    "alone",
     "check_end",
     "check_order",
+    "claimed",
     "has_patterns",
     "has_timers",
+    "joined",
+    "open_by_statement",
     "open_matches",
+    "part",
     "reads_clock",
     "shard_node",
+    "shared_node",
 ]
 
-OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {**windows.OPERATORS, **patterns.OPERATORS}
-STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL)
+OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
+    **windows.OPERATORS,
+    **patterns.OPERATORS,
+    **probability.OPERATORS,
+}
+STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL, *probability.STATEFUL)
 
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    return windows.has_timers(plan) or patterns.has_timers(plan)
+    return any(room.has_timers(plan) for room in (windows, patterns, probability))
+
+
+def check_end(plan: Node, ends: int | None) -> None:
+    """Refuse what needs an end and has none."""
+    patterns.check_end(plan, ends)
+    probability.check_end(plan, ends)
 
 
 def has_patterns(plan: Node) -> bool:
@@ -38,7 +57,7 @@ def has_patterns(plan: Node) -> bool:
 
 def reads_clock(plan: Node) -> bool:
     """Whether rows of a bounded query depend on when exactly its time stops."""
-    return windows.has_batches(plan) or has_patterns(plan)
+    return windows.has_batches(plan) or has_patterns(plan) or probability.has_timers(plan)
 
 
 def shard_node(plan: Node) -> Node | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from presage.live.spans import Place
-from presage.live.states import Chain, StateRef
+from presage.live.states import Chain, chain_to_json, chains_from_json
 from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
@@ -30,6 +30,7 @@ class Statement:
     rows_out: int = 0
     to_skip: int = 0
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
+    shared: dict[str, str] = field(default_factory=dict)  # by shard: the family whose states its own are a part of
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place as well
     fingerprint: str = ""
     shards: int = 1
@@ -55,7 +56,10 @@ class Statement:
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
-        return replace(self, **values), {name: _plain(value) for name, value in values.items()}
+        # A batch changes every statement: this is `replace` without a look at each field.
+        changed = object.__new__(Statement)
+        changed.__dict__.update(self.__dict__, **values)
+        return changed, {name: _plain(value) for name, value in values.items()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Statement:
@@ -63,9 +67,7 @@ class Statement:
         values = {name: value for name, value in content.items() if name in known}
         values["since"] = Moment.from_json(content.get("since"))
         values["place"] = None if content.get("place") is None else Place(**content["place"])
-        values["states"] = {
-            key: tuple(map(StateRef.from_json, chain)) for key, chain in content.get("states", {}).items()
-        }
+        values["states"] = chains_from_json(content.get("states", {}))
         return cls(**values)
 
 
@@ -74,6 +76,6 @@ def _plain(value: Any) -> Any:
         return value.to_json()
     if isinstance(value, Place):
         return asdict(value)
-    if isinstance(value, dict):  # the states, or numbers that go with them
-        return {key: x if isinstance(x, int) else [ref.to_json() for ref in x] for key, x in value.items()}
+    if isinstance(value, dict):  # the states, or names and numbers that go with them
+        return {key: x if isinstance(x, int | str) else chain_to_json(x) for key, x in value.items()}
     return value

@@ -13,11 +13,13 @@ import zlib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from presage.errors import PresageError, error
 from presage.live.state_changes import apply_change, change_between
 from presage.model.state import State
 
+K = TypeVar("K")
 MAGIC = b"PRSGPACK"
 VERSION = 1
 _HEAD = struct.Struct("<8sH")
@@ -46,6 +48,14 @@ class StateRef:
 Chain = tuple[StateRef, ...]  # a snapshot, then changes
 
 
+def chain_to_json(chain: Chain) -> list[list[str | int]]:
+    return [ref.to_json() for ref in chain]
+
+
+def chains_from_json(content: Mapping[str, Any]) -> dict[str, Chain]:
+    return {key: tuple(map(StateRef.from_json, chain)) for key, chain in content.items()}
+
+
 @dataclass(frozen=True)
 class Written:
     """A state to be written: what it was (None: unknown or new), where that lies, and what it is now."""
@@ -55,11 +65,11 @@ class Written:
     after: State
 
 
-def write_states(folder: Path, states: Mapping[str, Written], durable: bool) -> dict[str, Chain]:
+def write_states(folder: Path, states: Mapping[K, Written], durable: bool) -> dict[K, Chain]:
     """Write states into one new file; the caller makes the folder's entry durable."""
     if not states:
         return {}
-    chains: dict[str, Chain] = {}
+    chains: dict[K, Chain] = {}
     name = f"{uuid.uuid4().hex}.states"
     try:
         with open(folder / name, "xb") as file:

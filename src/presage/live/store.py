@@ -2,45 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from presage.errors import error
+from presage.live.families import Shared
+from presage.live.rooms import alone, claimed, joined, part
 from presage.live.statement import Statement
-from presage.live.states import Chain, Written, read_chain, remove_unnamed, write_states
+from presage.live.states import (
+    Chain,
+    Written,
+    chain_to_json,
+    chains_from_json,
+    read_chain,
+    remove_unnamed,
+    write_states,
+)
 from presage.live.tasks import Outcome, Task
 from presage.log.home import Home
 from presage.model.state import State
 
 BATCHES_PER_SWEEP = 16
+FAMILY = "family:"
 # A file is written anew, with those states that nothing has changed since, when it is this large and holds this many
 # times what is still needed of it.
 LARGE_FILE = 1 << 20
 SPARSE = 4
 
 
-class StateStore:
-    """`statements` tells which states are published; what is kept in memory is always equal to those."""
+@dataclass
+class Places:
+    """Where new states lie: those of statements by number, shard and place, those of families by name and place."""
 
-    def __init__(self, home: Home, statements: Mapping[str, Statement]) -> None:
+    own: dict[str, dict[str, Chain]] = field(default_factory=dict)
+    families: dict[str, dict[str, Chain]] = field(default_factory=dict)
+
+
+class StateStore:
+    """`statements` and `families` tell which states are published; what is kept in memory is always equal to those."""
+
+    def __init__(
+        self, home: Home, statements: Mapping[str, Statement], families: Callable[[], Mapping[str, Mapping[str, Any]]]
+    ) -> None:
         self._home = home
         self._statements = statements
+        self._families = families
         self._cache: dict[str, dict[int, dict[str, State]]] = {}  # by statement, shard and place
+        self._shared: dict[str, dict[str, State]] = {}  # by family and place
         self._batches = 0
         self._sparse: set[str] = set()  # files that are mostly refuse
 
     def of(self, task: Task) -> Mapping[str, State]:
         """The states that a task begins with, by place in the plan."""
-        cached = self._cache.setdefault(task.number, {})
-        if task.shard not in cached:
-            statement = self._statements[task.number]
-            if statement.states and statement.fingerprint != task.program.fingerprint:
-                fix = "nothing: the state is computed again from the log"
-                why = "it belongs to another plan of the statement"
-                raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=fix)
-            chains = self.chains(task.number, task.shard)
-            cached[task.shard] = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
-        return cached[task.shard]
+        cached = self._cache.get(task.number, {})
+        if task.shard in cached:
+            return cached[task.shard]
+        self._check(task)
+        family = self._statements[task.number].shared.get(str(task.shard))
+        if family is not None:
+            # Not kept here: until its own state is written, it is what the family's says.
+            shape = task.program.shape
+            assert shape is not None
+            return {place: alone(shape.kernel, s, int(task.number)) for place, s in self._of_family(family).items()}
+        chains = self.chains(task.number, task.shard)
+        found = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
+        self._cache.setdefault(task.number, {})[task.shard] = found
+        return found
+
+    def together(self, tasks: Sequence[Task]) -> tuple[str, Mapping[str, State]]:
+        """The states that tasks of one form begin with as one, and the name of the family if they are one already."""
+        shard, kernel = str(tasks[0].shard), tasks[0].program.shape.kernel  # type: ignore[union-attr]
+        members: dict[str, list[Task]] = {}
+        for task in tasks:
+            self._check(task)
+            members.setdefault(self._statements[task.number].shared.get(shard, ""), []).append(task)
+        if len(members) == 1 and "" not in members:
+            (family,) = members
+            if sum(s.shared.get(shard) == family for s in self._statements.values()) == len(tasks):
+                return family, self._of_family(family)
+        parts: dict[str, list[State]] = {}
+        for family, several in members.items():
+            for place, state in self._of_family(family).items() if family else ():
+                parts.setdefault(place, []).append(part(kernel, state, [int(t.number) for t in several]))
+            for task in several if not family else ():
+                for place, state in self.of(task).items():
+                    parts.setdefault(place, []).append(claimed(kernel, state, int(task.number)))
+        return "", {place: joined(kernel, several) for place, several in parts.items()}
+
+    def _check(self, task: Task) -> None:
+        statement = self._statements[task.number]
+        if (statement.states or statement.shared) and statement.fingerprint != task.program.fingerprint:
+            fix = "nothing: the state is computed again from the log"
+            why = "it belongs to another plan of the statement"
+            raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=fix)
+
+    def _of_family(self, name: str) -> dict[str, State]:
+        if name not in self._shared:
+            chains = chains_from_json(self._families()[name])
+            self._shared[name] = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
+        return self._shared[name]
 
     def chains(self, number: str, shard: int) -> dict[str, Chain]:
         """Where the published states of a shard lie."""
@@ -48,40 +111,79 @@ class StateStore:
         states = self._statements[number].states
         return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
 
-    def write(self, outcomes: Iterable[Outcome]) -> dict[str, dict[str, Chain]]:
-        """Make the new states durable: by statement, where each of them lies. No record names them yet."""
-        chains: dict[str, dict[str, Chain]] = {}
-        written: dict[str, Written] = {}
+    def write(self, outcomes: Iterable[Outcome]) -> Places:
+        """Make the new states durable, and say where each of them lies. No record names them yet."""
+        places = Places()
+        written: dict[tuple[str, str], Written] = {}
+        families: dict[int, tuple[Shared, list[str]]] = {}
         for o in outcomes:
+            if o.shared is not None:
+                families.setdefault(id(o.shared), (o.shared, []))[1].append(o.number)
+                continue
             known, old = self._cache.get(o.number, {}).get(o.shard, {}), self.chains(o.number, o.shard)
             for place, state in o.states.items():
-                written[f"{o.number}/{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
+                written[o.number, f"{o.shard}/{place}"] = Written(known.get(place), old.get(place, ()), state)
             for place in self._in_sparse_files(o, old):
                 state = known[place] if place in known else read_chain(self._home.states, old[place])
-                written[f"{o.number}/{o.shard}/{place}"] = Written(None, (), state)
+                written[o.number, f"{o.shard}/{place}"] = Written(None, (), state)
             for place, chain in o.chains.items():
-                chains.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
-        for key, chain in write_states(self._home.states, written, self._home.disk.durable).items():
-            number, _, place = key.partition("/")
-            chains.setdefault(number, {})[place] = chain
-        if chains:
+                places.own.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
+        for shared, numbers in families.values():
+            if len(numbers) < len(shared.numbers):
+                # For the others the batch has not happened: they stay with the family as it was.
+                shared.leave_to(numbers)
+            before = self._shared.get(shared.name, {})
+            old = chains_from_json(self._families().get(shared.name, {}))
+            shared.name = shared.name or uuid.uuid4().hex[:12]
+            for place, state in shared.states.items():
+                written[FAMILY + shared.name, place] = Written(before.get(place), old.get(place, ()), state)
+        chains = write_states(self._home.states, written, self._home.disk.durable)
+        for (owner, place), chain in chains.items():
+            if owner.startswith(FAMILY):
+                places.families.setdefault(owner.removeprefix(FAMILY), {})[place] = chain
+            else:
+                places.own.setdefault(owner, {})[place] = chain
+        if chains or places.own:
             self._home.disk.sync_folder(self._home.states)
-        return chains
+        return places
 
     def _in_sparse_files(self, o: Outcome, old: Mapping[str, Chain]) -> list[str]:
         """States that did not change and keep a file alive which holds hardly anything else."""
         unchanged = [place for place in old if place not in o.states and place not in o.chains]
         return [place for place in unchanged if any(ref.file in self._sparse for ref in old[place])]
 
+    def families_after(self, places: Places, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """What the record of a batch says of families: those that a statement still belongs to."""
+        known = self._families()
+        if not known and not places.families:
+            return {}
+        belongs = [changes.get(n, {}).get("shared", s.shared) for n, s in self._statements.items()]
+        named = dict.fromkeys(name for shared in belongs for name in shared.values())
+        new = {f: {place: chain_to_json(c) for place, c in several.items()} for f, several in places.families.items()}
+        return {"families": {f: {**known.get(f, {}), **new.get(f, {})} for f in named}}
+
+    def size(self, statement: Statement) -> int:
+        """Bytes of a statement's states, and its share of those that it has in common with others."""
+        size = statement.state_size
+        for shard, name in statement.shared.items():
+            members = sum(s.shared.get(shard) == name for s in self._statements.values())
+            chains = chains_from_json(self._families().get(name, {})).values()
+            size += sum(ref.length for chain in chains for ref in chain) // max(members, 1)
+        return size
+
     def published(self, outcomes: Iterable[Outcome]) -> None:
         """The record has happened: what was written is what the next batch begins with."""
         for o in outcomes:
+            if o.shared is not None:
+                self._shared[o.shared.name] = o.shared.states
             if not self._statements[o.number].states:
                 self.forget(o.number)
             elif o.chains:
                 self._cache.get(o.number, {}).pop(o.shard, None)  # a worker has it
             elif o.states:
                 self._cache.setdefault(o.number, {}).setdefault(o.shard, {}).update(o.states)
+        published = self._families()
+        self._shared = {name: states for name, states in self._shared.items() if name in published}
         self._batches += 1
         if self._batches % BATCHES_PER_SWEEP == 0:
             self.sweep()
@@ -91,10 +193,12 @@ class StateStore:
 
     def clear(self) -> None:
         self._cache.clear()
+        self._shared.clear()
 
     def sweep(self) -> None:
         """Remove files that hold no published state, and note those that hold little beside refuse."""
         chains = [chain for s in self._statements.values() for chain in s.states.values()]
+        chains += [chain for places in self._families().values() for chain in chains_from_json(places).values()]
         used: dict[str, int] = {}
         for ref in {ref for chain in chains for ref in chain}:
             used[ref.file] = used.get(ref.file, 0) + ref.length

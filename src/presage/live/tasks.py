@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,14 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import PredicateIndex
-from presage.columnar.sorting import sorted_table
-from presage.columnar.steps import Book, StepContext, run_root, schema_of
+from presage.columnar.steps import Book, StepContext, run_root
 from presage.errors import PresageError, error
-from presage.live.derived import HIDDEN, archived_rows, as_scanned
+from presage.live.events import BatchEvents, Source
+from presage.live.families import LEAST_MEMBERS, Family, Shared
 from presage.live.program import Program
 from presage.live.rooms import OPERATORS, open_matches
 from presage.live.states import Chain
-from presage.log import Bounds, FileSet
-from presage.log.archive import within
-from presage.log.reading import read_events
+from presage.log import FileSet
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
@@ -33,8 +31,8 @@ from presage.plan.nodes import SEQ, TIME, Filter, Scan
 _LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
-# From so many on, files are read whole and each takes its part.
-SHARERS_PER_READ = 3
+# Families that are kept compiled; statements come and go.
+MOST_FAMILIES = 64
 MESSAGE_LENGTH = 2_000
 
 
@@ -69,6 +67,7 @@ class Outcome:
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
     rows_in: int = 0
+    shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
@@ -84,30 +83,120 @@ class Kept:
 
 
 _Index = tuple[list[Filter], PredicateIndex]
-# Source files of one scan: two scans with equal sources read the same events.
-_Source = tuple[tuple[str, tuple[str, ...], Any], ...]
+
+
+# Gives the name of the family that these tasks' statements are, empty if they are none yet, and its states.
+Together = Callable[[Sequence[Task]], tuple[str, Mapping[str, State]]]
 
 
 class Runner:
-    """Runs the tasks of a batch. `keeper` gives what is kept for a statement; `states` reads those of a task."""
+    """Runs the tasks of a batch. `keeper` gives what is kept for a statement; `states` reads those of a task, and
+    `together` those that several have in common, where statements of one form may step as one."""
 
-    def __init__(self, keeper: Callable[[Task], Kept], states: Callable[[Task], Mapping[str, State]]) -> None:
+    def __init__(
+        self,
+        keeper: Callable[[Task], Kept],
+        states: Callable[[Task], Mapping[str, State]],
+        together: Together | None = None,
+        least_members: int = LEAST_MEMBERS,
+    ) -> None:
         self._keeper = keeper
         self._states = states
+        self._together = together
+        self._least_members = least_members
+        self._families: dict[tuple[str, int, tuple[str, ...]], Family] = {}
         # By the identity of the filters, which are kept with the index so that nothing else gets it.
         self._indexes: dict[tuple[int, ...], _Index] = {}
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        events = _Events(tasks)
+        events = BatchEvents(tasks)
         matched = self._match(tasks, events)
-        outcomes: list[Outcome] = []
+        groups = self._groups(tasks)
+        done: dict[int, Outcome] = {}
         for i, task in enumerate(tasks):
-            outcomes.append(self._one(task, events, matched.get(i, {})))
+            if i not in done and i in groups:
+                done |= self._as_one(groups[i], tasks, events, matched)
+            if i not in done:
+                done[i] = self._one(task, events, matched.get(i, {}))
             if task.program.into is not None and task.shard == task.program.shards - 1:
-                events.take(task.program, outcomes[-task.program.shards :])
-        return outcomes
+                events.take(task.program, [done[j] for j in range(i + 1 - task.program.shards, i + 1)])
+        return [done[i] for i in range(len(tasks))]
 
-    def _one(self, task: Task, events: _Events, matched: dict[int, np.ndarray]) -> Outcome:
+    # -- statements of one form ------------------------------------------------------------------------
+
+    def _groups(self, tasks: Sequence[Task]) -> dict[int, list[int]]:
+        """By the first of them: tasks whose statements can step as one."""
+        if self._together is None or len(tasks) < self._least_members:
+            return {}
+        found: dict[tuple[object, ...], list[int]] = {}
+        for i, task in enumerate(tasks):
+            shape = task.program.shape
+            if shape is not None:
+                clocks = task.start, task.clock, task.inner_clock, task.end, task.program.upper
+                found.setdefault((shape.key, task.shard, task.program.shards, *clocks), []).append(i)
+        return {several[0]: several for several in found.values() if len(several) >= self._least_members}
+
+    def _as_one(
+        self, group: list[int], tasks: Sequence[Task], events: BatchEvents, matched: Mapping[int, dict[int, np.ndarray]]
+    ) -> dict[int, Outcome]:
+        """The outcomes of a family; none if it failed: then each of them finds out for itself."""
+        members = [tasks[i] for i in group]
+        outcomes = [Outcome(task.number, task.shard) for task in members]
+        try:
+            for task, outcome in zip(members, outcomes, strict=True):
+                outcome.rows_in = events.rows(task)
+            rows = [next(iter(matched[i].values())) if i in matched else events.all_rows(tasks[i]) for i in group]
+            if any(task.must_run for task in members) or any(map(len, rows)):
+                self._step_as_one(members, rows, events, outcomes)
+        except Exception as failure:
+            level = logging.DEBUG if isinstance(failure, PresageError) else logging.WARNING
+            _LOGGER.log(level, "statements of one form step one by one: together they failed", exc_info=failure)
+            return {}
+        return dict(zip(group, outcomes, strict=True))
+
+    def _step_as_one(
+        self, members: list[Task], rows: list[np.ndarray], events: BatchEvents, outcomes: list[Outcome]
+    ) -> None:
+        assert self._together is not None
+        first = members[0]
+        program, kept = first.program, self._keeper(first)
+        name, states = self._together(members)
+        family = self._family(members)
+        table, places = events.of_several(members, rows)
+        made = family.step(
+            table,
+            places,
+            states,
+            kept.evaluator,
+            kept.relations,
+            [c.name for c in program.columns],
+            clock=first.clock,
+            inner_clock=first.inner_clock,
+            upper=program.upper,
+            end=first.end,
+            shard=first.shard,
+            shards=program.shards,
+        )
+        shared = Shared(name, tuple(task.number for task in members), first.shard, family.kernel, made.states)
+        for outcome in outcomes:
+            number = int(outcome.number)
+            outcome.rows = made.rows.get(number)
+            outcome.partial = {family.place: made.partial.get(number, 0)}
+            outcome.shared = shared
+
+    def _family(self, members: Sequence[Task]) -> Family:
+        program = members[0].program
+        shapes = [shape for task in members if (shape := task.program.shape) is not None]
+        key = shapes[0].key, members[0].shard, tuple(task.number for task in members)
+        if key not in self._families:
+            if len(self._families) >= MOST_FAMILIES:
+                self._families.clear()
+            self._families[key] = Family(shapes, key[2], program.places[id(shapes[0].kernel)])
+        return self._families[key]
+
+    # -- a statement alone -----------------------------------------------------------------------------
+
+    def _one(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray]) -> Outcome:
         outcome = Outcome(task.number, task.shard)
         if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
             outcome.held = True
@@ -126,7 +215,7 @@ class Runner:
             outcome.failure.__cause__ = failure
         return outcome
 
-    def _step(self, task: Task, events: _Events, matched: dict[int, np.ndarray], outcome: Outcome) -> None:
+    def _step(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray], outcome: Outcome) -> None:
         kept = self._keeper(task)
         program, book = kept.program, Book(dict(self._states(task)))
         context = StepContext(
@@ -151,15 +240,15 @@ class Runner:
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
 
-    def _match(self, tasks: Sequence[Task], events: _Events) -> dict[int, dict[int, np.ndarray]]:
+    def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, dict[int, np.ndarray]]:
         """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""
-        asked: dict[_Source, list[tuple[int, Filter, Scan]]] = {}
+        asked: dict[Source, list[tuple[int, Filter, Scan]]] = {}
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.
             # What statements make in this batch is not known yet.
             if len(task.program.scans) == 1 and not task.program.native and not task.program.scans[0].made:
                 for node, scan in task.program.filters:
-                    asked.setdefault(_source(task, 0), []).append((i, node, scan))
+                    asked.setdefault(events.source(task, 0), []).append((i, node, scan))
         found: dict[int, dict[int, np.ndarray]] = {}
         old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
         for source, several in asked.items():
@@ -186,97 +275,7 @@ class Runner:
         return self._indexes[key][1]
 
 
-class _Events:
-    """The events of a batch, each file read once with all the attributes that some statement wants; and the rows that
-    statements make for others, which run after them."""
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._fresh: dict[str, list[pa.Table]] = {}  # by derived stream
-        self.broken: set[str] = set()  # derived streams that lack rows in this batch
-        self._wanted: dict[_Source, dict[str, None]] = {}
-        self._files: dict[_Source, tuple[FileSet, ...]] = {}
-        self._read: dict[_Source, pa.Table] = {}
-        self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # files as they are, for many
-        self._sharers: dict[tuple[str, tuple[str, ...]], list[_Source]] = {}
-        for task in tasks:
-            for i, scan in enumerate(task.program.scans):
-                source = _source(task, i)
-                self._files[source] = task.files[i]
-                hidden = HIDDEN if scan.made else ()
-                self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
-        for source, several in self._files.items():
-            for files in several:
-                self._sharers.setdefault((files.stream, files.paths), []).append(source)
-
-    def take(self, program: Program, outcomes: Sequence[Outcome]) -> None:
-        """Keep the rows of an INSERT INTO for those that read its stream."""
-        assert program.into is not None
-        stream = program.into.name
-        if any(o.failure is not None or o.held for o in outcomes):
-            self.broken.add(stream)
-        rows = [o.rows for o in outcomes if o.rows is not None and o.rows.num_rows]
-        if rows and stream not in self.broken and not program.retimed:
-            ordered = sorted_table(pa.concat_tables(rows), (TIME, SEQ, *program.plan.order))
-            made = archived_rows(ordered, program.into, int(outcomes[0].number))
-            self._fresh.setdefault(stream, []).append(made)
-
-    def plain(self, source: _Source) -> pa.Table:
-        """SEQ, TIME and attributes under their own names."""
-        if source not in self._read:
-            parts = [self._events_of(files, source) for files in self._files[source]]
-            self._read[source] = pa.concat_tables(parts).combine_chunks()
-        return self._read[source]
-
-    def _events_of(self, files: FileSet, source: _Source) -> pa.Table:
-        """Statements that began at different positions want different rows of the same files: those are read once."""
-        wanted = list(self._wanted[source])
-        whole = (files.stream, files.paths)
-        sharers = self._sharers[whole]
-        if len(sharers) < SHARERS_PER_READ:
-            return read_events(files, wanted)
-        if whole not in self._whole:
-            names = list(dict.fromkeys(name for sharer in sharers for name in self._wanted[sharer]))
-            self._whole[whole] = read_events(replace(files, predicates=Bounds()), names)
-        return within(self._whole[whole], files.predicates).select(list(dict.fromkeys((SEQ, TIME, *wanted))))
-
-    def readable(self, source: _Source) -> bool:
-        try:
-            self.plain(source)
-        except (OSError, pa.ArrowException):
-            return False
-        return True
-
-    def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
-        number = next(i for i, known in enumerate(program.scans) if known is scan)
-        source = _source(task, number)
-        if scan.made:
-            return self._made(task, source, scan)
-        if not source:
-            return schema_of(scan.columns).empty_table()
-        table = self.plain(source)
-        columns = [table[TIME], table[SEQ], *(table[a] for a in scan.attributes)]
-        return pa.table(columns, [TIME, SEQ, *(f.name for f in scan.fields)])
-
-    def _made(self, task: Task, source: _Source, scan: Scan) -> pa.Table:
-        """Rows of other statements: older ones from the archive, and those of this batch."""
-        parts = [schema_of(scan.columns, scan.order).empty_table()]
-        if source:
-            parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_clock))
-        # One made now may have the very time that was reached before: its event came late within that moment.
-        parts += [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
-        return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
-
-    def rows(self, task: Task) -> int:
-        read: int = sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := _source(task, i)))
-        made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
-        return read + sum(int(table.num_rows) for table in made)
-
-
-def _source(task: Task, scan: int) -> _Source:
-    return tuple((files.stream, files.paths, files.predicates) for files in task.files[scan])
-
-
-def _has_input(task: Task, events: _Events, matched: dict[int, np.ndarray]) -> bool:
+def _has_input(task: Task, events: BatchEvents, matched: dict[int, np.ndarray]) -> bool:
     if matched:
         return any(len(rows) for rows in matched.values())
     return events.rows(task) > 0

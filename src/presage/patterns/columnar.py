@@ -11,7 +11,7 @@ from presage.columnar.steps import Rows, StepContext, aligned, evaluated, padded
 from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.patterns.compile import KEYS, match_kernel, pattern_kernel
-from presage.patterns.kernel.pattern_spec import SOURCE
+from presage.patterns.kernel.pattern_spec import SOURCE, STATEMENT
 from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
 
@@ -24,7 +24,8 @@ def _run_match(node: Match, context: StepContext) -> Rows:
     order = node.input.order
     prepared = _prepared(node.prepared, rows.table, context)
     table = pa.table({**{name: rows.table[name] for name in (TIME, SEQ, *order)}, **prepared})
-    made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=node.tables.keys)
+    keys = [key for key in node.tables.keys if key != STATEMENT]
+    made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=keys)
     placed = dict(zip(node.tables.placed, node.order[-3:], strict=True))
     return Rows(made.rename_columns([placed.get(name, name) for name in made.column_names]), rows.clock)
 
@@ -38,7 +39,7 @@ def _run_pattern(node: PatternMatch, context: StepContext) -> Rows:
     types = {f.name: f.type for part in parts for f in part.schema}
     table = pa.concat_tables([_widened(part, names, types) for part in parts])
     sort = (TIME, SEQ, *order_columns(depth), SOURCE)
-    keys = kernel.spec.keys
+    keys = [key for key in kernel.spec.keys if key != STATEMENT]
     made = context.step(node, kernel, table, sort, clock, keys=keys)
     renamed = {node.tables.ordinal: node.order[-1]}
     return Rows(made.rename_columns([renamed.get(name, name) for name in made.column_names]), clock)
@@ -52,6 +53,8 @@ def _source_table(number: int, node: PatternMatch, table: pa.Table, depth: int, 
     columns[SOURCE] = pa.array(np.full(table.num_rows, number, np.int8))
     if any(node.partition):
         columns |= {f"{KEYS}{i}": prepared[name] for i, name in enumerate(node.partition[number])}
+    if node.tables.shared:
+        columns[STATEMENT] = table[STATEMENT]
     return pa.table({**columns, **prepared})
 
 

@@ -18,7 +18,7 @@ from presage.patterns.compile_terms import CodeBuilder
 from presage.patterns.kernel.match import MatchKernel
 from presage.patterns.kernel.match_spec import Fold, MatchSpec
 from presage.patterns.kernel.pattern import PatternKernel
-from presage.patterns.kernel.pattern_spec import PatternSpec
+from presage.patterns.kernel.pattern_spec import STATEMENT, PatternSpec
 from presage.patterns.nodes import Match, PatternMatch
 from presage.patterns.terms import RowValue
 from presage.plan.expr import ColumnRef, Expr
@@ -121,5 +121,7 @@ def pattern_kernel(node: PatternMatch, relations: Mapping[str, pa.Table]) -> Pat
             )
         )
     keys = tuple(f"{KEYS}{i}" for i in range(len(node.partition[0]))) if any(node.partition) else ()
+    if node.tables.shared:
+        keys = (*keys, STATEMENT)
     named = {**vars(node.tables), "nodes": tuple(nodes), "keys": keys}
     return PatternKernel(PatternSpec(**named, code=programs.builder.build()), programs.oracle(relations))

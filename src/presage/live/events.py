@@ -1,0 +1,144 @@
+"""Files of a batch in, the events that each scan takes out: every file is read once for all statements that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.columnar.sorting import sorted_table
+from presage.columnar.steps import schema_of
+from presage.live.derived import HIDDEN, archived_rows, as_scanned
+from presage.live.program import Program
+from presage.log import Bounds, FileSet
+from presage.log.archive import within
+from presage.log.reading import read_events
+from presage.plan.nodes import SEQ, TIME, Scan
+
+if TYPE_CHECKING:
+    from presage.live.tasks import Outcome, Task
+
+# From so many on, files are read whole and each takes its part.
+SHARERS_PER_READ = 3
+# Source files of one scan: two scans with equal sources read the same events.
+Source = tuple[tuple[str, tuple[str, ...], Any], ...]
+
+
+class BatchEvents:
+    """The events of a batch, each file read once with all the attributes that some statement wants; and the rows that
+    statements make for others, which run after them."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._fresh: dict[str, list[pa.Table]] = {}  # by derived stream
+        self.broken: set[str] = set()  # derived streams that lack rows in this batch
+        self._wanted: dict[Source, dict[str, None]] = {}
+        self._files: dict[Source, tuple[FileSet, ...]] = {}
+        self._read: dict[Source, pa.Table] = {}
+        self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # files as they are, for many
+        self._sharers: dict[tuple[str, tuple[str, ...]], list[Source]] = {}
+        self._sources: dict[int, Source] = {}  # by the identity of a task's files, which live as long as the batch
+        self._equal: dict[Source, Source] = {}
+        for task in tasks:
+            for i, scan in enumerate(task.program.scans):
+                source = self.source(task, i)
+                self._files[source] = task.files[i]
+                hidden = HIDDEN if scan.made else ()
+                self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
+        for source, several in self._files.items():
+            for files in several:
+                self._sharers.setdefault((files.stream, files.paths), []).append(source)
+
+    def source(self, task: Task, scan: int) -> Source:
+        """Equal sources are one object."""
+        files = task.files[scan]
+        if id(files) not in self._sources:
+            found = tuple((one.stream, one.paths, one.predicates) for one in files)
+            self._sources[id(files)] = self._equal.setdefault(found, found)
+        return self._sources[id(files)]
+
+    def take(self, program: Program, outcomes: Sequence[Outcome]) -> None:
+        """Keep the rows of an INSERT INTO for those that read its stream."""
+        assert program.into is not None
+        stream = program.into.name
+        if any(o.failure is not None or o.held for o in outcomes):
+            self.broken.add(stream)
+        rows = [o.rows for o in outcomes if o.rows is not None and o.rows.num_rows]
+        if rows and stream not in self.broken and not program.retimed:
+            ordered = sorted_table(pa.concat_tables(rows), (TIME, SEQ, *program.plan.order))
+            made = archived_rows(ordered, program.into, int(outcomes[0].number))
+            self._fresh.setdefault(stream, []).append(made)
+
+    def plain(self, source: Source) -> pa.Table:
+        """SEQ, TIME and attributes under their own names."""
+        if source not in self._read:
+            parts = [self._events_of(files, source) for files in self._files[source]]
+            self._read[source] = pa.concat_tables(parts).combine_chunks()
+        return self._read[source]
+
+    def _events_of(self, files: FileSet, source: Source) -> pa.Table:
+        """Statements that began at different positions want different rows of the same files: those are read once."""
+        wanted = list(self._wanted[source])
+        whole = (files.stream, files.paths)
+        sharers = self._sharers[whole]
+        if len(sharers) < SHARERS_PER_READ:
+            return read_events(files, wanted)
+        if whole not in self._whole:
+            names = list(dict.fromkeys(name for sharer in sharers for name in self._wanted[sharer]))
+            self._whole[whole] = read_events(replace(files, predicates=Bounds()), names)
+        return within(self._whole[whole], files.predicates).select(list(dict.fromkeys((SEQ, TIME, *wanted))))
+
+    def readable(self, source: Source) -> bool:
+        try:
+            self.plain(source)
+        except (OSError, pa.ArrowException):
+            return False
+        return True
+
+    def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
+        number = next(i for i, known in enumerate(program.scans) if known is scan)
+        source = self.source(task, number)
+        if scan.made:
+            return self._made(task, source, scan)
+        if not source:
+            return schema_of(scan.columns).empty_table()
+        table = self.plain(source)
+        columns = [table[TIME], table[SEQ], *(table[a] for a in scan.attributes)]
+        return pa.table(columns, [TIME, SEQ, *(f.name for f in scan.fields)])
+
+    def all_rows(self, task: Task) -> np.ndarray:
+        """The rows of a task's only scan, if nothing filters them."""
+        source = self.source(task, 0)
+        return np.arange(self.plain(source).num_rows if source else 0)
+
+    def of_several(self, tasks: Sequence[Task], rows: Sequence[np.ndarray]) -> tuple[pa.Table, list[np.ndarray]]:
+        """The events of tasks with one scan each, and where in them the rows of each task are."""
+        starts: dict[Source, int] = {}
+        tables: list[pa.Table] = []
+        end = 0
+        for task in tasks:
+            source = self.source(task, 0)
+            if source not in starts:
+                starts[source] = end
+                tables.append(self.of(task, task.program, task.program.scans[0]))
+                end += tables[-1].num_rows
+        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+        if len(tables) == 1:
+            return table, list(rows)
+        return table, [one + starts[self.source(task, 0)] for task, one in zip(tasks, rows, strict=True)]
+
+    def _made(self, task: Task, source: Source, scan: Scan) -> pa.Table:
+        """Rows of other statements: older ones from the archive, and those of this batch."""
+        parts = [schema_of(scan.columns, scan.order).empty_table()]
+        if source:
+            parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_clock))
+        # One made now may have the very time that was reached before: its event came late within that moment.
+        parts += [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
+        return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
+
+    def rows(self, task: Task) -> int:
+        read: int = sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := self.source(task, i)))
+        made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
+        return read + sum(int(table.num_rows) for table in made)

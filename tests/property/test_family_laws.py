@@ -1,0 +1,159 @@
+"""The law of families: statements of one form that step as one have the rows that each would have alone, whatever is
+deployed, stopped, replaced or lost between the batches."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from presage.live import state_changes, store
+from presage.log import committer
+from recovery.crashing import MemoryDisk
+from recovery.living import Living
+
+STREAM = "CREATE STREAM Tick (sym STRING, n INT, at TIMESTAMP) EVENT TIME at WITH (max_delay = '1 sec')"
+HISTORY = " WITHIN [2024-03-01T09:00:00, )"
+# {c} and {d} are numbers, {s} a symbol: what statements of one form differ in.
+FORMS = [
+    "SELECT a.n AS x, b.n + {d} AS y, {c} AS c FROM PATTERN [ EVERY a=Tick(sym = '{s}' AND n > {c}) -> "
+    "b=Tick(sym = '{s}' AND n < a.n) WHERE timer:within(2 sec) ]",
+    "SELECT a.n AS x FROM PATTERN [ EVERY a=Tick(n = {c}) -> (timer:interval(1 sec) AND NOT b=Tick(n = {d})) ]",
+    "SELECT a.sym AS x, b.sym AS y FROM PATTERN [ a=Tick(n = {c}) -> b=Tick(n = {d}) ]",
+    "SELECT a.sym AS x, b.n AS y FROM PATTERN [ EVERY a=Tick(n > {c}) -> b=Tick(sym = a.sym AND n = {d}) ]",
+    "SELECT a.sym AS x, b.sym AS y FROM PATTERN [ EVERY (a=Tick(n = {c}) AND b=Tick(n > {d})) ]",
+    "SELECT a[0].sym AS x, b.n AS y FROM PATTERN [ EVERY ([2] a=Tick(n >= {c})) -> "
+    "(b=Tick(n = {d}) OR c=Tick(n = 0)) ]",
+    # Fails for an event whose n is not a possible bound.
+    "SELECT a.n AS x, b[0].sym AS y FROM PATTERN [ EVERY a=Tick(n >= {c}) -> [a.n:3] b=Tick(sym = '{s}') "
+    "UNTIL c=Tick(n = {d}) ]",
+    "SELECT x, y FROM Tick MATCH_RECOGNIZE (MEASURES A.n AS x, LAST(B.n) AS y PATTERN (A B+) "
+    "DEFINE A AS A.n = {c}, B AS B.n > {d})",
+    "SELECT sym, x, m FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.n + {d} AS x, MATCH_NUMBER() AS m "
+    "PATTERN (A B) WITHIN 2 sec DEFINE A AS A.n > {c}, B AS B.n < A.n)",
+    "SELECT n, x FROM Tick MATCH_RECOGNIZE (MEASURES count(*) AS x ALL ROWS PER MATCH PATTERN (A{{2}}) "
+    "DEFINE A AS A.n >= {c} AND A.sym <> '{s}')",
+]
+# In small worlds, too: journals are shortened, files swept, states written as changes.
+SMALL = (
+    (committer, "RECORDS_PER_HEAD", 4),
+    (store, "BATCHES_PER_SWEEP", 3),
+    (state_changes, "ROWS_WORTH_A_LOOK", 1),
+)
+FAILING = next(form for form in FORMS if "[a.n:3]" in form)
+ACTIONS = ("load", "load", "load", "load", "advance", "drain", "deploy", "stop", "replace", "reopen", "silence")
+
+
+@dataclass
+class Twins:
+    """Two homes that live through the same: in one of them statements step as families."""
+
+    folder: Path
+    dice: Random
+    shards: int
+    forms: list[str]
+
+    def __post_init__(self) -> None:
+        self.disks = [MemoryDisk(), MemoryDisk()]
+        self.homes = [self.open(i) for i in range(2)]
+        for home in self.homes:
+            home.declare(STREAM)
+        self.second = 0
+        self.count = 0
+
+    def open(self, which: int) -> Living:
+        least = (2, 1_000)[which]
+        return Living(self.folder / str(which), self.disks[which], shards=self.shards, least_members=least)
+
+    def load(self) -> None:
+        rows = []
+        for _ in range(self.dice.randint(1, 6)):
+            self.second += self.dice.choice([0, 0, 1])
+            time = self.second + self.dice.choice([0, 0, 0, -1])
+            n = self.dice.choice([0, 1, 2, 3, None])
+            at = f"2024-03-01T09:{max(time, 0) // 60:02}:{max(time, 0) % 60:02}Z"
+            rows.append({"sym": self.dice.choice("ab"), "n": n, "at": at})
+        for home in self.homes:
+            home.load("Tick", rows)
+
+    def advance(self) -> None:
+        for home in self.homes:
+            home.standing.job.advance()
+
+    def drain(self) -> None:
+        for home in self.homes:
+            home.drain()
+
+    def silence(self) -> None:
+        self.second += 3
+        for home in self.homes:
+            home.log.append_watermark("Tick", (1_709_283_600 + self.second) * 1_000_000)
+
+    def text(self) -> str:
+        form = self.dice.choice(self.forms)
+        text = form.format(c=self.dice.randint(0, 3), d=self.dice.randint(0, 3), s=self.dice.choice("ab"))
+        return text + self.dice.choice(["", "", HISTORY])
+
+    def deploy(self) -> None:
+        text, self.count = self.text(), self.count + 1
+        for home in self.homes:
+            home.deploy(text, f"s{self.count}")
+
+    def replace(self) -> None:
+        standing = sorted(name for name, d in self.homes[0].standing.items() if d.status.state == "running")
+        if standing:
+            name, text = self.dice.choice(standing), self.text()
+            for home in self.homes:
+                home.deploy(text, name, replace=True)
+
+    def stop(self) -> None:
+        standing = sorted(name for name, d in self.homes[0].standing.items() if d.status.state == "running")
+        if standing:
+            name = self.dice.choice(standing)
+            for home in self.homes:
+                home.stop(name)
+
+    def reopen(self) -> None:
+        for home in self.homes:
+            home.die() if self.dice.random() < 0.5 else home.close()
+        self.homes = [self.open(i) for i in range(2)]
+
+    def found(self, which: int) -> dict[str, Any]:
+        job = self.homes[which].standing.job
+        found: dict[str, Any] = self.homes[which].found()["statements"]
+        event(f"families: {any(s.shared for s in job.statements.values())}, home {which}")
+        event("failed" if any(s.error for s in job.statements.values()) else "nobody failed")
+        return found
+
+
+@settings(max_examples=settings.default.max_examples // 8)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=20),
+    st.sampled_from([1, 1, 2]),
+    st.lists(st.sampled_from(FORMS) | st.just(FAILING), min_size=1, max_size=2),
+)
+def test_statements_that_step_as_one_have_the_rows_of_each_alone(
+    seed: int, actions: list[str], shards: int, forms: list[str]
+) -> None:
+    with ExitStack() as stack:
+        for module, name, value in SMALL:
+            stack.enter_context(patch.object(module, name, value))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        twins = Twins(Path(folder), Random(seed), shards, forms)
+        for _ in range(4):
+            twins.deploy()
+        for action in actions:
+            getattr(twins, action)()
+        twins.silence()
+        twins.drain()
+        assert twins.found(0) == twins.found(1)
+        for home in twins.homes:
+            home.close()
