@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
@@ -38,24 +38,26 @@ from presage.log import (
 )
 from presage.log.files import read_files
 from presage.log.looking import describe, show
+from presage.log.models import keep_model, recall_model
 from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
 from presage.patterns.spark import OPERATORS as PATTERNS
-from presage.plan.nodes import Extent, Node, Scan
+from presage.patterns.spark import STAGES
+from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
-from presage.spark.archive import last_event, read_archive
+from presage.probability.spark import OPERATORS as PROBABILITY
+from presage.spark.archive import count_events, last_event, read_archive, time_span
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
+from presage.spark.here import Files, answer_here
 from presage.spark.result import Result, TableResult, explained_as
 from presage.spark.session import leave_session, running_session, start_session, use_session
 from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
-
-Files = Mapping[Extent, FileSet]
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
@@ -244,7 +246,7 @@ class Engine:
                 "SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT"
             )
         with located(script.source):
-            return self._workspace.look(last if isinstance(last, s.Explain) else s.Explain(query, span=query.span))
+            return self._look(last if isinstance(last, s.Explain) else s.Explain(query, span=query.span))
 
     def load(self, stream: str, rows: Any, once: str | None = None, source: SourceOffsets | None = None) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
@@ -321,10 +323,10 @@ class Engine:
         if isinstance(statement, s.Query) and statement.insert_into is None:
             return self._answer(statement)
         if isinstance(statement, s.Explain):
-            return explained_as(statement.format, self._workspace.look(statement), lambda: self.spark)
+            return explained_as(statement.format, self._look(statement), lambda: self.spark)
         if isinstance(statement, s.Show) and statement.what == "statements":
             return self._table(*show_statements(self._standing))
-        declared = self.catalog.names()
+        declared = self.catalog.taken()
         if isinstance(statement, s.Describe) and statement.name not in declared and statement.name in self._standing:
             return self._table(*describe_statement(self._standing[statement.name]))
         if isinstance(statement, s.Show):
@@ -355,13 +357,14 @@ class Engine:
         tables = {n: relation_table(r) for n, r in after.relations.items() if n not in before.relations}
         # The rows of a file are copied into the home: it must open again when the file has moved or changed.
         copies = {n: write_copy(self.home, t) for n, t in tables.items() if after.relations[n].path is not None}
+        model = keep_model(self.home, next((m for n, m in after.models.items() if n not in before.models), None))
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
         self._log.append_catalog(
             "drop" if isinstance(statement, s.Drop) else "create",
             type(statement).__name__,
             name,
             print_statement(statement),
-            {"rows": copies[name]} if name in copies else {},
+            {"rows": copies[name]} if name in copies else model,
             creates=_loadable(after, besides=before),
             drops=[t.name for t in _loadable(before, besides=after)],
         )
@@ -378,6 +381,7 @@ class Engine:
             with located(script.source):
                 for statement in script.statements:
                     self._workspace.catalog = self._workspace.declare(statement, again=True)
+            self._workspace.catalog = recall_model(self.home, self.catalog, entry.name, entry.extra)
             copy = entry.extra.get("rows")
             for name, relation in self.catalog.relations.items():
                 if name == entry.name:
@@ -414,6 +418,10 @@ class Engine:
             lambda: workspace.picture(bound),
         )
 
+    def _look(self, statement: s.Explain) -> str:
+        picture = statement.format == "svg"
+        return self._workspace.look(statement) if picture else self._answer(statement.statement).explain()
+
     # -- answers -------------------------------------------------------------------------------------
 
     def _answer(self, statement: s.Query) -> Result:
@@ -428,9 +436,10 @@ class Engine:
             lambda: run_root(plan, self._context(bound, plan, files, relations)),
             plan.depth,
             lambda: self._workspace.explain(bound),
-            lambda: self._partitions(_rows(files.values())),
-            lambda: _span(files.values()),
+            lambda: self._partitions(count_events(files.values())),
+            lambda: time_span(files.values()),
             lambda: self._workspace.picture(bound),
+            lambda: answer_here(plan, STAGES, files, relations, bound.upper, self._rows_in_memory, self._check_open),
         )
 
     def _snapshot(self, scan: Scan, position: int) -> FileSet:
@@ -453,12 +462,12 @@ class Engine:
             spark=self.spark,
             read=read,
             relations=relations,
-            operators={**WINDOWS, **PATTERNS},
+            operators={**WINDOWS, **PATTERNS, **PROBABILITY},
             clock=clock,
             inner_clock=max(last, clock),
-            partitions=self._partitions(_rows(files.values())),
+            partitions=self._partitions(count_events(files.values())),
             rows_in_memory=self._rows_in_memory,
-            estimated_rows=_rows(files.values()),
+            estimated_rows=count_events(files.values()),
             files=lambda scan: files[scan.extent],
         )
 
@@ -480,16 +489,6 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
-
-
-def _rows(files: Iterable[FileSet]) -> int:
-    return sum(f.rows for f in files)
-
-
-def _span(files: Iterable[FileSet]) -> tuple[int, int]:
-    """The first and last event time of the files."""
-    times = [t for f in files for t in (f.min_time, f.max_time) if t is not None]
-    return (min(times), max(times)) if times else (0, 0)
 
 
 def _loadable(catalog: Catalog, besides: Catalog) -> list[EventType]:

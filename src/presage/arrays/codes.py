@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.equality import equality_codes
+from presage.arrays.equality import equality_codes, numbered
 from presage.arrays.jit import Ints, compiled, inlined
 
 # A table of all possible pairs is faster than hashing the pairs, while it is not much longer than the column.
@@ -19,22 +19,8 @@ def paired(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
     pairs = left * right_count + right
     possible = (int(left.max()) + 1) * right_count
     if possible <= DENSE * left.size:
-        return _numbered(pairs, possible)
+        return numbered(pairs, possible)
     return equality_codes([pa.chunked_array([pa.array(pairs)])], left.size)
-
-
-@compiled
-def _numbered(values: Ints, possible: int) -> tuple[Ints, int]:
-    """Values below `possible` numbered as they appear."""
-    number = np.full(possible, -1, np.int64)
-    codes = np.empty(values.size, np.int64)
-    used = 0
-    for i in range(values.size):
-        if number[values[i]] < 0:
-            number[values[i]] = used
-            used += 1
-        codes[i] = number[values[i]]
-    return codes, used
 
 
 @compiled

@@ -31,6 +31,15 @@ def plain(chunks: pa.ChunkedArray) -> pa.ChunkedArray:
     return chunks.cast(chunks.type.value_type) if pa.types.is_dictionary(chunks.type) else chunks
 
 
+def taken(table: pa.Table, name: str, rows: Ints) -> pa.Array:
+    """Some rows of a column, as one array of its plain type."""
+    chunks = table.column(name)
+    if pa.types.is_dictionary(chunks.type) and chunks.num_chunks == 1:
+        # The texts of these rows alone are written out.
+        return take(chunks.chunk(0), rows).cast(chunks.type.value_type)
+    return take(column(table, name), rows)
+
+
 def ints(table: pa.Table, name: str) -> Ints:
     values: Ints = column(table, name).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return values

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.jit import Bools, Ints, compiled
 
 
 def equality_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Ints, int]:
@@ -51,6 +51,8 @@ def _hash_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
 def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
     kind = column.type
     if pa.types.is_dictionary(kind):
+        if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
+            return _dictionary_codes(column)
         return _column_codes(column.cast(kind.value_type))
     if pa.types.is_floating(kind):
         # Adding zero turns -0.0 into 0.0; every NaN becomes the one NaN, because Arrow hashes the bits.
@@ -59,6 +61,34 @@ def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
     if pa.types.is_nested(kind):
         return _nested_codes(pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind))
     return _hash_codes(column)
+
+
+def _dictionary_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
+    """Only the values of the dictionary are hashed. It may hold a null, or a value twice."""
+    if column.num_chunks == 0:
+        return np.zeros(0, np.int64), 0
+    values = [chunk.dictionary for chunk in column.chunks]
+    known, count = _hash_codes(pa.chunked_array([*values, pa.nulls(1, column.type.value_type)]))
+    places, first = [], 0
+    for chunk, own in zip(column.chunks, values, strict=True):
+        indices = chunk.indices.fill_null(len(known) - 1 - first) if chunk.indices.null_count else chunk.indices
+        places.append(known[first:][indices.to_numpy(zero_copy_only=False)])
+        first += len(own)
+    return numbered(places[0] if len(places) == 1 else np.concatenate(places), count)
+
+
+@compiled
+def numbered(values: Ints, possible: int) -> tuple[Ints, int]:
+    """Values below `possible` numbered as they appear."""
+    number = np.full(possible, -1, np.int64)
+    codes = np.empty(values.size, np.int64)
+    used = 0
+    for i in range(values.size):
+        if number[values[i]] < 0:
+            number[values[i]] = used
+            used += 1
+        codes[i] = number[values[i]]
+    return codes, used
 
 
 def _nested_codes(array: pa.Array) -> tuple[Ints, int]:

@@ -1,4 +1,4 @@
-"""Rows that a state carries and rows that arrive in, one table out; where runs of equal rows start."""
+"""Rows that a state carries and rows that arrive in, one table out; where runs of equal rows start; rows in order."""
 
 from __future__ import annotations
 
@@ -46,3 +46,23 @@ def ordinals(starts: Bools) -> Ints:
     """0, 1, 2 … within each run of rows; `starts` marks the first row of each run."""
     at = np.arange(len(starts), dtype=np.int64)
     return at - np.maximum.accumulate(np.where(starts, at, 0))
+
+
+def lexical_order(columns: Sequence[Ints]) -> Ints:
+    """Rows by the first column, equal ones by the second, and so on; rows that are equal in all stay as they are.
+
+    As `np.lexsort`, with the columns the other way round. Where the first column decides, only that one is sorted.
+    """
+    first = columns[0]
+    order: Ints = np.argsort(first, kind="stable")
+    if len(columns) == 1 or len(first) < 2:
+        return order
+    values = first[order]
+    same = values[1:] == values[:-1]
+    if same.any():
+        tied = np.zeros(len(first), np.bool_)
+        tied[1:] |= same
+        tied[:-1] |= same
+        rows = order[tied]
+        order[tied] = rows[np.lexsort([column[rows] for column in reversed(columns)])]
+    return order

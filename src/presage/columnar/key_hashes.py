@@ -19,6 +19,8 @@ NULL = np.uint64(0x5851F42D4C957F2D)
 def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
     """One hash per row. Cost: linear; a Python object is made per distinct text, and per nested value."""
     kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     if pa.types.is_null(kind):
         return np.full(len(column), NULL)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.rows import lexical_order
+
 
 def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
     """The table in the order of its key columns; a table that is in order already is not touched."""
@@ -15,7 +17,7 @@ def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
     keys = [table[name].to_numpy() for name in sort]
     if _is_sorted(keys):
         return table
-    return table.combine_chunks().take(pa.array(np.lexsort(keys[::-1])))
+    return table.combine_chunks().take(pa.array(lexical_order(keys)))
 
 
 def _is_sorted(keys: list[np.ndarray]) -> bool:

@@ -1,6 +1,8 @@
-"""Files of the archive -> a DataFrame, and the time of the last event in them."""
+"""Files of the archive -> a DataFrame, and what their statistics know of the events in them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,3 +32,14 @@ def last_event(spark: SparkSession, files: FileSet) -> int | None:
         return files.max_time
     row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
     return None if row is None else row["last"]
+
+
+def count_events(several: Iterable[FileSet]) -> int:
+    """How many events the files hold, at most."""
+    return sum(files.rows for files in several)
+
+
+def time_span(several: Iterable[FileSet]) -> tuple[int, int]:
+    """The first and last event time of the files."""
+    times = [t for files in several for t in (files.min_time, files.max_time) if t is not None]
+    return (min(times), max(times)) if times else (0, 0)

@@ -16,6 +16,7 @@ from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
 from presage.plan.picture import Picture
 from presage.spark.failures import explained
+from presage.spark.here import Here
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,9 @@ def no_picture() -> Picture:
 
 
 class Result:
-    """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow."""
+    """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow.
+
+    `frame` makes the rows on Spark; `here` says how they are made in this process, or None where Spark has to."""
 
     def __init__(
         self,
@@ -38,9 +41,11 @@ class Result:
         partitions: Callable[[], int],
         span: Callable[[], tuple[int, int]] = lambda: (0, 0),
         picture: Callable[[], Picture] = no_picture,
+        here: Callable[[], Here | None] = lambda: None,
     ) -> None:
         self._columns = columns
         self._frame = frame
+        self._here = here
         self._order = (TIME, SEQ, *order_columns(depth))
         self._explain = explain
         self._partitions = partitions
@@ -76,9 +81,10 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         if self._table is None:
+            here = self._here() if self._made is None else None
             # Collected as it comes and sorted here: cheaper than a second shuffle.
             with explained():
-                table = sorted_table(self._rows().toArrow(), self._order)
+                table = sorted_table(self._rows().toArrow() if here is None else here.rows(), self._order)
             schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
             self._table = table.select(self.columns).cast(schema)
         return self._table
@@ -87,7 +93,8 @@ class Result:
         return self.to_arrow().to_pandas()
 
     def explain(self) -> str:
-        return self._explain()
+        here = self._here()
+        return self._explain() if here is None else f"{self._explain()}\n\n== Place ==\n{here.describe()}"
 
     def picture(self) -> Picture:
         """The automata of MATCH_RECOGNIZE and the terms of PATTERN, drawn; `.svg` is the text of the picture."""

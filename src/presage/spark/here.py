@@ -1,0 +1,111 @@
+"""A bounded query over old chunks in, its rows out: computed in this process, by threads, without a job of Spark's.
+
+Old chunks are divided by key already, so a query whose only stateful node is divided by that key is done bucket by
+bucket with the kernels and the evaluator that Spark's workers run. A job of Spark's would cost more than the work: what
+it takes to plan it, to start its tasks and to bring the rows back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.steps import Book, Rows, StepContext, run_root, schema_of
+from presage.log import FileSet
+from presage.log.reading import read_events
+from presage.plan.expr import InRelation
+from presage.plan.nodes import TIME, Extent, Filter, Node, Project, Stamp
+from presage.spark.batch import NO_EVENTS
+from presage.spark.keyed_files import Part, Stage, Work, work_on_files
+
+Files = Mapping[Extent, FileSet]
+
+# Events that are looked at here, at most; more are worth a job.
+MOST_ROWS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Here:
+    """A plan that can be answered here, and the node whose kernel is taken through the parts of the files."""
+
+    plan: Node
+    node: Node
+    work: Work
+    parts: list[Part]
+    check: Callable[[], None]
+    relations: Mapping[str, pa.Table]
+
+    def rows(self) -> pa.Table:
+        """TIME, SEQ, order and columns of the plan's rows, bucket by bucket."""
+        self.check()
+        threads = max(1, min(len(self.parts), os.cpu_count() or 1))
+        with ThreadPoolExecutor(threads, thread_name_prefix="presage-bucket") as pool:
+            made = [rows for rows in pool.map(self.work.rows, self.parts) if rows is not None]
+        empty = schema_of(self.node.columns, self.node.order).empty_table()
+        return self._finished(pa.concat_tables(made) if made else empty)
+
+    def describe(self) -> str:
+        rows = self.work.files.rows
+        return f"in this process: {len(self.parts)} buckets of old chunks, {rows:,} events; as a DataFrame by Spark"
+
+    def _finished(self, made: pa.Table) -> pa.Table:
+        """What the nodes above the kernel make of its rows."""
+        clock = self.work.clock
+        context = StepContext(
+            read=lambda scan: made,
+            evaluator=Evaluator(self.relations),
+            relations=self.relations,
+            operators={type(self.node): lambda node, context: Rows(made, clock)},
+            places={id(node): number for number, node in enumerate(self.plan.walk())},
+            book=Book(),
+            clock=clock,
+            inner_clock=clock,
+            end=True,
+        )
+        return run_root(self.plan, context).table
+
+
+def answer_here(
+    plan: Node,
+    stages: Mapping[type[Node], Callable[..., Stage]],
+    files: Files,
+    relations: Mapping[str, pa.Table],
+    upper: int | None,
+    most_rows: int,
+    check: Callable[[], None],
+) -> Here | None:
+    """The plan, if it can be answered here: nothing but expressions stands above the kernel, and all files but a few
+    are old. `upper`: where its time stops, if not with its last event; `check` fails when it is too late to read them.
+    """
+    node = plan.input if isinstance(plan, Stamp) else plan
+    named = set[str]()
+    while isinstance(node, Project | Filter):
+        exprs = node.expressions()
+        if not all(map(supports, exprs)):
+            return None
+        named |= {x.relation for expr in exprs for x in expr.walk() if isinstance(x, InRelation)}
+        node = node.input
+    if type(node) not in stages or len(files) != 1:
+        return None
+    stage = stages[type(node)](node, relations)
+    work = work_on_files(stage, lambda scan: files[scan.extent], relations, 0)
+    if work is None or work.files.rows > min(most_rows, MOST_ROWS):
+        return None
+    parts = work.by_bucket()
+    if parts is None:
+        return None
+    clock = upper if upper is not None else _last_event(work.files)
+    return Here(plan, node, replace(work, clock=clock), parts, check, {name: relations[name] for name in named})
+
+
+def _last_event(files: FileSet) -> int:
+    """The statistics know it unless a bound cuts through a file."""
+    if files.exact and files.max_time is not None:
+        return files.max_time
+    times = read_events(files, ())[TIME].to_numpy()
+    return int(times.max(initial=NO_EVENTS))

@@ -1,0 +1,99 @@
+"""Queries over old chunks are answered in this process: with the rows of a job of Spark's, in the same order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from presage import Engine, PresageError
+from presage.log.chunks import Shape
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TICK = """CREATE STREAM Tick (sym STRING, price DOUBLE, n LONG, at TIMESTAMP) EVENT TIME at KEY (sym);
+CREATE RELATION Named (sym STRING) VALUES ('s1'), ('s3'), ('s5');"""
+FALL = "PATTERN (A B+) DEFINE B AS B.price < PREV(B.price)"
+PLACE = "== Place ==\nin this process: 4 buckets of old chunks, 900 events; as a DataFrame by Spark"
+HERE = [
+    f"SELECT sym, top, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top, count(*) AS k {FALL})",
+    # Expressions and a condition above the kernel, conditions below it; the key is compared, too.
+    f"""SELECT upper(sym) AS s, top - low AS fall, k * 2 AS double FROM Tick MATCH_RECOGNIZE (PARTITION BY sym
+        MEASURES FIRST(price) AS top, LAST(B.price) AS low, count(B.*) AS k {FALL}) WHERE k > 1""",
+    f"""SELECT * FROM Tick(n > 3) MATCH_RECOGNIZE (PARTITION BY sym ALL ROWS PER MATCH
+        MEASURES CLASSIFIER() AS c, MATCH_NUMBER() AS m, A.sym AS own {FALL} AND B.sym <> 's4')""",
+    f"SELECT sym, low FROM Tick(Named(sym)) MATCH_RECOGNIZE (PARTITION BY sym MEASURES LAST(price) AS low {FALL})",
+    # The end of input settles matches, and a bound that cuts through files.
+    f"""SELECT sym, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym, n % 2 MEASURES count(*) AS k {FALL})
+        WITHIN [2024-01-01T00:02:00Z, 2024-01-01T00:11:30Z)""",
+    f"""SELECT sym, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES count(*) AS k
+        AFTER MATCH SKIP TO NEXT ROW {FALL.replace(") D", ") WITHIN 90 seconds D")})""",
+    # Nothing is found.
+    f"SELECT sym, top FROM Tick(n > 99) MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top {FALL})",
+]
+ELSEWHERE = [
+    "SELECT sym, price FROM Tick",
+    f"SELECT top FROM Tick MATCH_RECOGNIZE (MEASURES FIRST(price) AS top {FALL})",
+    f"SELECT n, top FROM Tick MATCH_RECOGNIZE (PARTITION BY n MEASURES FIRST(price) AS top {FALL})",
+]
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("here") / "home") as made:
+        small = Shape(slice=300_000_000, least_rows=1, buckets=4, rows_per_bucket=1)
+        patch.setattr("presage.log.maintenance.Shape", lambda: small)
+        made.execute(TICK)
+        made.load("Tick", ticks(900))
+        made.advance("Tick", "2024-01-02T00:00:00Z")
+        made.maintain()
+        yield made
+
+
+def ticks(count: int) -> list[dict[str, Any]]:
+    """Several events of one time, keys that are null, prices that are null or equal."""
+    chance = random.Random(7)
+    return [
+        {
+            "sym": chance.choice([None, *(f"s{k}" for k in range(9))]),
+            "price": chance.choice([None, *map(float, range(12))]),
+            "n": chance.randrange(10),
+            "at": f"2024-01-01T00:{i // 60:02d}:{i % 60 // 2 * 2:02d}Z",
+        }
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("query", HERE)
+def test_rows_made_here_are_those_that_spark_makes(engine: Engine, query: str) -> None:
+    assert engine.query(query).explain().endswith(PLACE)
+    here = engine.query(query).to_arrow()
+    assert here.to_pylist() == engine.query(query).df.toArrow().cast(here.schema).to_pylist()
+    assert (here.num_rows > 0) == ("n > 99" not in query)
+
+
+@pytest.mark.parametrize("query", ELSEWHERE)
+def test_a_query_that_old_chunks_do_not_divide_is_spark_s(engine: Engine, query: str) -> None:
+    assert "== Place ==" not in engine.query(query).explain()
+    assert engine.query(query).to_arrow().num_rows > 0
+
+
+def test_EXPLAIN_says_where_a_query_runs(engine: Engine) -> None:
+    assert engine.explain(HERE[0]).endswith(PLACE)
+    lines = engine.query(f"EXPLAIN {HERE[0]}").to_arrow()["plan"].to_pylist()
+    assert lines[-2:] == PLACE.splitlines()
+    assert engine.explain(f"EXPLAIN {HERE[0]} FORMAT svg").startswith("<svg")
+
+
+def test_more_events_than_fit_in_memory_are_spark_s(spark: SparkSession, engine: Engine) -> None:
+    engine.close()
+    with Engine(spark, engine.home, rows_in_memory=899) as careful:
+        assert "== Place ==" not in careful.query(HERE[0]).explain()
+    with Engine(spark, engine.home, rows_in_memory=900) as enough:
+        result = enough.query(HERE[0])
+        assert result.explain().endswith(PLACE)
+    with pytest.raises(PresageError, match="closed"):
+        result.to_arrow()
