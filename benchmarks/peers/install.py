@@ -11,14 +11,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).parent
 FOLDER = HERE / ".installed"
-CENTRAL = "https://repo1.maven.org/maven2"
 VERSIONS = tomllib.loads((HERE / "versions.toml").read_text())
-PATIENCE = 120.0  # seconds for a registry to answer
+_RESOLVE = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder.config("spark.jars.packages", sys.argv[1]).config("spark.jars.ivy", sys.argv[2]).getOrCreate().stop()
+"""
 _EXAMINE = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
 
 
@@ -44,11 +47,12 @@ def flink_python() -> Path:
 
 def esper_classpath() -> str:
     """Where Java finds Esper and `EsperPeer`, compiled when its source has changed."""
-    jars = [_jar(**which) for which in VERSIONS["esper"]]
+    found = _jars()
+    jars = [found[which["artifact"]] for which in VERSIONS["esper"]]
     classes, source = FOLDER / "classes", HERE / "EsperPeer.java"
     made = classes / "EsperPeer.class"
     if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        compiler = _jar(**VERSIONS["compiler"])
+        compiler = found[VERSIONS["compiler"]["artifact"]]
         path = os.pathsep.join(map(str, jars))
         subprocess.run([java(), "-jar", compiler, "-17", "-cp", path, "-d", classes, source], check=True)
     return os.pathsep.join(map(str, [*jars, classes]))
@@ -81,23 +85,35 @@ def _python_for_flink() -> str:
     sys.exit(f"{VERSIONS['flink']['package']} needs Python {', '.join(wanted)}, with venv: install one of them")
 
 
-def _jar(group: str, artifact: str, version: str, sha256: str) -> Path:
-    name = f"{artifact}-{version}.jar"
-    target = FOLDER / "jars" / name
-    if not target.exists():
-        address = f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
-        print(f"fetching {name}", flush=True)
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-            content: bytes = answer.read()
-        _check(content, sha256, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    else:
-        _check(target.read_bytes(), sha256, name)
-    return target
+def _jars() -> dict[str, Path]:
+    """The jars of versions.toml by artifact, each with the content that it names there."""
+    wanted = [*VERSIONS["esper"], VERSIONS["compiler"]]
+    folder = FOLDER / "jars"
+    paths = {which["artifact"]: folder / f"{which['artifact']}-{which['version']}.jar" for which in wanted}
+    missing = [which for which in wanted if not paths[which["artifact"]].exists()]
+    if missing:
+        folder.mkdir(parents=True, exist_ok=True)
+        _resolve(missing)
+        for which in missing:
+            # Ivy names a jar by its group as well.
+            path = paths[which["artifact"]]
+            shutil.copyfile(FOLDER / "ivy" / "jars" / f"{which['group']}_{path.name}", path)
+    for which in wanted:
+        _check(paths[which["artifact"]], which["sha256"])
+    return paths
 
 
-def _check(content: bytes, sha256: str, name: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
+def _resolve(wanted: list[dict[str, str]]) -> None:
+    """Ivy, which comes with Spark, fetches what it is told and what that needs, from where it is set up to look."""
+    packages = ",".join(f"{which['group']}:{which['artifact']}:{which['version']}" for which in wanted)
+    print(f"fetching {packages.replace(',', ', ')}", flush=True)
+    # In a process of its own: what Spark has loaded stays in it.
+    done = subprocess.run([sys.executable, "-c", _RESOLVE, packages, str(FOLDER / "ivy")], check=False)
+    if done.returncode:
+        sys.exit("the jars could not be fetched: see what Ivy says above")
+
+
+def _check(jar: Path, sha256: str) -> None:
+    found = hashlib.sha256(jar.read_bytes()).hexdigest()
     if found != sha256:
-        sys.exit(f"{name} has the checksum {found}, versions.toml expects {sha256}")
+        sys.exit(f"{jar.name} has the checksum {found}, versions.toml expects {sha256}")

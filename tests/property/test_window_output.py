@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.windows.kernel.output import OutputKernel
-from presage.windows.kernel.spec import SEQ, TIME
+from presage.windows.kernel.spec import ENDED, SEQ, TIME
 from reference.cut_input import comparable, cuts, run_calls
 from reference.output_rate import output_rows
 
@@ -34,6 +34,10 @@ def worlds(draw: st.DrawFn) -> tuple[OutputKernel, list[dict[str, Any]], pa.Sche
         g = draw(st.sampled_from([None, float("nan"), 0.0, -0.0, 1.5]))
         h = draw(st.sampled_from([None, "x"]))
         rows.append({TIME: time, SEQ: seq, **dict.fromkeys(order, v), "g": g, "h": h, "v": v})
+    for i, row in enumerate(rows):
+        # An end makes the last row of its time.
+        if (i + 1 == len(rows) or rows[i + 1][TIME] > row[TIME]) and draw(st.booleans()):
+            row[SEQ] = ENDED
     return kernel, rows, schema, time + draw(st.integers(0, 9))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from presage.windows.kernel.spec import SEQ, TIME, TIMER
+from presage.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
 from reference.window_joins import cell
 
 Row = dict[str, Any]
@@ -27,20 +27,23 @@ def output_rows(
     out: list[Row] = []
     for k in sorted(intervals):
         inside = intervals[k]
+        over = any(row[SEQ] == ENDED for row in inside) and (k + 1) * every > clock
+        place = {TIME: (k + 1) * every, SEQ: TIMER, **dict.fromkeys(order, 0)}
+        if over:
+            place |= {TIME: max(row[TIME] for row in inside), SEQ: ENDED}
         if mode == "first":
             firsts = [
                 r for i, r in enumerate(inside) if cell(r, group_by) not in [cell(e, group_by) for e in inside[:i]]
             ]
             for row in firsts:
-                place = {name: row[name] for name in (TIME, SEQ, *order)}
-                number = sum(all(o[n] == v for n, v in place.items()) for o in out)
-                out.append({**place, ordinal: number, **{c: row[c] for c in columns}})
+                own = {name: row[name] for name in (TIME, SEQ, *order)}
+                number = sum(all(o[n] == v for n, v in own.items()) for o in out)
+                out.append({**own, ordinal: number, **{c: row[c] for c in columns}})
             continue
         if mode == "last":
             inside = [
                 r for i, r in enumerate(inside) if cell(r, group_by) not in [cell(e, group_by) for e in inside[i + 1 :]]
             ]
         if (k + 1) * every <= clock or end:
-            place = {TIME: (k + 1) * every, SEQ: TIMER, **dict.fromkeys(order, 0)}
             out += [{**place, ordinal: n, **{c: r[c] for c in columns}} for n, r in enumerate(inside)]
     return out

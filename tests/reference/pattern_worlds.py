@@ -79,7 +79,7 @@ def _filter(draw: st.DrawFn, scope: Scope, seen: list[tuple[str, int, bool]], re
 def _period(draw: st.DrawFn, seen: list[tuple[str, int, bool]]) -> Any:
     kind = draw(st.sampled_from(["constant"] * 4 + ["event", "double"]))
     if kind == "constant" or not seen:
-        return draw(st.sampled_from([1_000_000, 2_000_000, 3_000_000, 5_000_000]))
+        return draw(st.sampled_from([0, 1_000_000, 2_000_000, 3_000_000, 5_000_000]))
     return _value(draw, seen, "v" if kind == "event" else "x")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
-from presage.errors import did_you_mean, error
+from presage.errors import did_you_mean, error, placed
 from presage.lang import match_syntax as m
 from presage.lang import syntax as s
 from presage.lang.print_patterns import print_regex
@@ -22,9 +22,9 @@ from presage.patterns.kernel.match_spec import MatchTables, Skip
 from presage.patterns.match_terms import MatchTermBinder, Variables
 from presage.patterns.measures import Measures
 from presage.patterns.nodes import Match
-from presage.patterns.rows import Prepared
 from presage.plan import expr as e
 from presage.plan.nodes import SHOWN_TIME, Field, Named, Node, Project
+from presage.plan.prepared import Prepared
 
 TIMED_OUT = "timed_out"
 
@@ -61,7 +61,8 @@ class _MatchBinder:
         self._check_names(occurring)
         self.problems.raise_any()
         self.variables = Variables(occurring, {u.name: u.members for u in clause.subsets})
-        automaton = build_automaton(_tree(clause.pattern), occurring)
+        with placed(clause.pattern.span):
+            automaton = build_automaton(_tree(clause.pattern), occurring)
         repeated = _repeated(clause.pattern)
         self.repeated = frozenset(i for i, name in enumerate(occurring) if name in repeated)
         keys = [attempt(lambda k=k: self._key(k)) for k in clause.partition_by]  # type: ignore[misc]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.scope import Scope, ScopeItem
-from presage.errors import PresageError, did_you_mean, error
+from presage.analyze.scope import ScopeItem
+from presage.errors import did_you_mean, error
 from presage.lang import pattern_syntax as p
 from presage.lang import syntax as s
 from presage.lang.print_patterns import print_term
@@ -19,10 +19,18 @@ from presage.model.time import MICROS
 from presage.patterns.event_terms import Reader, Tag, TagScope, event_item
 from presage.patterns.kernel.pattern_spec import Argument, Listed, Node, PatternTables, Period, Shown
 from presage.patterns.nodes import PatternMatch
-from presage.patterns.rows import Prepared
+from presage.patterns.pattern_bounds import (
+    check_bounds,
+    constant_period,
+    fixed_period,
+    limit_of,
+    refuse_endless,
+    refuse_negative,
+)
 from presage.plan import expr as e
 from presage.plan import nodes as n
 from presage.plan.nodes import Field
+from presage.plan.prepared import Prepared
 
 Events = Callable[[EventType, str, Span], n.Node]
 GUARDS = ("timer:within", "timer:withinmax")
@@ -55,6 +63,7 @@ class _PatternBinder:
         self.nodes: list[Node] = []
         self.programs: list[e.Expr] = []
         self.repeats = 0
+        self.denials: tuple[int, ...] = ()  # the NOTs that the term at hand stands under
 
     def bind(self, begin: int | None) -> tuple[list[ScopeItem], n.Node]:
         self._term(self.source.term, ())
@@ -67,6 +76,10 @@ class _PatternBinder:
             attributes = tuple((a.name, a.type) for a in event_type.attributes)
             title = f"tag '{tag.name}' ({event_type.name})"
             scope = ScopeItem(tag.name, title, attributes, grouped=True, repeated=bool(tag.repeats))
+            if tag.denials:
+                fix = f"take '{tag.name}' out of SELECT and of conditions on the pattern's rows"
+                scopes.append(replace(scope, aside=True, unbound=fix))
+                continue
             scopes.append(scope)
             own = event_item(event_type)
             prepared = self.sources[tag.source].prepared
@@ -113,15 +126,18 @@ class _PatternBinder:
                 made = self._timer(term, repeats)
             case p.FollowedBy():
                 children = tuple(self._term(o, repeats) for o in term.operands)
-                made = Node("followed", children, limits=tuple(map(_limit, term.limits)))
+                made = Node("followed", children, limits=tuple(map(limit_of, term.limits)))
             case p.AndTerm(operands=operands):
                 made = Node("and", tuple(self._term(o, repeats) for o in operands))
             case p.OrTerm(operands=operands):
                 made = Node("or", tuple(self._term(o, repeats) for o in operands))
             case p.NotTerm(operand=operand):
+                outside, self.denials = self.denials, (*self.denials, number)
                 made = Node("not", (self._term(operand, repeats),))
+                self.denials = outside
             case p.EveryTerm(operand=operand):
                 made = Node("every", (self._term(operand, repeats),))
+                refuse_endless(self.nodes, made.children[0], "EVERY", operand.span)
             case p.EveryDistinctTerm():
                 made = self._distinct(term, repeats)
             case p.RepeatTerm():
@@ -145,7 +161,9 @@ class _PatternBinder:
         made = Node("filter", source=source, tag=tag, consume=term.consume)
         if term.condition is None:
             return made
-        scope = TagScope.of_filter(earlier, repeats, self._event_types(), event_type, term.tag, self.catalog)
+        scope = TagScope.of_filter(
+            earlier, repeats, self.denials, self._event_types(), event_type, term.tag, self.catalog
+        )
         binder = ExpressionBinder(scope, no_aggregates_in="the filter of a pattern")
         bound = binder.condition(term.condition, f"the filter of '{event_type.name}'")
         reader = Reader(scope, self._event_types(), self._prepared(), source)
@@ -164,11 +182,12 @@ class _PatternBinder:
                 why = "a tag under a repeat cannot be used elsewhere" if under else "it has another type there"
                 raise error("DUPLICATE_NAME", term.span, name=term.tag, where=f"PATTERN ({why})",
                             fix="give one of them another tag")  # fmt: skip
+            self.tags[number] = replace(tag, denials=_shared(tag.denials, self.denials))
             return number
         if any(tag.name.lower() == term.tag.lower() for tag in self.tags):
             raise error("DUPLICATE_NAME", term.span, name=term.tag, where="PATTERN, but for its case",
                         fix="give one of them another tag")  # fmt: skip
-        self.tags.append(Tag(term.tag, source, repeats))
+        self.tags.append(Tag(term.tag, source, repeats, self.denials))
         return len(self.tags) - 1
 
     def _source_of(self, event_type: EventType, span: Span) -> int:
@@ -181,7 +200,7 @@ class _PatternBinder:
 
     def _repeat(self, term: p.RepeatTerm, repeats: tuple[int, ...]) -> Node:
         low, high = (self._bound(b, repeats) for b in (term.low, term.high))
-        _check_bounds(term, low, high)
+        check_bounds(term, low, high)
         self.repeats += 1
         before = len(self.tags)
         children = [self._term(term.operand, (*repeats, self.repeats))]
@@ -202,14 +221,16 @@ class _PatternBinder:
         found = self._binder(repeats).bind(bound)
         if not t.is_integral(found.type):
             raise error("TYPE_MISMATCH", bound.span, what="the bound of a repeat", expected="a whole number",
-                        found=found.type)  # fmt: skip
+                        found=found.type, fix="write a number, or an INT of an event: [(a.n)]")  # fmt: skip
         return found.value if isinstance(found, e.Constant) and isinstance(found.value, int) else found
 
     def _distinct(self, term: p.EveryDistinctTerm, repeats: tuple[int, ...]) -> Node:
         keys, period = list(term.keys), None
+        refuse_negative(keys[-1], "EVERY-DISTINCT")
         if isinstance(keys[-1], s.DurationLiteral):
-            period = _fixed(keys.pop())  # type: ignore[arg-type]
+            period = fixed_period(keys.pop())  # type: ignore[arg-type]
         child = self._term(term.operand, repeats)
+        refuse_endless(self.nodes, child, "EVERY-DISTINCT", term.operand.span)
         made = Node("distinct", (child,), period=period)
         for key in keys:
             bound = self._binder(repeats).bind(key)
@@ -236,7 +257,7 @@ class _PatternBinder:
             if not isinstance(count, int) or count < 0:
                 found = print_expression(most_part[0].value)
                 raise error("BAD_VALUE", most_part[0].span, what="the count of timer:withinmax", found=found,
-                            expected="a number, 0 or more")  # fmt: skip
+                            expected="a number, 0 or more", fix=f"write {term.name}(5 sec, 1)")  # fmt: skip
             most = count
         child = self._term(term.operand, repeats)
         return Node("within", (child,), period=period, most=most, arguments=arguments)
@@ -259,11 +280,12 @@ class _PatternBinder:
         self, parts: tuple[p.PeriodPart, ...], repeats: tuple[int, ...], name: str
     ) -> tuple[Period, tuple[Argument, ...]]:
         """A span of time; what depends on events is a program that gives seconds."""
-        months, micros = 0, 0
+        months, micros = 0.0, 0.0
         varying: list[e.Expr] = []
         for part in parts:
+            refuse_negative(part.value, name)
             if isinstance(part.value, s.DurationLiteral) and part.unit is None:
-                fixed = _fixed(part.value)
+                fixed = fixed_period(part.value)
                 months, micros = months + fixed.months, micros + fixed.micros
                 continue
             value = self._binder(repeats).bind(part.value)
@@ -273,30 +295,29 @@ class _PatternBinder:
             unit = part.unit or "sec"
             if isinstance(value, e.Constant) and isinstance(value.value, int | float):
                 if unit == "month" and float(value.value).is_integer():
-                    months += int(value.value)
+                    months += value.value
                 else:
-                    micros += round(value.value * MICROS[unit])
+                    micros += value.value * MICROS[unit]
                 continue
             seconds = e.Constant(t.DOUBLE, MICROS[unit] / 1e6)
             double = value if value.type == t.DOUBLE else e.CastTo(t.DOUBLE, value)
             varying.append(e.Arithmetic(t.DOUBLE, "*", double, seconds, span=part.span))
+        fixed = constant_period(months, micros, name, parts[0].span.to(parts[-1].span))
         if not varying:
-            if months < 0 or micros < 0:
-                raise error("BAD_VALUE", parts[0].span, what=name, found="a negative period", expected="0 or more")
-            return Period(months, micros), ()
+            return fixed, ()
         total = varying[0]
         for more in varying[1:]:
             total = e.Arithmetic(t.DOUBLE, "+", total, more, span=more.span)
-        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
+        scope = self._scope(repeats)
         reader = Reader(scope, self._event_types(), self._prepared(), None)
         program, arguments = reader.program(total, self.programs, name)
-        return Period(months, micros, program, 1, arguments), arguments
+        return replace(fixed, program=program, bank=1, arguments=arguments), arguments
 
     def _with_program(
         self, node: Node, bound: e.Expr, repeats: tuple[int, ...], what: str, field: str = "program"
     ) -> Node:
         """The node with a program over the events so far. All programs of a node share its arguments."""
-        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
+        scope = self._scope(repeats)
         reader = Reader(scope, self._event_types(), self._prepared(), None, list(node.arguments))
         program, arguments = reader.program(bound, self.programs, what)
         made = replace(node, arguments=arguments)
@@ -311,14 +332,21 @@ class _PatternBinder:
         return replace(made, program=program)
 
     def _binder(self, repeats: tuple[int, ...]) -> ExpressionBinder:
-        scope = TagScope.of_term(self.tags, repeats, self._event_types(), self.catalog)
-        return ExpressionBinder(scope, no_aggregates_in="a pattern")
+        return ExpressionBinder(self._scope(repeats), no_aggregates_in="a pattern")
+
+    def _scope(self, repeats: tuple[int, ...]) -> TagScope:
+        return TagScope.of_term(self.tags, repeats, self.denials, self._event_types(), self.catalog)
 
     def _event_types(self) -> list[EventType]:
         return [source.event_type for source in self.sources]
 
     def _prepared(self) -> list[Prepared]:
         return [source.prepared for source in self.sources]
+
+
+def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """The NOTs that both stand under."""
+    return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 
 def _event_type(term: p.EventTerm, catalog: Catalog) -> EventType:
@@ -330,37 +358,3 @@ def _event_type(term: p.EventTerm, catalog: Catalog) -> EventType:
             raise error("NOT_A_STREAM", term.span, name=term.name, kind=kind, fix=fix)
         raise error("UNKNOWN_STREAM", term.span, name=term.name, fix=did_you_mean(term.name, catalog.names()))
     return found
-
-
-def _fixed(literal: s.DurationLiteral) -> Period:
-    return Period(literal.months, literal.micros - literal.months * MICROS["month"])
-
-
-def _limit(limit: s.Expr | None) -> int:
-    if limit is None:
-        return -1
-    try:
-        bound: e.Expr | None = ExpressionBinder(Scope([])).bind(limit)
-    except PresageError:
-        bound = None
-    value = bound.value if isinstance(bound, e.Constant) else None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise error("BAD_VALUE", limit.span, what="the limit of -[n]>", found=print_expression(limit),
-                    expected="a number, 1 or more, that depends on no event")  # fmt: skip
-    return value
-
-
-def _check_bounds(term: p.RepeatTerm, low: int | e.Expr | None, high: int | e.Expr | None) -> None:
-    exact = term.low is not None and term.low == term.high
-    if exact and isinstance(low, int) and low < 1:
-        raise error("BAD_VALUE", term.span, what="a repeat count", found=low, expected="at least 1")
-    if isinstance(high, int) and high < 1:
-        raise error("BAD_VALUE", term.span, what="the upper bound of a repeat", found=high, expected="at least 1")
-    if isinstance(low, int) and low < 0:
-        raise error("BAD_VALUE", term.span, what="the lower bound of a repeat", found=low, expected="0 or more")
-    if isinstance(low, int) and isinstance(high, int) and low > high:
-        raise error("BAD_VALUE", term.span, what="the lower bound of a repeat", found=low,
-                    expected=f"at most the upper bound, {high}")  # fmt: skip
-    if term.until is None and term.low != term.high and not (isinstance(low, int) and low == high):
-        raise error("SYNTAX", term.span, found="a repeat between bounds", expected="UNTIL",
-                    fix="add UNTIL and what ends it, or write [n]")  # fmt: skip

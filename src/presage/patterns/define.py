@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from presage.errors import error
@@ -11,9 +10,10 @@ from presage.patterns.expressible import expressible
 from presage.patterns.kernel.match_spec import Condition, Fold, Place
 from presage.patterns.match_terms import At, Folded, LabelAt, MatchNumber, Variables
 from presage.patterns.measures import fold_of
-from presage.patterns.rows import Prepared, collapse
+from presage.patterns.rows import collapse
 from presage.patterns.terms import HostValue, RowValue
 from presage.plan import expr as e
+from presage.plan.prepared import Prepared
 
 # Aggregates that can be kept while a match grows and shrinks again.
 IN_DEFINE = ("count", "sum", "avg", "min", "max", "stddev", "any_value", "max_by", "min_by")
@@ -38,7 +38,7 @@ class Definitions:
         alone: list[e.Expr] = []
         nearby: list[e.Expr] = []
         bound: list[e.Expr] = []
-        for part in e.conjuncts(_collapsed(_by_number(seen, self.variables))):
+        for part in e.conjuncts(collapse(_by_number(seen, self.variables))):
             places = [x.place for x in part.walk() if isinstance(x, At)]
             other = any(isinstance(x, LabelAt | Folded | MatchNumber) for x in part.walk())
             if not other and all(p.current and not p.moved for p in places):
@@ -147,24 +147,6 @@ def _seen_from(expr: e.Expr, label: int) -> e.Expr:
         return x
 
     return expr.rewrite(change)
-
-
-def _collapsed(expr: e.Expr) -> e.Expr:
-    def place_of(x: e.Expr) -> Hashable | None:
-        return x.place if isinstance(x, At) else None
-
-    def value_of(x: e.Expr) -> e.Expr:
-        assert isinstance(x, At)
-        return x.value
-
-    def make(term: e.Expr, leaf: e.Expr, value: e.Expr) -> e.Expr:
-        assert isinstance(leaf, At)
-        return At(term.type, leaf.place, value, span=term.span)
-
-    def exists(place: Hashable) -> bool:
-        return isinstance(place, Place) and place.current and not place.moved
-
-    return collapse(expr, place_of, value_of, make, exists)
 
 
 def _over_row(expr: e.Expr) -> e.Expr:

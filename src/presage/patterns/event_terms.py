@@ -5,7 +5,7 @@ A tag under a repeat is one event inside that repeat and a list of events outsid
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from presage.analyze.scope import Scope, ScopeItem
@@ -14,29 +14,39 @@ from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
 from presage.patterns.expressible import expressible
 from presage.patterns.kernel.pattern_spec import Argument, Node
-from presage.patterns.rows import Prepared, collapse
-from presage.patterns.terms import RowValue
+from presage.patterns.rows import collapse
+from presage.patterns.terms import OneRow, RowValue
 from presage.plan import expr as e
+from presage.plan.prepared import Prepared
 
 OWN = Argument(None)
 
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag while the pattern is read; `repeats` are the repeats that it stands under."""
+    """A tag while the pattern is read; `repeats` and `denials` are the repeats and the NOTs that it stands under."""
 
     name: str
     source: int
     repeats: tuple[int, ...]
+    denials: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class EventValue(e.Expr):
+class EventValue(OneRow):
     """An expression over the event of a tag; null where there is none."""
 
     argument: Argument
     source: int
     value: e.Expr
+
+    @property
+    def row(self) -> Argument:
+        return self.argument
+
+    @property
+    def exists(self) -> bool:
+        return self.argument == OWN
 
 
 @dataclass
@@ -48,7 +58,12 @@ class TagScope(Scope):
 
     @classmethod
     def of_term(
-        cls, tags: Sequence[Tag], repeats: tuple[int, ...], types: Sequence[EventType], catalog: Catalog
+        cls,
+        tags: Sequence[Tag],
+        repeats: tuple[int, ...],
+        denials: tuple[int, ...],
+        types: Sequence[EventType],
+        catalog: Catalog,
     ) -> TagScope:
         scope = cls([], catalog)
         for number, tag in enumerate(tags):
@@ -56,7 +71,9 @@ class TagScope(Scope):
             inside = tag.repeats == repeats[: len(tag.repeats)]
             attributes = tuple((a.name, a.type) for a in event_type.attributes)
             title = f"tag '{tag.name}' ({event_type.name})"
-            item = ScopeItem(tag.name, title, attributes, repeated=not inside)
+            denied = tag.denials != denials[: len(tag.denials)]
+            unbound = f"take '{tag.name}' out of this term" if denied else ""
+            item = ScopeItem(tag.name, title, attributes, repeated=not inside, unbound=unbound)
             scope.items.append(item)
             scope.numbers[tag.name] = (number, tag.source, item)
         return scope
@@ -66,13 +83,14 @@ class TagScope(Scope):
         cls,
         tags: Sequence[Tag],
         repeats: tuple[int, ...],
+        denials: tuple[int, ...],
         types: Sequence[EventType],
         event_type: EventType,
         tag: str | None,
         catalog: Catalog,
     ) -> TagScope:
         others = [x for x in tags if x.name != tag]
-        scope = cls.of_term(others, repeats, types, catalog)
+        scope = cls.of_term(others, repeats, denials, types, catalog)
         scope.numbers = {x.name: (tags.index(x), x.source, scope.numbers[x.name][2]) for x in others}
         alias = tag or event_type.name
         if alias in scope.numbers:
@@ -115,7 +133,7 @@ class Reader:
         """What a filter says of its own event, over the columns of its source; and the rest."""
         alone: list[e.Expr] = []
         rest: list[e.Expr] = []
-        for part in e.conjuncts(_collapsed(self._events(condition))):
+        for part in e.conjuncts(collapse(self._events(condition))):
             spoken = [x.argument for x in part.walk() if isinstance(x, EventValue)]
             (alone if all(a == OWN for a in spoken) else rest).append(part)
         return e.conjunction([_over_event(part) for part in alone]), e.conjunction(rest)
@@ -132,7 +150,7 @@ class Reader:
 
     def program(self, value: e.Expr, programs: list[e.Expr], what: str) -> tuple[int, tuple[Argument, ...]]:
         """The number of a program that computes a value from the events so far, and the arguments of its node."""
-        made = self._rows(_collapsed(self._events(value)))
+        made = self._rows(collapse(self._events(value)))
         if not expressible(made):
             raise error("UNSUPPORTED", value.span, what="a function of several events, or of a struct or array",
                         where=f"in {what}", fix="compare or compute with numbers, texts and times")  # fmt: skip
@@ -164,7 +182,7 @@ class Reader:
         if not isinstance(base, e.ColumnRef) or base.name not in self.scope.numbers:
             return None
         index = expr.index.value if isinstance(expr.index, e.Constant) else None
-        if not isinstance(index, int) or index < 0:
+        if not isinstance(index, int):
             raise error("UNSUPPORTED", expr.span, what="an index that is not a number", where="in a pattern",
                         fix=f"write {base.name}[0]")  # fmt: skip
         number, source, _ = self.scope.numbers[base.name]
@@ -196,21 +214,6 @@ def event_item(event_type: EventType) -> ScopeItem:
     """The columns of a source of the pattern: they go by the type's name."""
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
     return ScopeItem(event_type.name, f"{event_type.kind} '{event_type.name}'", attributes)
-
-
-def _collapsed(expr: e.Expr) -> e.Expr:
-    def place_of(x: e.Expr) -> Hashable | None:
-        return x.argument if isinstance(x, EventValue) else None
-
-    def value_of(x: e.Expr) -> e.Expr:
-        assert isinstance(x, EventValue)
-        return x.value
-
-    def make(term: e.Expr, leaf: e.Expr, value: e.Expr) -> e.Expr:
-        assert isinstance(leaf, EventValue)
-        return EventValue(term.type, leaf.argument, leaf.source, value, span=term.span)
-
-    return collapse(expr, place_of, value_of, make, lambda place: place == OWN)
 
 
 def _over_event(expr: e.Expr) -> e.Expr:

@@ -19,6 +19,7 @@ from presage.model import types as t
 from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType
 from presage.patterns.kernel.match_spec import Place
+from presage.patterns.terms import OneRow
 from presage.plan import expr as e
 
 NAVIGATION = ("first", "last", "prev", "next")
@@ -27,11 +28,19 @@ OWN_AGGREGATES = ("array_agg", "any_value", "max_by", "min_by")
 
 
 @dataclass(frozen=True)
-class At(e.Expr):
+class At(OneRow):
     """An expression over one row, evaluated at a place of the match; null if there is no such row."""
 
     place: Place
     value: e.Expr
+
+    @property
+    def row(self) -> Place:
+        return self.place
+
+    @property
+    def exists(self) -> bool:
+        return self.place.current and not self.place.moved
 
 
 @dataclass(frozen=True)
@@ -324,7 +333,8 @@ class MatchTermBinder(ExpressionBinder):
             constant = None
         value = constant.value if isinstance(constant, e.Constant) else None
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise error("BAD_VALUE", node.span, what=what, found=_spelling(node), expected="a whole number, 0 or more")
+            raise error("BAD_VALUE", node.span, what=what, found=_spelling(node), expected="a whole number, 0 or more",
+                        fix="count from the other end: FIRST and LAST, PREV and NEXT")  # fmt: skip
         return value
 
 

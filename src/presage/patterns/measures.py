@@ -11,10 +11,10 @@ from presage.model.types import DataType
 from presage.patterns.expressible import expressible
 from presage.patterns.kernel.match_spec import Fold, Measure, Place
 from presage.patterns.match_terms import At, Folded, LabelAt, MatchNumber, RowLabel, Variables
-from presage.patterns.rows import Prepared
 from presage.patterns.terms import RowValue
 from presage.plan import expr as e
 from presage.plan.display import show
+from presage.plan.prepared import Prepared
 
 FLOAT_BANK, INT_BANK = 1, 0
 

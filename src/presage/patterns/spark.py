@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -16,26 +17,27 @@ from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
 from presage.spark.batch import BatchContext, column, ordering, padded_order, run, run_stateful
 from presage.spark.buckets import run_on_buckets
 from presage.spark.expressions import quoted
+from presage.spark.keyed_files import Stage
 
 
 def _run_match(node: Match, context: BatchContext) -> DataFrame:
-    kernel = match_kernel(node, context.relations)
-    order = node.input.order
-    own = (*order, *node.tables.placed)
-    fields = [Field(name, LONG) for name in (TIME, SEQ, *own)] + list(node.columns)
-    rows = run_on_buckets(node.input, node.prepared, node.tables.keys, kernel, fields, context)
+    stage = match_stage(node, context.relations)
+    rows = run_on_buckets(stage, context)
     if rows is not None:
-        return _placed(rows, node)
+        return rows
+    order, kernel = node.input.order, stage.kernel
+    own = (*order, *node.tables.placed)
     frame = run(node.input, context).select(*ordering(node.input), *_prepared(node.prepared, context))
     rows = run_stateful(frame, kernel, list(node.columns), own, (TIME, SEQ, *order), node.tables.keys, context)
-    return _placed(rows, node)
+    return rows.toDF(*stage.names)
 
 
-def _placed(rows: DataFrame, node: Match) -> DataFrame:
-    """The kernel's own columns under the names that the node's order has."""
-    placed = [F.col(name).alias(place) for name, place in zip(node.tables.placed, node.order[-3:], strict=True)]
-    kept = [F.col(o) for o in node.input.order]
-    return rows.select(F.col(TIME), F.col(SEQ), *kept, *placed, *(quoted(c.name) for c in node.columns))
+def match_stage(node: Match, relations: Mapping[str, pa.Table]) -> Stage:
+    """The kernel's own columns get the names that the node's order has."""
+    own = (TIME, SEQ, *node.input.order, *node.tables.placed)
+    fields = (*(Field(name, LONG) for name in own), *node.columns)
+    names = (TIME, SEQ, *node.order, *(c.name for c in node.columns))
+    return Stage(node.input, node.prepared, node.tables.keys, match_kernel(node, relations), fields, names)
 
 
 def _run_pattern(node: PatternMatch, context: BatchContext) -> DataFrame:
@@ -72,3 +74,5 @@ def _prepared(named: tuple[Named, ...], context: BatchContext) -> list[Column]:
 
 
 OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Match: _run_match, PatternMatch: _run_pattern}
+# Nodes whose kernel can be taken through files of the archive by key.
+STAGES: dict[type[Node], Callable[..., Stage]] = {Match: match_stage}

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from presage.plan.expr import Expr
+
+
+class OneRow(Expr):
+    """Base of the leaves that hold an expression over one row, `value`, and say which row."""
+
+    value: Expr
+
+    @property
+    def row(self) -> Hashable:
+        raise NotImplementedError
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is always such a row."""
+        raise NotImplementedError
+
+    def over(self, term: Expr, value: Expr) -> Expr:
+        """What stands for a term that is `value` over this leaf's row."""
+        return replace(self, type=term.type, value=value, span=term.span)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,26 @@ def test_matches_that_are_joined_have_the_time_of_the_pair(cuts: list[int]) -> N
     assert rows == [{"x": 1, "y": 3, "at": 2_000_000}, {"x": 1, "y": 4, "at": 3_000_000}]
 
 
+@pytest.mark.parametrize("cuts", [[], [2], [1, 2, 3, 4]])
+@pytest.mark.parametrize("mode", ["ALL", "LAST"])
+def test_a_match_that_the_bound_settles_is_put_out_at_the_bound(mode: str, cuts: list[int]) -> None:
+    query = f"""SELECT m.x FROM A MATCH_RECOGNIZE ( MEASURES X.v AS x PATTERN (X Y{{1,3}}) ) AS m
+        WITHIN [1970-01-01T00:00:00, 1970-01-01T00:01:00] OUTPUT {mode} EVERY 7 sec"""
+    rows = run_in_steps(DECLARED, query, events("A1 A2 A3 A4 A5 A6"), cuts)
+    assert rows == [{"x": 1, "at": 7_000_000}, {"x": 5, "at": 60_000_000}]
+
+
 def test_a_patterns_alias_holds_its_tags() -> None:
     query = "SELECT p.a.v AS first, b.v AS second FROM PATTERN [ EVERY a=A -> b=B(v > a.v) ] AS p"
     assert run_in_steps(DECLARED, query, events("A1 B2"), []) == [{"first": 1, "second": 2, "at": 1_000_000}]
+
+
+@pytest.mark.parametrize(("rows", "name"), [("ONE ROW", "id"), ("ALL ROWS", "id"), ("ALL ROWS", "v")])
+def test_a_measure_hides_the_column_of_its_name(rows: str, name: str) -> None:
+    query = f"""SELECT *, m.{name} AS again FROM A MATCH_RECOGNIZE (
+        PARTITION BY id MEASURES X.v + 10 AS {name} {rows} PER MATCH PATTERN (X) ) AS m"""
+    (row,) = run_in_steps(DECLARED, query, events("A1"), [])
+    assert row == {"again": 11, name: 11, "at": 0} | ({"id": "x"} if name != "id" else {})
 
 
 def test_a_lone_tag_is_shown_as_a_struct() -> None:

@@ -15,7 +15,7 @@ from presage.patterns.compile_terms import CodeBuilder, bank_of
 from presage.patterns.expressible import expressible
 from presage.patterns.kernel.code import FLOAT, INT, TEXT
 from presage.patterns.kernel.encoding import encode
-from presage.patterns.kernel.vectors import evaluate_all
+from presage.patterns.kernel.vectors import Neighbours, evaluate_all, true_for
 from presage.patterns.terms import HostValue, RowValue
 from presage.plan import expr as e
 from reference.programs import run_each
@@ -214,3 +214,26 @@ def test_what_no_program_can_compute_leaves_no_trace(expr):
     assert builder.add(wrapped) is None
     code = builder.build()
     assert (code.columns, len(code.ops), code.depth) == ((), 0, 0)
+
+
+@pytest.mark.parametrize("by", [0, -1, 2, -9, 9])
+def test_neighbours_of_all_rows_are_what_their_numbers_name(by: int) -> None:
+    events = pa.table({"x": pa.array([3.0, 1.0, None, 2.0, NAN, 2.0]), "s": pa.array(["b", "a", None, "c", "a", "b"])})
+    # Two partitions, of two and four rows.
+    begin = np.array([0, 0, 2, 2, 2, 2])
+    moved = np.arange(6) + by
+    numbers = np.where((moved >= begin) & (moved < np.where(begin == 0, 2, 6)), moved, -1)
+    neighbours = Neighbours(6, by, np.flatnonzero(numbers < 0))
+    builder = CodeBuilder()
+    for name, kind in (("x", t.DOUBLE), ("s", t.STRING)):
+        less = e.Comparison(t.BOOLEAN, "<", RowValue(kind, 0, name), RowValue(kind, 1, name))
+        program = builder.add(less)
+        assert program is not None
+        code = builder.build()
+        encoded = encode(events, code)
+        values, valid = evaluate_all(code, program, [np.arange(6), numbers], encoded, [])
+        places = [Neighbours(6, 0, np.zeros(0, np.int64)), neighbours]
+        found, known = evaluate_all(code, program, places, encoded, [])
+        assert known.tolist() == valid.tolist()
+        assert found[known].tolist() == values[valid].tolist()
+        assert true_for(code, program, places, encoded).tolist() == (valid & (values != 0)).tolist()

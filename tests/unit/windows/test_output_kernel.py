@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from presage.errors import InternalError
+from presage.patterns.kernel import match_spec
 from presage.windows.kernel.output import OutputKernel
-from presage.windows.kernel.spec import SEQ, TIME, TIMER
+from presage.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
 
 
 def table(*rows: tuple[int, str, int]) -> pa.Table:
@@ -51,6 +52,25 @@ def test_FIRST_gives_the_first_row_of_each_group_at_once() -> None:
 def test_the_end_of_input_ends_the_open_interval() -> None:
     assert output("last", 12, end=True)[-1] == (20, TIMER, 0, 4)
     assert output("last", 20) == output("last", 12, end=True)
+
+
+@pytest.mark.parametrize(("mode", "values"), [("all", [4, 5]), ("last", [5])])
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_interval_with_rows_that_the_end_has_made_ends_with_it(mode: str, values: list[int], apart: bool) -> None:
+    kernel = OutputKernel(mode, 10, ("g",), ("v",))
+    final = table((14, "a", 5)).set_column(1, SEQ, pa.array([ENDED]))
+    if apart:
+        state, before = kernel.step(kernel.initial(), ROWS, 12)
+        state, during = kernel.step(state, final, 14)
+        rows = [before, during, kernel.step(state, final.slice(0, 0), 14, end=True)[1]]
+    else:
+        rows = [kernel.step(kernel.initial(), pa.concat_tables([ROWS, final]), 14, end=True)[1]]
+    last = [r for r in pa.concat_tables(rows).to_pylist() if r["v"] > 3]
+    assert [(r[TIME], r[SEQ], r["v"]) for r in last] == [(14, ENDED, v) for v in values]
+
+
+def test_the_mark_of_an_end_is_that_of_a_match() -> None:
+    assert ENDED == match_spec.ENDED
 
 
 def test_intervals_before_1970_are_aligned_like_the_others() -> None:

@@ -10,15 +10,11 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from presage.arrays.columns import Values, column, take
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.errors import error
-
-GREATEST = np.iinfo(np.int64).max
-HALF_WIDTH = 32  # dates and times of day of 32 bits reach int64 only by way of int32
+from presage.arrays.order_keys import keys_of
 
 
 class Columns:
@@ -68,7 +64,7 @@ class Argument:
 
     def keys(self, what: str) -> Ints:
         """Integers that compare as the values do; what stands under a null means nothing."""
-        return order_keys(self.array, what)[self.at]
+        return keys_of(self.array, what).keys[self.at]
 
     def picked(self, nth: Ints, present: Bools) -> pa.Array:
         """The value of the nth row that counts; null where not `present`."""
@@ -102,35 +98,3 @@ def _gathered(array: pa.Array, rows: Ints) -> Argument:
     if rows.size * 2 < len(array):
         return Argument(take(array, rows), np.arange(rows.size))
     return Argument(array, rows)
-
-
-# -- order ----------------------------------------------------------------------------------------------
-
-
-def order_keys(array: pa.Array, what: str) -> Ints:
-    """Spark's order: NaN greatest, -0.0 = 0.0, texts by their bytes, false before true."""
-    kind = array.type
-    if pa.types.is_nested(kind):
-        raise error("UNSUPPORTED", what=what, where=f"over values of type {kind}", fix="take one of its fields")
-    if pa.types.is_null(kind):
-        return np.zeros(len(array), np.int64)
-    if pa.types.is_floating(kind):
-        return _float_keys(Values(array).floats)
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
-        if pa.types.is_temporal(kind) and kind.bit_width == HALF_WIDTH:
-            array = array.cast(pa.int32())
-        whole = array.cast(pa.int64())
-        keys: Ints = (whole.fill_null(0) if whole.null_count else whole).to_numpy()
-        return keys
-    encoded = array.dictionary_encode()
-    ranks = pc.rank(encoded.dictionary).to_numpy().astype(np.int64)
-    indices = encoded.indices.fill_null(0).to_numpy()
-    return ranks[indices] if ranks.size else np.zeros(len(array), np.int64)
-
-
-def _float_keys(values: Floats) -> Ints:
-    """The bits of a double, with those of negative numbers turned around, have its order."""
-    clean = values + 0.0  # one sign of zero
-    clean[np.isnan(clean)] = np.nan  # one NaN, whose bits lie above infinity
-    bits = clean.view(np.int64)
-    return bits ^ ((bits >> 63) & GREATEST)

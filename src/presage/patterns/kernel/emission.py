@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from presage.arrays.columns import ints
 from presage.arrays.jit import Bools, Ints, compiled
+from presage.arrays.rows import changes, lexical_order, ordinals
 from presage.patterns.kernel.finding import (
     F_KIND,
     F_LENGTH,
@@ -56,7 +57,7 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     source_rows = work.order[finds[:, F_START]]
     firsts = {name: ints(work.source, name)[source_rows] for name in (SEQ, *spec.order)}
     keys = [*moments.values(), firsts[SEQ], *(firsts[name] for name in spec.order), counter, finds[:, F_LENGTH]]
-    order = np.lexsort(keys[::-1])
+    order = lexical_order(keys)
     finds = finds[order]
     numbers, counts = _numbered(spec, work, finds, order)
 
@@ -65,10 +66,10 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     spots = np.arange(offsets[-1]) + np.repeat(finds[:, F_OFFSET] - offsets[:-1], lengths)
     positions = line[spots]
-    shown = ~excluded[positions] if excluded.size else np.ones(positions.size, np.bool_)
+    shown = ~excluded[positions] if excluded.any() else np.ones(positions.size, np.bool_)
     find, row, at = _shown_rows(finds[:, F_KIND], finds[:, F_START], lengths, offsets, shown, mode)
     # Rows of one find stand together.
-    nth = np.arange(find.size) - np.searchsorted(find, find)
+    nth = ordinals(changes([find], find.size))
     parts = finds[:, F_PARTITION]
     matches = Matches(
         finds[:, F_START],
@@ -82,15 +83,16 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
         row,
         at,
     )
-    columns = {name: values[order][find] for name, values in moments.items()}
+    old = order[find]
+    columns = {name: values[old] for name, values in moments.items()}
     # The end of input has the time that the clock shows then.
     columns[TIME] = np.where(columns[TIME] == OVER, clock, columns[TIME])
     last = work.order[finds[:, F_START] + np.maximum(lengths, 1) - 1][find]
     columns[LAST] = ints(work.source, TIME)[last]
     columns[LAST_SEQ] = ints(work.source, SEQ)[last]
-    columns[spec.placed[1]] = firsts[SEQ][order][find]
-    columns[spec.placed[2]] = counter[order][find] + nth
-    tied = {FIRST + name: firsts[name][order][find] for name in spec.order}
+    columns[spec.placed[1]] = firsts[SEQ][old]
+    columns[spec.placed[2]] = counter[old] + nth
+    tied = {FIRST + name: firsts[name][old] for name in spec.order}
     return Emission(matches, columns, tied, finds[find, F_KIND] == TIMEOUT, counts)
 
 
@@ -158,7 +160,8 @@ def _counters(spec: MatchTables, finds: Ints) -> Ints:
 
 def _numbered(spec: MatchTables, work: Work, finds: Ints, order: Ints) -> tuple[Ints, Ints]:
     """MATCH_NUMBER() of each find (0: it is no match), and matches of each partition after this step."""
-    turns = np.argsort(order)
+    turns = np.empty(len(order), np.int64)
+    turns[order] = np.arange(len(order))
     if spec.skip.kind == "to_current":
         # Matches are numbered as they are settled. Otherwise a partition's matches are found in that order.
         row = finds[:, F_ROW]
@@ -207,8 +210,7 @@ def _shown_rows(
 def merged(spec: MatchTables, rows: pa.Table) -> pa.Table:
     """Rows that have waited and new ones in one order."""
     names = (TIME, SEQ, *spec.order, spec.placed[1], *(FIRST + name for name in spec.order), spec.placed[2])
-    order = np.lexsort([ints(rows, name) for name in reversed(names)])
-    return rows.take(pa.array(order))
+    return rows.take(pa.array(lexical_order([ints(rows, name) for name in names])))
 
 
 def finished(spec: MatchTables, rows: pa.Table) -> pa.Table:
@@ -223,5 +225,5 @@ def finished(spec: MatchTables, rows: pa.Table) -> pa.Table:
     tied = [FIRST + name for name in spec.order]
     if ended.any():
         names = (TIME, SEQ, *spec.order, *spec.placed[:2], *tied, spec.placed[2])
-        rows = rows.take(pa.array(np.lexsort([ints(rows, name) for name in reversed(names)])))
+        rows = rows.take(pa.array(lexical_order([ints(rows, name) for name in names])))
     return rows.drop_columns(tied)

@@ -62,11 +62,9 @@ class Stretches:
         return running[np.maximum(self.end - 1, 0)]
 
 
-def fold_values(fold: Fold, values: Argument | None, by: Argument | None, seen: Stretches) -> pa.Array:
-    """The column of an aggregate. `values` is None for count(*); `by` is what max_by and min_by compare."""
+def fold_values(fold: Fold, values: Argument, by: Argument | None, seen: Stretches) -> pa.Array:
+    """The column of an aggregate; `by` is what max_by and min_by compare."""
     function = fold.function
-    if values is None:
-        return pa.array(seen.count)
     if function in NUMERIC:
         values = _numbers(function, values)
     if by is not None:

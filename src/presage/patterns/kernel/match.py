@@ -68,7 +68,7 @@ class MatchKernel:
         encoded = encode(table, code)
         over = end or spec.whole
         if self._by_reach:
-            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over)
+            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over, end)
         else:
             search = search_by_path(spec, self._edges, work, table, code, encoded, clock, over, self.oracle)
         emission = emit(spec, work, search.finds, search.line, clock)
@@ -99,7 +99,7 @@ class MatchKernel:
         """Rows whose time has come, and those that wait for it; at the end of input none waits any longer."""
         before = state.tables.get("waiting")
         if before is not None:
-            rows = merged(self.spec, pa.concat_tables([before, rows]))
+            rows = merged(self.spec, pa.concat_tables([before.select(rows.column_names), rows]))
         late = ints(rows, TIME) > clock
         if end:
             for name, value in ((TIME, clock), (SEQ, ENDED)):

@@ -52,18 +52,19 @@ class _Gathering:
         return self._columns.column(measure.column).take(with_nulls(rows, rows >= 0))
 
     def _fold(self, fold: Fold) -> pa.Array:
-        line = self._matched.chosen(fold.labels).line
-        all_views = self._matched.views
-        views = Views(all_views.match[line], all_views.row[line], all_views.at[line])
-        seen = Stretches(views.match, *self._matched.stretch(fold.labels, self._views, fold.final))
-        values = by = None
-        if fold.program >= 0:
-            values = self._computed(fold, views)
-        elif fold.columns:
-            values = self._argument(fold, fold.columns, line, views.row)
-        if fold.by:
-            by = self._argument(fold, fold.by, line, views.row)
-        result = fold_values(fold, values, by, seen)
+        begin, end = self._matched.stretch(fold.labels, self._views, fold.final)
+        if fold.program < 0 and not fold.columns:
+            result = pa.array(end - begin)  # count(*): nobody asks which rows they are
+        else:
+            line = self._matched.chosen(fold.labels).line
+            all_views = self._matched.views
+            views = Views(all_views.match[line], all_views.row[line], all_views.at[line])
+            if fold.program >= 0:
+                values = self._computed(fold, views)
+            else:
+                values = self._argument(fold, fold.columns, line, views.row)
+            by = self._argument(fold, fold.by, line, views.row) if fold.by else None
+            result = fold_values(fold, values, by, Stretches(views.match, begin, end))
         if fold.function != "count":
             return result
         # A count over no rows is 0, but an unmatched row counts nothing at all.

@@ -67,8 +67,9 @@ REGISTERS = 40
 # what it has gathered and its lower bound (the upper one is in DUE). Free blocks are linked by FIRST.
 NODE, PARENT, SLOT, BEGIN, FIRST, FINAL, NEXT, PREV, COUNT, A, B, DUE, SERIAL, KEY, FLAG, SET, CAUSE = range(17)
 TERM_WORDS = 17
-# Bits of FLAG: an operand of EVERY is STARTING until its START is done, and CAUGHT if it turned true meanwhile.
-ALIVE, STARTING, CAUGHT = 1, 2, 4
+# Bits of FLAG: an operand of EVERY is STARTING until its START is done, and CAUGHT if it turned true meanwhile; a
+# further round of a repeat is FRESH until its START is done.
+ALIVE, STARTING, CAUGHT, FRESH = 1, 2, 4, 8
 
 # Fields of a binding; NUMBER is for those who save it.
 BEFORE, BOUND_TAG, BOUND_ROW, NUMBER = range(4)
@@ -82,8 +83,8 @@ KEY_WORDS = 2
 NOT_STARTED, FINISHED = -1, -2
 
 # Columns of the table of matches that came out; OUT_ROW is the event's row, -1 of a timer.
-OUT_MATCH, OUT_TIME, OUT_ROW, OUT_CAUSE, OUT_ORDINAL = range(5)
-OUT_WORDS = 5
+OUT_MATCH, OUT_TIME, OUT_ROW, OUT_CAUSE, OUT_ORDINAL, OUT_KEY = range(6)
+OUT_WORDS = 6
 
 FOREVER = 2**63 - 1
 

@@ -20,6 +20,7 @@ from presage.arrays.jit import Ints
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
 from presage.model.state import State
+from presage.patterns.kernel.code import FLOAT, INT, TEXT
 from presage.patterns.kernel.idle import drop_idle, shape_of
 from presage.patterns.kernel.memory import (
     BAD,
@@ -33,6 +34,7 @@ from presage.patterns.kernel.memory import (
     MOST_OPEN,
     NOW,
     OUT,
+    OUT_KEY,
     PHASE,
     ROOT,
     SUPPRESS,
@@ -54,7 +56,7 @@ from presage.patterns.kernel.pattern_loop import (
 )
 from presage.patterns.kernel.pattern_output import in_order, output_table
 from presage.patterns.kernel.pattern_saving import Sources, forget_expired, load_memory, save_memory, texts_of
-from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, Oracle, PatternSpec
+from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, STATEMENT, TIME, Oracle, PatternSpec
 from presage.patterns.kernel.pattern_values import encode_rows
 from presage.patterns.kernel.room import more_room, new_memory, new_work
 
@@ -99,9 +101,11 @@ class PatternKernel:
         values = encoding.values(spec)
         memory, work = self._run(universe, values, memory, work, source)
         found = work.rows[: memory[OUT]]
-        rows = output_table(
-            spec, universe, memory, in_order(found, grouped.places, grouped.single) if spec.keys else found
-        )
+        if spec.keys:
+            found = in_order(found, grouped.places, grouped.single)
+        rows = output_table(spec, universe, memory, found)
+        if spec.shared:
+            rows = rows.append_column(STATEMENT, self._keys(state, keyed, found[:, OUT_KEY]).column(STATEMENT))
 
         now = max(clock, int(memory[NOW])) if events.num_rows else clock
         drop_idle(net, memory, keyed.count, self._idle_shape(values), forget_expired(memory, work, keyed.count, now))
@@ -161,6 +165,14 @@ class PatternKernel:
             limit=self.spec.most,
             fix="bound them in time with WHERE timer:within(...), or in number with -[n]>",
         )
+
+    @property
+    def starts_idle(self) -> bool:
+        """Whether starting it has no effect that depends on the time: it stands and waits for an event."""
+        kinds = {INT: pa.int64(), FLOAT: pa.float64(), TEXT: pa.string()}
+        nothing = pa.table({name: pa.array([], kinds[bank]) for name, bank in self.spec.code.columns})
+        values = encode_rows(self.spec.code, None, nothing, texts_of(self.initial())).values(self.spec)
+        return len(self._idle_shape(values)) > 0
 
     def _idle_shape(self, values: Values) -> Ints:
         """How the pattern stands when it was just started; empty if its start has an effect."""

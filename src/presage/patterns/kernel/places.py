@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from presage.arrays.jit import Ints
+from presage.arrays.jit import Bools, Ints, compiled
 from presage.patterns.kernel.match_spec import Place
 from presage.patterns.kernel.matches import Matches
 
@@ -34,6 +34,19 @@ class Chosen:
 
     line: Ints
     before: Ints
+
+
+@compiled
+def _counted(labels: Ints, wanted: Bools) -> tuple[Ints, Ints]:
+    line, before = np.empty(len(labels), np.int64), np.empty(len(labels) + 1, np.int64)
+    found = 0
+    for i in range(len(labels)):
+        before[i] = found
+        if wanted[labels[i]]:
+            line[found] = i
+            found += 1
+    before[len(labels)] = found
+    return line[:found].copy(), before
 
 
 class MatchedRows:
@@ -64,14 +77,12 @@ class MatchedRows:
         return self._chosen[labels]
 
     def _choose(self, labels: Labels) -> Chosen:
-        before = np.arange(self._labels.size + 1)
         if labels is None:
+            before = np.arange(self._labels.size + 1)
             return Chosen(before[:-1], before)
         wanted = np.zeros(self._variables, np.bool_)
         wanted[list(labels)] = True
-        has = wanted[self._labels]
-        np.cumsum(has, out=before[1:])
-        return Chosen(np.flatnonzero(has), before)
+        return Chosen(*_counted(self._labels, wanted))
 
     def stretch(self, labels: Labels, views: Views, final: bool) -> tuple[Ints, Ints]:
         """From which up to which (not including it) of the chosen rows each view sees."""

@@ -40,35 +40,56 @@ NOWHERE = 1 << 60  # `earliest` of a way that leads to no match
 def fill(
     edges: Edges, holds: Truth, look: Ints, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
 ) -> None:
-    """The tables for the rows [low, high)."""
+    """The tables for the rows [low, high). Where a position does not hold, `earliest` is NOWHERE and `furthest` tells
+    which rows had to be seen to know that: whoever comes from the row before needs no case of its own."""
     for row in range(high - 1, low - 1, -1):
+        at = row - low
         for position in range(len(edges.label)):
-            if holds[row, edges.label[position]] & HOLDS == 0:
-                continue
-            at = row - low
-            if edges.accepting[position]:
-                earliest[at, position] = row
-                furthest[at, position] = row
-                continue
+            label = edges.label[position]
+            truth = holds[row, label]
             ends, seen = NOWHERE, row
-            for x in range(edges.begin[position + 1], edges.begin[position + 2]):
-                seen = max(seen, row + 1)
-                target = edges.target[x]
-                if row + 1 == high:
-                    if target == ACCEPT and ended:
+            known = truth & HOLDS != 0
+            if truth & LOOKS:
+                seen = min(row + look[label], high)
+                known = known and (ended or row + look[label] < high)
+            if not known:
+                earliest[at, position] = NOWHERE
+                furthest[at, position] = seen
+                continue
+            if edges.accepting[position]:
+                ends = row
+            elif row + 1 == high:
+                for x in range(edges.begin[position + 1], edges.begin[position + 2]):
+                    seen = high
+                    if edges.target[x] == ACCEPT and ended:
                         ends = row
-                elif target != ACCEPT:
-                    label = edges.label[target]
-                    truth = holds[row + 1, label]
-                    if truth & LOOKS:
-                        seen = max(seen, min(row + 1 + look[label], high))
-                        if row + 1 + look[label] >= high and not ended:
-                            continue
-                    if truth & HOLDS:
+            else:
+                for x in range(edges.begin[position + 1], edges.begin[position + 2]):
+                    seen = max(seen, row + 1)
+                    target = edges.target[x]
+                    if target != ACCEPT:
                         ends = min(ends, earliest[at + 1, target])
                         seen = max(seen, furthest[at + 1, target])
             earliest[at, position] = ends
             furthest[at, position] = seen
+
+
+@inlined
+def pass_over(
+    edges: Edges, earliest: Ints, furthest: Ints, low: int, start: int, stop: int, cut: int, seen: int
+) -> tuple[int, int]:
+    """The first start from `start` on, `stop` at the latest, that may lead to something; the last row seen."""
+    while start < stop:
+        nowhere, reaches = True, start
+        for x in range(edges.begin[1]):
+            target = edges.target[x]
+            nowhere = nowhere and earliest[start - low, target] >= cut
+            reaches = max(reaches, furthest[start - low, target])
+        if not nowhere or reaches >= cut:
+            break
+        seen = max(seen, reaches)
+        start += 1
+    return start, seen
 
 
 @inlined
@@ -141,21 +162,19 @@ def search_reach(
                     if not is_cut:
                         due = OVER
                 if plain:
-                    # Most starts lead nowhere: those are passed over quickly.
-                    nowhere, reaches = True, start
-                    for x in range(edges.begin[1]):
-                        target = edges.target[x]
-                        if holds[start, edges.label[target]] & HOLDS:
-                            nowhere = nowhere and earliest[start - low, target] >= cut
-                            reaches = max(reaches, furthest[start - low, target])
-                    if nowhere and reaches < cut:
-                        seen = max(seen, reaches)
-                        start += 1
+                    # Most starts lead nowhere. Without bounds all of them are cut at the same row.
+                    stop = start + 1 if rules.bounded else high
+                    passed, seen = pass_over(edges, earliest, furthest, low, start, stop, cut, seen)
+                    if passed > start:
+                        start = passed
                         continue
                 seen = max(seen, start)
                 first = partitions.fresh[g] and start == partitions.begin[g]
                 accepted, touched = False, False
                 length = 0
+                # Here, not at each row: handing an array over costs more than the rest of a row's work.
+                if used + high - start > len(line):
+                    line = roomy(line, used, high - start)
                 x, stop = edges.begin[0], edges.begin[1]
                 while x < stop:
                     target, row = edges.target[x], start + length
@@ -192,7 +211,6 @@ def search_reach(
                                     seen = max(seen, reaches)
                                 else:
                                     timer = OVER
-                                line = roomy(line, used + length, 1)
                                 line[used + length] = target
                                 length += 1
                                 x, stop = edges.begin[target + 1], edges.begin[target + 2]
@@ -216,7 +234,6 @@ def search_reach(
                         if len(partial) < cut - start:
                             partial = np.empty(2 * (cut - start), np.int64)
                         length = cut_path(edges, holds, furthest, low, start, cut, first, partial)
-                        line = roomy(line, used, length)
                         for i in range(length):
                             line[used + i] = partial[i]
                     else:

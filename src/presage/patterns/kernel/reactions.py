@@ -16,6 +16,7 @@ from presage.patterns.kernel.memory import (
     FIRST,
     FLAG,
     FOREVER,
+    FRESH,
     KEY,
     KEY_CAUSE,
     KEY_WORDS,
@@ -27,6 +28,7 @@ from presage.patterns.kernel.memory import (
     OPEN,
     OUT,
     OUT_CAUSE,
+    OUT_KEY,
     OUT_MATCH,
     OUT_ROW,
     OUT_TIME,
@@ -65,7 +67,7 @@ from presage.patterns.kernel.network import (
 )
 from presage.patterns.kernel.periods import NOT_KNOWN, compute, due_time
 from presage.patterns.kernel.seen_keys import copy_set, let_through
-from presage.patterns.kernel.starts import new_set, spawn, start_child
+from presage.patterns.kernel.starts import new_set, spawn, start_child, start_round
 from presage.patterns.kernel.tasks import FALSE, TRUE, push
 
 
@@ -77,6 +79,7 @@ def emit(memory: Ints, rows: Ints, key: int, match: int, ended: int) -> None:
     rows[out, OUT_TIME] = memory[NOW]
     rows[out, OUT_ROW] = memory[EVENT_ROW]
     rows[out, OUT_CAUSE] = memory[at + KEY_CAUSE]
+    rows[out, OUT_KEY] = key
     memory[OUT] += 1
     if ended:
         memory[at + ROOT] = FINISHED
@@ -127,14 +130,18 @@ def repeat(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: 
     if memory[term + COUNT] == 0:
         memory[OPEN] += 1
     memory[term + COUNT] += 1
+    # A round that took neither an event nor time would be followed by its like for ever: all that must be are done.
+    endless = memory[sender + FLAG] & FRESH != 0
+    if endless:
+        memory[term + COUNT] = max(memory[term + COUNT], low)
     gathered = extend(memory, gathered, match, begin)
     memory[term + A] = gathered
     if low == high and memory[term + COUNT] == low:
         end_term(net, memory, term)
         push(memory, stack, TRUE, parent, term, gathered, 1)
     elif high < 0 or memory[term + COUNT] < high:
-        if ended:
-            start_child(net, memory, stack, term, 0, begin)
+        if ended and not endless:
+            start_round(net, memory, stack, term)
     else:
         end_term(net, memory, sender)
     return True
@@ -240,7 +247,7 @@ def turn_false(net: Ints, memory: Ints, stack: Ints, term: int, sender: int) -> 
 
 @within_loop
 def end_spawn(net: Ints, memory: Ints, term: int) -> None:
-    """SPAWNED: the START of an operand of EVERY is done."""
+    """SPAWNED: the START of an operand of EVERY, or of a round of a repeat, is done."""
     if memory[term + FLAG] & CAUGHT:
         end_term(net, memory, term)
-    memory[term + FLAG] &= ~(STARTING | CAUGHT)
+    memory[term + FLAG] &= ~(STARTING | CAUGHT | FRESH)

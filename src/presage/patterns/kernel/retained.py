@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.arrays.codes import grouped_order
-from presage.arrays.columns import column, ints, plain
+from presage.arrays.columns import column, ints, plain, taken
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import append_rows, take_rows
@@ -31,6 +31,7 @@ EDGE, CUT = "#edge", "#cut"  # of a path: the way on by which it took the row; t
 NEXT, STEPS, PARTIAL = "#next", "#steps", "#partial"  # at the start row: the search's edge, steps and partial length
 HEAD = "#head"  # the first row that its partition ever had
 COUNT = "#count"
+NO_COLUMN = "#"  # of a table that has rows and nothing in them
 Tables = dict[str, pa.Table]
 
 
@@ -56,11 +57,11 @@ class Work:
         return take_rows(self.source.select(present), self.order) if present else _no_columns(len(self.order))
 
     def take(self, name: str, rows: Ints) -> pa.Array:
-        return column(self.source, name).take(pa.array(self.order[rows]))
+        return taken(self.source, name, self.order[rows])
 
 
 def _no_columns(rows: int) -> pa.Table:
-    return pa.table({"#": np.zeros(rows, np.int8)})
+    return pa.table({NO_COLUMN: np.zeros(rows, np.int8)})
 
 
 def release(
@@ -186,7 +187,7 @@ def _bookkeeping(kept: pa.Table | None, names: list[str]) -> dict[str, Ints]:
 def _spread(values: Ints, order: Ints) -> Ints:
     """By row of the step's table, where new rows have 0. Carried rows are the first ones of the source."""
     spread = np.zeros(len(order), np.int64)
-    if len(values):
+    if len(values) and values.any():
         carried = np.flatnonzero(order < len(values))
         spread[carried] = values[order[carried]]
     return spread
@@ -224,7 +225,7 @@ def next_tables(work: Work, rows: Ints, before: Bools, bookkeeping: dict[str, In
     for name, values in columns.items():
         kept = kept.append_column(name, pa.array(values))
     if work.idle is not None:
-        kept = pa.concat_tables([work.idle.cast(kept.schema), kept])
+        kept = pa.concat_tables([work.idle.select(kept.column_names).cast(kept.schema), kept])
     tables = {"rows": kept} if kept.num_rows else {}
     if work.keys is not None:
         counts = work.key_numbers.copy()

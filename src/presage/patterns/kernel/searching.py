@@ -38,8 +38,9 @@ class Search:
 
 
 def search_by_reach(
-    spec: MatchSpec, edges: Edges, work: Work, table: pa.Table, encoded: Encoded, clock: int, ended: bool
+    spec: MatchSpec, edges: Edges, work: Work, table: pa.Table, encoded: Encoded, clock: int, ended: bool, last: bool
 ) -> Search:
+    """`last`: no step follows, so nobody asks where the search stands."""
     parts = work.partitions
     truth = truth_of(spec.conditions, spec.code, table, encoded, parts.begin, parts.end)
     rules = rules_of(spec, clock, ended)
@@ -48,6 +49,8 @@ def search_by_reach(
         edges, rules, truth, looks_ahead(spec.conditions), work.time, parts, block
     )
     _check(spec, failed)
+    if last:
+        return Search(finds, line, ahead, {})
     opened = np.zeros(len(work.time), np.int64)
     opened[ahead[ahead < parts.end]] = 1
     return Search(finds, line, ahead, {OPEN: opened, COVERED: _marked(parts.begin, covered, len(work.time))})

@@ -10,6 +10,7 @@ from presage.patterns.kernel.memory import (
     COUNT,
     DUE,
     FLAG,
+    FRESH,
     KEY,
     NODE,
     NOW,
@@ -67,6 +68,16 @@ def spawn(net: Ints, memory: Ints, stack: Ints, term: int, group: int) -> None:
     child = new_term(memory, node, term, 0, memory[term + BEGIN], memory[term + KEY])
     memory[child + FLAG] |= STARTING
     memory[child + SET] = group
+    push(memory, stack, SPAWNED, child, -1, -1, 0)
+    push(memory, stack, START, child, -1, -1, 0)
+
+
+@inlined
+def start_round(net: Ints, memory: Ints, stack: Ints, term: int) -> None:
+    """A further round of a repeat; until its START is done it is FRESH."""
+    node = net[net[memory[term + NODE] + FIRST_CHILD]]
+    child = new_term(memory, node, term, 0, memory[term + BEGIN], memory[term + KEY])
+    memory[child + FLAG] |= FRESH
     push(memory, stack, SPAWNED, child, -1, -1, 0)
     push(memory, stack, START, child, -1, -1, 0)
 

@@ -11,8 +11,9 @@ from presage.arrays.jit import Ints
 from presage.patterns.kernel.memory import TASKS, within_loop
 
 # START instance; TRUE receiver, sender, match, whether the sender has ended; FALSE receiver, sender (it has ended);
-# NEXT_CHILD instance, child; HOLDS instance: a NOT says that it is true; SPAWNED instance: EVERY looks whether its
-# operand was true at once; RING instance: its timer is due; MATCH instance, row; DISCARD_TERM instance.
+# NEXT_CHILD instance, child; HOLDS instance: a NOT says that it is true; SPAWNED instance: its START is done, EVERY
+# looks whether its operand was true at once; RING instance: its timer is due; MATCH instance, row; DISCARD_TERM
+# instance.
 START, TRUE, FALSE, NEXT_CHILD, HOLDS, SPAWNED, RING, MATCH, DISCARD_TERM = range(9)
 TASK_WORDS = 5
 

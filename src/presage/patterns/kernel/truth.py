@@ -15,7 +15,7 @@ from presage.patterns.kernel.code import Code
 from presage.patterns.kernel.encoding import Encoded
 from presage.patterns.kernel.match_spec import Condition
 from presage.patterns.kernel.reach import HOLDS, LOOKS, Truth
-from presage.patterns.kernel.vectors import evaluate_all
+from presage.patterns.kernel.vectors import Neighbours, true_for
 
 
 def looks_ahead(conditions: tuple[Condition, ...]) -> Ints:
@@ -30,7 +30,7 @@ def truth_of(
     """`begin` and `end` are the bounds of the partitions, which fill the table one after the other."""
     size = rows.num_rows
     truth = np.full((size, max(len(conditions), 1)), HOLDS, np.uint8)
-    neighbours = _Neighbours(size, begin, end)
+    neighbours: dict[int, Neighbours] = {}
     look = looks_ahead(conditions)
     for label, condition in enumerate(conditions):
         known = None
@@ -38,31 +38,19 @@ def truth_of(
             known = bools(column(rows, condition.flag))
             truth[:, label] = known
         if condition.nearby >= 0:
-            places = [neighbours.moved(place.moved) for place in condition.places] or [neighbours.moved(0)]
-            values, valid = evaluate_all(code, condition.nearby, places, encoded, [])
-            truth[:, label] &= valid & (values != 0)
+            moves = [place.moved for place in condition.places] or [0]
+            for by in moves:
+                if by not in neighbours:
+                    neighbours[by] = _neighbours(by, size, begin, end)
+            truth[:, label] &= true_for(code, condition.nearby, [neighbours[by] for by in moves], encoded)
             if look[label]:
                 truth[:, label] |= LOOKS if known is None else np.where(known, LOOKS, 0).astype(np.uint8)
     return truth
 
 
-class _Neighbours:
-    """Row numbers a few rows on or back, -1 where that leaves the partition."""
-
-    def __init__(self, size: int, begin: Ints, end: Ints) -> None:
-        self._begin = begin
-        self._end = end
-        self._rows = np.arange(size, dtype=np.int64)
-        self._found: dict[int, Ints] = {0: self._rows}
-
-    def moved(self, by: int) -> Ints:
-        if by not in self._found:
-            rows = self._rows + by
-            # Only rows near a partition's end (or beginning) leave it: as many as `by` says, or the partition has.
-            reach = np.minimum(abs(by), self._end - self._begin)
-            first = self._begin if by < 0 else self._end - reach
-            total = int(reach.sum())
-            within = np.arange(total) - np.repeat(np.cumsum(reach) - reach, reach)
-            rows[np.repeat(first, reach) + within] = -1
-            self._found[by] = rows
-        return self._found[by]
+def _neighbours(by: int, size: int, begin: Ints, end: Ints) -> Neighbours:
+    # Only rows near a partition's end (or beginning) leave it: as many as `by` says, or the partition has.
+    reach = np.minimum(abs(by), end - begin)
+    first = begin if by < 0 else end - reach
+    within = np.arange(int(reach.sum())) - np.repeat(np.cumsum(reach) - reach, reach)
+    return Neighbours(size, by, np.repeat(first, reach) + within)

@@ -7,6 +7,7 @@ for each operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,45 @@ _COMPARE: dict[int, np.ufunc] = {
 _SIMPLE: dict[int, np.ufunc] = {c.ADD_F: np.add, c.SUB_F: np.subtract, c.MUL_F: np.multiply}
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """As row numbers: of all `size` rows the row `by` rows on; -1 at the rows `outside`, which are the only ones that
+    have none. Nothing has to be looked up for them, a column is merely moved."""
+
+    size: int
+    by: int
+    outside: Ints
+
+    def __len__(self) -> int:
+        return self.size
+
+
+Rows = Sequence[Ints | Neighbours]
+
+
 def evaluate_all(
-    code: Code, program: int, rows: list[Ints], encoded: Encoded, given: Sequence[tuple[Numbers, Bools]]
+    code: Code, program: int, rows: Rows, encoded: Encoded, given: Sequence[tuple[Numbers, Bools]]
 ) -> tuple[Numbers, Bools]:
     """`rows` has by place the row numbers (-1: null), `given` by number the values of the host, all of one length.
 
     The values are int64 (truth: 0 or 1) or float64, and hold only where valid. Without rows and given values there is
     one of them.
     """
+    values, valid = _computed(code, program, rows, encoded, given)
+    length = len(rows[0]) if rows else len(given[0][0]) if given else 1
+    kind = np.float64 if values.dtype.kind == "f" else np.int64
+    found = np.ascontiguousarray(np.broadcast_to(values, length).astype(kind, copy=False))
+    return found, np.ascontiguousarray(np.broadcast_to(valid, length))
+
+
+def true_for(code: Code, program: int, rows: Rows, encoded: Encoded) -> Bools:
+    """Where a program of truth is true; `rows` as in `evaluate_all`, at least one place."""
+    values, valid = _computed(code, program, rows, encoded, [])
+    true = values if values.dtype == np.bool_ else values != 0
+    return np.broadcast_to(true & valid, len(rows[0]))
+
+
+def _computed(code: Code, program: int, rows: Rows, encoded: Encoded, given: Sequence[Column]) -> Column:
     words: list[int] = code.ops[code.starts[program] : code.starts[program + 1]].tolist()
     stack: list[Column] = []
     at = 0
@@ -60,11 +92,7 @@ def evaluate_all(
             else:
                 step, count = _STEPS[op]
                 stack[-count:] = [step(*stack[-count:])]
-    values, valid = stack.pop()
-    length = len(rows[0]) if rows else len(given[0][0]) if given else 1
-    kind = np.float64 if values.dtype.kind == "f" else np.int64
-    found = np.ascontiguousarray(np.broadcast_to(values, length).astype(kind, copy=False))
-    return found, np.ascontiguousarray(np.broadcast_to(valid, length))
+    return stack.pop()
 
 
 # -- leaves ---------------------------------------------------------------------------------------------
@@ -72,9 +100,7 @@ def evaluate_all(
 _PUSH = {c.CONST_I: 1, c.CONST_F: 1, c.CONST_TEXT: 1, c.NULL: 0, c.LOAD_I: 2, c.LOAD_F: 2, c.GIVEN_I: 1, c.GIVEN_F: 1}
 
 
-def _pushed(
-    op: int, operands: list[int], code: Code, rows: list[Ints], encoded: Encoded, given: Sequence[Column]
-) -> Column:
+def _pushed(op: int, operands: list[int], code: Code, rows: Rows, encoded: Encoded, given: Sequence[Column]) -> Column:
     if op == c.LOAD_I:
         return _taken(encoded.ints[operands[1]], encoded.int_valid[operands[1]], rows[operands[0]])
     if op == c.LOAD_F:
@@ -87,11 +113,27 @@ def _pushed(
     return constants[op][operands[0] : operands[0] + 1], ALWAYS
 
 
-def _taken(values: Numbers, valid: Bools, rows: Ints) -> Column:
+def _taken(values: Numbers, valid: Bools, rows: Ints | Neighbours) -> Column:
     if not len(values):
         return np.zeros(len(rows), values.dtype), np.zeros(len(rows), np.bool_)
+    if isinstance(rows, Neighbours):
+        there = _moved(valid, rows.by)
+        if rows.by:
+            there[rows.outside] = False
+        return _moved(values, rows.by), there
     present = rows >= 0
     return values[rows], valid[rows] & present
+
+
+def _moved(values: Numbers, by: int) -> Numbers:
+    if not by:
+        return values
+    moved = np.zeros_like(values)
+    if by < 0:
+        moved[-by:] = values[:by]
+    else:
+        moved[:-by] = values[by:]
+    return moved
 
 
 # -- integers -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from presage.arrays.columns import Values
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.windows.kernel.keys import GREATEST, keys_of
+from presage.arrays.order_keys import GREATEST, keys_of
 
 
 class Engine(Protocol):

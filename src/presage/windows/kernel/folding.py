@@ -10,9 +10,9 @@ import pyarrow as pa
 from presage.arrays.codes import first_of, last_of
 from presage.arrays.columns import Values, take, with_nulls
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.order_keys import GREATEST, keys_of
 from presage.windows.kernel.engine import Engine, all_valid
 from presage.windows.kernel.fold import fold_least, fold_spread, fold_sum, fold_total
-from presage.windows.kernel.keys import GREATEST, keys_of
 from presage.windows.kernel.slotting import Slotting
 
 

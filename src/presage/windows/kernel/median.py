@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.windows.kernel.keys import float_keys, floats_of
+from presage.arrays.order_keys import float_keys, floats_of
 from presage.windows.kernel.script import Script
 
 

@@ -2,8 +2,9 @@
 
 Intervals [k*d, (k+1)*d) of event time, aligned to the epoch. ALL: every row, when its interval ends. LAST: the last
 row of each group, when its interval ends. FIRST: the first row of each group in the interval, at once. The end of
-input ends the open interval; intervals without rows emit nothing. State: rows of the open interval (ALL), one for
-each of its groups (LAST, FIRST).
+input ends the open interval; intervals without rows emit nothing. Where an end of input has itself made rows of that
+interval, its rows are rows of that end. State: rows of the open interval (ALL), one for each of its groups (LAST,
+FIRST).
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.errors import error
 from presage.model.state import State
-from presage.windows.kernel.spec import SEQ, TIME, TIMER
+from presage.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
 
 KERNEL = "output"
+BEFORE = -(2**63)
+OVER = "over"  # the last interval in which a row of an end stands
 
 
 @dataclass(frozen=True)
@@ -44,23 +47,39 @@ class OutputKernel:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """Columns out: TIME, SEQ, order, `ordinal`, columns. A row that waited has its interval's end as TIME."""
+        """Columns out: TIME, SEQ, order, `ordinal`, columns. A row that waited has its interval's end as TIME.
+
+        An interval that the end of input cuts short, with rows of an end in it, has the time of its last row: nothing
+        lies after that, a bound of the query above all.
+        """
         if self.mode == "first":
             return self._step_first(state, events, clock)
         kept = tuple(dict.fromkeys((TIME, *self.columns, *(self.group_by if self.mode == "last" else ()))))
         rows = append_rows(state.tables.get("open"), events.select(kept))
-        interval = ints(rows, TIME) // self.every
+        time = ints(rows, TIME)
+        interval = time // self.every
+        over = int(max(state.numbers.get(OVER, BEFORE), self._ended(events)))
         if self.mode == "last":
             places = np.flatnonzero(self._firsts(rows, interval, backwards=True))
-            rows, interval = take_rows(rows, places), interval[places]
+            rows, time, interval = take_rows(rows, places), time[places], interval[places]
         # Rows come in order of time: those of ended intervals stand in front.
-        ended = rows.num_rows if end else int(np.searchsorted((interval + 1) * self.every, clock, "right"))
+        past = int(np.searchsorted((interval + 1) * self.every, clock, "right"))
+        ended = rows.num_rows if end else past
         out, interval = rows.slice(0, ended), interval[:ended]
-        place: dict[str, pa.Array] = {TIME: pa.array((interval + 1) * self.every)}
-        for name, value in ((SEQ, TIMER), *((o, 0) for o in self.order)):
-            place[name] = pa.array(np.full(ended, value, np.int64))
-        waiting = rows.slice(ended).combine_chunks()
-        return State(KERNEL, {"open": waiting}), self._emit(place, changes([interval], ended), out)
+        short = (interval == over) & (np.arange(ended) >= past)
+        leaves = np.where(short, time[-1] if len(time) else 0, (interval + 1) * self.every)
+        place: dict[str, pa.Array] = {TIME: pa.array(leaves), SEQ: pa.array(np.where(short, ENDED, TIMER))}
+        for name in self.order:
+            place[name] = pa.array(np.zeros(ended, np.int64))
+        after = State(KERNEL, {"open": rows.slice(ended).combine_chunks()})
+        if over > BEFORE and not end:
+            after.numbers[OVER] = over
+        return after, self._emit(place, changes([interval], ended), out)
+
+    def _ended(self, events: pa.Table) -> int:
+        """The last interval in which there is a row of an end."""
+        found = ints(events, TIME)[ints(events, SEQ) == ENDED]
+        return int(found[-1]) // self.every if len(found) else BEFORE
 
     def _step_first(self, state: State, events: pa.Table, clock: int) -> tuple[State, pa.Table]:
         names = tuple(dict.fromkeys((TIME, *self.group_by)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
-from presage.windows.kernel.keys import GREATEST
+from presage.arrays.order_keys import GREATEST
 from presage.windows.kernel.spread import merged
 
 NONE = int(GREATEST)

@@ -16,6 +16,7 @@ PASS = "_pass"  # bool: the event satisfies WHERE; without the column every even
 SOURCE = "_src"  # int8: which item of FROM a row of a join's input belongs to
 CHANGE = "_change"  # int8: +1 a tuple enters, -1 it leaves
 ORDINAL = "_ord"  # int64: order among the rows that one step emits
+ENDED = 1 << 62  # SEQ of a row that the end of its statement's input has made: after all events of the same time
 TIMER = -1  # sorts before every event of the same time: timers due at x fire before events with time x
 
 
