@@ -36,6 +36,7 @@ $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 	@echo "compiling the kernels"
 	@$(PYTHON) -m presage.windows.kernel.warm
 	@$(PYTHON) -m presage.patterns.kernel.warm
+	@$(PYTHON) -m presage.probability.kernel.warm
 	@touch $@
 
 demo: setup ## the smart-building example: events, queries, results

@@ -11,24 +11,39 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from presage.analyze.declare import declare_relation, declare_type, drop
-from presage.errors import PresageError, did_you_mean, error, raise_all
+from presage.analyze.declare import declare_model, declare_relation, declare_type, drop
+from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
+from presage.lang.sequence_syntax import CreateModel, Subgoal
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
-from presage.model.paths import resolve_under_roots
+from presage.model.paths import read_text, resolve_under_roots
 from presage.model.text import Span
 from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
 from presage.plan.nodes import Field
 from presage.plan.query import BoundQuery
+from presage.probability.analyze import ProbabilityRoom
+from presage.probability.analyze_inference import check_inferred
+from presage.probability.inference.model import model_of_text
 from presage.windows.analyze import QueryContext, bind_query
 
 if TYPE_CHECKING:
     from presage.optimize import Optimized
     from presage.plan.picture import Picture
+
+
+class _Rooms(PatternsRoom, ProbabilityRoom):
+    """Items of FROM beyond streams and windows."""
+
+
+def _model_text(path: str) -> str:
+    """The text of a model's file, which must be one."""
+    text = read_text(path)
+    model_of_text(text, path)
+    return text
 
 
 def wall_clock() -> int:
@@ -50,12 +65,20 @@ class Workspace:
     def declare(self, statement: s.Statement, again: bool = False) -> Catalog:
         """The catalog as a declaration leaves it; the caller decides when it becomes the workspace's.
 
-        `again`: it was accepted before, in this home; where its file lies does not matter any more.
+        `again`: it was accepted before, in this home; where its file lies does not matter any more, and what a model's
+        said is known to the home.
         """
         if isinstance(statement, s.CreateType):
-            return declare_type(statement, self.catalog)
+            after = declare_type(statement, self.catalog)
+            if statement.inference is not None and not again:
+                with placed(statement.span):
+                    check_inferred(after.types[statement.name], after, statement.span)
+            return after
         if isinstance(statement, s.CreateRelation):
             return declare_relation(statement, self.catalog, str if again else self._resolve)
+        if isinstance(statement, CreateModel):
+            resolve, read = (str, lambda path: "") if again else (self._resolve, _model_text)
+            return declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, s.Drop):
             self._refuse_if_read(statement)
             return drop(statement, self.catalog)
@@ -73,24 +96,26 @@ class Workspace:
 
     def bind(self, query: s.Query, since: Moment | None = None, live: bool = False) -> BoundQuery:
         """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`."""
-        context = QueryContext(self.catalog, self.now(), _parse_producer, PatternsRoom(), since, live=live)
+        context = QueryContext(self.catalog, self.now(), _parse_producer, _Rooms(), since, live=live)
         return bind_query(query, context)
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.
         from presage.optimize import optimize
         from presage.patterns.rules import RULES as PATTERNS
+        from presage.probability.rules import RULES as PROBABILITY
         from presage.windows.rules import RULES as WINDOWS
 
-        return optimize(query.plan, (*WINDOWS, *PATTERNS))
+        return optimize(query.plan, (*WINDOWS, *PATTERNS, *PROBABILITY))
 
     def explain(self, query: BoundQuery) -> str:
         from presage.patterns.explain import DESCRIBE as PATTERNS
         from presage.plan.explain import explain
+        from presage.probability.explain import DESCRIBE as PROBABILITY
         from presage.windows.explain import DESCRIBE as WINDOWS
 
         optimized = self.optimize(query)
-        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS})
+        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS, **PROBABILITY})
 
     def look(self, statement: s.Explain) -> str:
         """The answer to EXPLAIN: a text, or the text of a picture."""
@@ -138,24 +163,28 @@ class Workspace:
             self.catalog = self.declare(statement)
 
     def named(self, name: str, statement: s.Statement) -> EventType | None:
-        """The type of that name, None for a relation; an error for neither."""
-        if name not in self.catalog.types and name not in self.catalog.relations:
-            raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.names()))
+        """The type of that name, None for a relation or a model; an error for none of them."""
+        if name not in self.catalog.taken():
+            raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.taken()))
         return self.catalog.types.get(name)
 
     def loadable(self, name: str) -> EventType:
         """The declared stream of that name, which events can be loaded into."""
         found = self.catalog.types.get(name)
         if found is None:
-            if name in self.catalog.relations:
-                fix = "a relation is given its rows where it is declared"
-                raise error("NOT_A_STREAM", name=name, kind="relation", fix=fix)
+            if name in self.catalog.taken():
+                kind = self.catalog.kind(name)
+                fix = f"a {kind} is given what it holds where it is declared"
+                raise error("NOT_A_STREAM", name=name, kind=kind, fix=fix)
             known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
             fix = did_you_mean(name, known, "declare it first with CREATE STREAM")
             raise error("UNKNOWN_STREAM", name=name, fix=fix)
         if found.kind != "stream":
             kind = "schema" if found.kind == "schema" else "derived stream"
             raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
+        if found.inference is not None:
+            fix = f"load '{found.inference.over}': what '{name}' says is inferred from that"
+            raise error("UNSUPPORTED", what=f"loading '{name}'", where="because it is made by inference", fix=fix)
         return found
 
     def _resolve(self, path: str) -> str:
@@ -184,8 +213,9 @@ class Workspace:
         name = statement.insert_into
         assert name is not None
         _refuse_circle(statement, name, self.catalog)
-        if name in self.catalog.relations:
-            raise error("NOT_A_STREAM", statement.span, name=name, kind="relation", fix="choose another name")
+        if name in self.catalog.relations or name in self.catalog.models:
+            kind = self.catalog.kind(name)
+            raise error("NOT_A_STREAM", statement.span, name=name, kind=kind, fix="choose another name")
         at = next(c for c in bound.columns if c.name.lower() == "at")
         if at.type != TIMESTAMP:
             raise error(
@@ -219,15 +249,18 @@ def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
 
 
 def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, in a pattern, or as a relation in a condition."""
-    named = (n for n in _nodes(query) if isinstance(n, s.FromItem | s.Call | EventTerm))
-    return any(node.name == name for node in named)
+    """Whether a query names it in FROM, in a pattern or sequence, or as a relation in a condition."""
+    named = (n for n in _nodes(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal))
+    return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
 
 
 def _types_read(query: s.Query) -> list[str]:
     """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
     found: list[str] = []
     for item in query.items:
+        if item.sequence is not None:
+            found += [part.stream for part in item.sequence.parts]
+            continue
         terms = [n.name for n in _nodes(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
         found += terms or [EVENT]
     return found
@@ -272,11 +305,10 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
 
 def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:
     """Names that differ only in case would be one to Spark."""
-    for taken in catalog.names():
+    for taken in catalog.taken():
         if taken.lower() == name.lower():
-            kind = catalog.types[taken].kind if taken in catalog.types else "relation"
             fix = f"write INSERT INTO {taken}, or choose another name"
-            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=kind, fix=fix)
+            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=catalog.kind(taken), fix=fix)
 
 
 def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
@@ -289,6 +321,9 @@ def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]
             kind="schema",
             fix="INSERT INTO makes a stream: choose another name",
         )
+    if known.probabilistic is not None:
+        raise error("UNSUPPORTED", statement.span, what=f"INSERT INTO {known.name}", where="because it is "
+                    "probabilistic", fix="load its rows, or make it with FROM INFERENCE")  # fmt: skip
     for column in columns:
         attribute = known.attribute(column.name)
         if attribute is None:

@@ -14,6 +14,7 @@ from presage.columnar.steps import Book, StepContext, run_root, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.rooms import OPERATORS, check_order
+from presage.log.relations import relation_table
 from presage.model.state import State
 from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME, Node, Scan
@@ -38,7 +39,8 @@ def run_in_steps(
     scans = [node for node in plan.walk() if isinstance(node, Scan)]
     if cuts:
         check_order(plan)
-    evaluator = Evaluator({})
+    relations = {name: relation_table(relation) for name, relation in workspace.catalog.relations.items()}
+    evaluator = Evaluator(relations)
     numbered = [(name, {**e, SEQ: i}) for i, (name, e) in enumerate(events)]
     states: dict[str, bytes] = {}
     compiled: dict[Any, Any] = {}
@@ -67,7 +69,7 @@ def run_in_steps(
 
         book = Book({name: State.from_bytes(data) for name, data in states.items()})
         context = StepContext(
-            read, evaluator, {}, OPERATORS, places_of, book, clock, inner, bound.upper, end, compiled=compiled
+            read, evaluator, relations, OPERATORS, places_of, book, clock, inner, bound.upper, end, compiled=compiled
         )
         made = run_root(plan, context).table
         states = {name: state.to_bytes() for name, state in book.states.items()}

@@ -15,6 +15,7 @@ ARITHMETIC = ("+", "-", "*", "/", "%", "||")
 KEYWORDS_ELSEWHERE = """
     at first last count key time source all every event values stream min sec day hour month now prefix create show
     array map struct probability error left approximate analysis present streams schema inherits model
+    sequence probabilistic markov inference over using filter smooth viterbi particles mle map
 """
 
 plain_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,6}", fullmatch=True)
@@ -106,6 +107,7 @@ joined_items = st.builds(
     st.sampled_from([None, "event", "present"]),
 )
 probabilities = st.floats(0, 1)
+between_0_and_1 = st.floats(0, 1, exclude_min=True, exclude_max=True)
 prefixes = st.builds(
     s.Prefix, plain_names | st.just(""), st.sampled_from(["http://x/y#", "urn:a;b--c", "", "http://é/(a"])
 )
@@ -123,7 +125,7 @@ queries = st.builds(
     having=st.none() | small_expressions,
     output=st.none() | st.builds(s.OutputClause, st.sampled_from(["all", "last", "first"]), durations),
     probability=st.none() | st.builds(s.ProbabilityClause, st.booleans(), probabilities),
-    approximate=st.none() | st.builds(s.ApproximateClause, probabilities, probabilities),
+    approximate=st.none() | st.builds(s.ApproximateClause, between_0_and_1, between_0_and_1),
 )
 columns = st.builds(s.Column, names, types)
 option_values = st.one_of(

@@ -12,11 +12,13 @@ from presage.errors import PresageError
 from presage.lang import parse, parse_expression, parse_statement, print_expression, print_script, print_statement
 from presage.lang import syntax as s
 from property.pattern_trees import matches, patterns
+from property.sequence_trees import models, sequences, uncertain_streams
 from property.syntax_trees import expressions, from_items, small_expressions, statements
 
 WORDS = """
     SELECT FROM WHERE GROUP BY HAVING OUTPUT EVERY LAST WITHIN JOIN ON AS AND OR NOT IN IS NULL BETWEEN LIKE CASE WHEN
     THEN ELSE END CAST CREATE STREAM SCHEMA RELATION EVENT TIME KEY WITH VALUES INSERT INTO DISTINCT PREFIX PATTERN
+    SEQUENCE PROBABILISTIC MARKOV INFERENCE MODEL
     RECALL WINDOW SHOW DROP EXPLAIN ( ) [ ] { } , ; . # : * + - / % = <> < > || ? ! @ ' " ` -- /* */ a b Tick x.y
     1 1.5 1e9 5 sec min 2012-05-07T09:00 now 'text' "t" `odd` \\ é ← http://x
 """
@@ -51,6 +53,19 @@ def test_a_printed_pattern_is_read_back_as_the_same_tree(item: s.FromItem) -> No
 @settings(max_examples=60)
 def test_a_printed_match_recognize_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
     tree = s.Query((s.SelectItem(s.Star()),), (item,))
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(st.builds(replace, from_items, name=st.just(""), condition=st.none(), sequence=sequences(small_expressions)))
+@settings(max_examples=80)
+def test_a_printed_sequence_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
+    tree = s.Query((s.SelectItem(s.Star()),), (item,))
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(uncertain_streams | models)
+@settings(max_examples=60)
+def test_a_printed_declaration_of_probability_is_read_back_as_the_same_tree(tree: s.Statement) -> None:
     assert parse_statement(print_statement(tree)) == tree
 
 

@@ -359,6 +359,9 @@ CHOSEN = {
     "SELECT y FROM Motion OUTPUT ALL EVERY 2 sec": [(1, 2), (2, 2), (3, 2), (None, 4), (5, 6), (6, 10)],
     "SELECT y FROM Motion OUTPUT LAST EVERY 2 sec": [(3, 2), (None, 4), (5, 6), (6, 10)],
     "SELECT y FROM Motion OUTPUT FIRST EVERY 2 sec": [(1, 0), (None, 3), (5, 5), (6, 9)],
+    # What the bound settles leaves at the bound.
+    """SELECT m.n FROM Motion MATCH_RECOGNIZE ( MEASURES count(*) AS n PATTERN (X+) ) AS m
+       WITHIN [, 2024-03-01T09:00:31] OUTPUT ALL EVERY 2 sec""": [(6, 31)],
     "SELECT camera, count(*) AS n FROM Motion GROUP BY camera OUTPUT LAST EVERY 2 sec": [
         ("c2", 1, 2), ("c1", 2, 2), (None, 1, 4), ("c2", 2, 6), ("c1", 3, 10),
     ],

@@ -1,15 +1,17 @@
-"""CREATE and DROP -> a new catalog. Checks inheritance, event time, keys, options."""
+"""CREATE and DROP -> a new catalog. Checks inheritance, event time, keys, options; see `declare_uncertain` for more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from presage.analyze.coerce import cast_to, coerce_literal
+from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
-from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
+from presage.lang.sequence_syntax import CreateModel
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Model, Relation, merge_attributes
 from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
@@ -43,18 +45,21 @@ def declare_type(node: s.CreateType, catalog: Catalog) -> Catalog:
                 fix=did_you_mean(name, [a.name for a in attributes]),
             )  # fmt: skip
     options = _options(node)
-    return catalog.with_type(
-        EventType(
-            node.name,
-            node.kind,
-            attributes,
-            parents=node.inherits,
-            event_time=event_time,
-            key=key,
-            max_delay=parse_duration(options["max_delay"]) or 0 if "max_delay" in options else 0,
-            options=options,
-        )
+    made = EventType(
+        node.name,
+        node.kind,
+        attributes,
+        parents=node.inherits,
+        event_time=event_time,
+        key=key,
+        max_delay=parse_duration(options["max_delay"]) or 0 if "max_delay" in options else 0,
+        options=options,
     )
+    if node.inference is not None:
+        made = bind_inference(node, node.inference, made, catalog)
+    elif node.probabilistic is not None:
+        made = bind_uncertain(node, made, catalog)
+    return catalog.with_type(made)
 
 
 def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
@@ -74,8 +79,24 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
     return catalog.with_relation(Relation(node.name, attributes, rows=rows))
 
 
+def declare_model(
+    node: CreateModel, catalog: Catalog, resolve_path: Callable[[str], str], read: Callable[[str], str]
+) -> Catalog:
+    """The catalog with a new model; `read` gives the text of its file."""
+    _refuse_known(node.name, catalog, node.span)
+    with placed(node.span):
+        path = resolve_path(node.path)
+        text = read(path)
+    return catalog.with_model(Model(node.name, path, text))
+
+
 def drop(node: s.Drop, catalog: Catalog) -> Catalog:
     """The catalog without a name that nothing else uses."""
+    if node.kind == "model":
+        if node.name not in catalog.models:
+            raise _unknown_object(node, list(catalog.models))
+        _refuse_used(node, catalog.inferred(node.name))
+        return catalog.without(node.name)
     if node.kind == "relation":
         if node.name not in catalog.relations:
             raise _unknown_object(node, list(catalog.relations))
@@ -85,11 +106,13 @@ def drop(node: s.Drop, catalog: Catalog) -> Catalog:
     wanted = [t.name for t in catalog.types.values() if (t.kind == "schema") == (node.kind == "schema")]
     if node.name not in wanted or node.name == EVENT:
         raise _unknown_object(node, [n for n in wanted if n != EVENT])
-    heirs = catalog.heirs(node.name)
-    if heirs:
-        users = ", ".join(f"'{h}'" for h in heirs)
-        raise error("IN_USE", node.span, name=node.name, users=users)
+    _refuse_used(node, [*catalog.heirs(node.name), *catalog.inferred(node.name)])
     return catalog.without(node.name)
+
+
+def _refuse_used(node: s.Drop, users: list[str]) -> None:
+    if users:
+        raise error("IN_USE", node.span, name=node.name, users=", ".join(f"'{user}'" for user in users))
 
 
 def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
@@ -97,10 +120,10 @@ def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
 
 
 def _refuse_known(name: str, catalog: Catalog, span: Span) -> None:
-    known = {n.lower(): n for n in catalog.names()}
+    known = {n.lower(): n for n in catalog.taken()}
     if name.lower() in known:
         taken = known[name.lower()]
-        kind = catalog.types[taken].kind if taken in catalog.types else "relation"
+        kind = catalog.kind(taken)
         raise error(
             "ALREADY_DECLARED", span, name=taken, kind=kind, fix=f"choose another name, or DROP {kind.upper()} {taken}"
         )
@@ -110,6 +133,9 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
     parent = catalog.types.get(name)
     if parent is None:
         raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
+    if parent.probabilistic is not None:
+        raise error("UNSUPPORTED", span, what=f"INHERITS {name}", where="because its rows are uncertain",
+                    fix="put what both have in a schema, and inherit that")  # fmt: skip
     return parent
 
 

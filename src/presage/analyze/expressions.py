@@ -7,7 +7,7 @@ from collections.abc import Callable
 from presage.analyze.aggregates import is_aggregate, resolve_aggregate
 from presage.analyze.coerce import cast_to, coerce_literal, unify
 from presage.analyze.functions import constants_of, resolve_function
-from presage.analyze.scope import Scope
+from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model import types as t
@@ -135,6 +135,9 @@ class ExpressionBinder:
         if isinstance(base.type, ArrayOf):
             if not t.is_integral(index.type):
                 raise error("TYPE_MISMATCH", node.index.span, what="an array's index", expected="INT", found=index.type)
+            item = self._item_of(node.base)
+            if item is not None and isinstance(index, e.Constant):
+                item.check_index(index.value, node.index.span)
             return e.ElementOf(base.type.element, base, index, span=node.span)
         if isinstance(base.type, MapOf):
             key = coerce_literal(index, base.type.key)
@@ -143,7 +146,11 @@ class ExpressionBinder:
                     "TYPE_MISMATCH", node.index.span, what="the map's key", expected=base.type.key, found=index.type
                 )
             return e.ElementOf(base.type.value, base, cast_to(key, base.type.key), span=node.span)
-        raise error("TYPE_MISMATCH", node.span, what="the access [ ]", expected="an ARRAY or a MAP", found=base.type)
+        raise error("TYPE_MISMATCH", node.span, what="the access [ ]", expected="an ARRAY or a MAP", found=base.type,
+                    fix=one_event_fix(self._item_of(node.base)))  # fmt: skip
+
+    def _item_of(self, node: s.Expr) -> ScopeItem | None:
+        return self.scope.item(node.name) if isinstance(node, s.Name) else None
 
     def _method(self, node: s.Method) -> e.Expr:
         base = self.bind(node.base)
@@ -155,7 +162,8 @@ class ExpressionBinder:
         if node.args:
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no argument", found=len(node.args))
         if not isinstance(base.type, ArrayOf):
-            raise error("TYPE_MISMATCH", node.span, what=f"{node.name}()", expected="an ARRAY", found=base.type)
+            raise error("TYPE_MISMATCH", node.span, what=f"{node.name}()", expected="an ARRAY", found=base.type,
+                        fix=one_event_fix(self._item_of(node.base)))  # fmt: skip
         zero = e.Constant(t.INT, 0)
         return e.ElementOf(base.type.element, base, zero, from_end=name == "lastof", span=node.span)
 
@@ -249,7 +257,10 @@ class ExpressionBinder:
         operand = self.bind_term(node.operand)
         if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
             found = _described(operand)
-            raise error("TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found)
+            fix = "write the duration without a sign" if isinstance(operand, e.Duration) else ""
+            raise error(
+                "TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found, fix=fix
+            )
         if operand.type == t.NULL:
             operand = cast_to(operand, t.DOUBLE)
         if node.op == "+":

@@ -55,6 +55,11 @@ def resolve_function(
     lower = name.lower()
     if lower in REFUSED:
         raise error("FUNCTION_NOT_ALLOWED", span, name=name, why=REFUSED[lower])
+    if lower in OF_A_MATCH:
+        fix = f"name it in MEASURES and select that: MEASURES {name.upper()}({OF_A_MATCH[lower]}) AS n"
+        raise error(
+            "UNSUPPORTED", span, what=f"{name}(…)", where="outside MEASURES and DEFINE of MATCH_RECOGNIZE", fix=fix
+        )
     if lower not in BY_NAME:
         raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, BY_NAME, _FAMILIES_HINT))
     entry = BY_NAME[lower]
@@ -67,6 +72,13 @@ def resolve_function(
     return ResolvedFunction(entry.names[0], result.result, result.coerced)
 
 
+# What only the rows of a match have, with the arguments of an example.
+OF_A_MATCH = {
+    "match_number": "",
+    "classifier": "",
+    "prev": "A.x",
+    "next": "A.x",
+}
 _FAMILIES_HINT = "docs/language/functions.md lists all functions"
 
 

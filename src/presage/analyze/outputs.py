@@ -67,6 +67,7 @@ def _bind_star(star: s.Star, scope: Scope) -> list[tuple[Named, str, bool]]:
         if item is None:
             fix = did_you_mean(star.of, [i.alias for i in scope.items])
             raise error("UNKNOWN_ALIAS", star.span, name=star.of, fix=fix)
+        item.check_bound(star.span)
         if item.repeated:
             return [(Named(item.alias, item.as_struct()), item.alias, False)]
         columns = zip(item.attributes, item.all_columns(), strict=True)

@@ -30,9 +30,11 @@ class ScopeItem:
     repeated: bool = False
     # `*` does not show the item: the alias of a pattern, whose tags are shown.
     aside: bool = False
+    # Nothing of the item can be named: a tag that stands only under NOT. What to do instead.
+    unbound: str = ""
 
     def find(self, name: str) -> DataType | None:
-        if self.repeated:
+        if self.repeated or self.unbound:
             return None
         return next((t for n, t in (*self.attributes, *self.hidden) if n == name), None)
 
@@ -43,17 +45,37 @@ class ScopeItem:
         return plan_name(self.alias, name) + (f"~{place}" if place else "")
 
     def column(self, name: str, span: Span | None = None) -> ColumnRef | None:
+        self.check_bound(span)
         found = self.find(name)
         return ColumnRef(found, self.plan_name(name), span=span) if found else None
 
     def all_columns(self) -> tuple[ColumnRef, ...]:
         return tuple(ColumnRef(t, self.plan_name(n)) for n, t in self.attributes)
 
+    def check_bound(self, span: Span | None) -> None:
+        if self.unbound:
+            raise error("UNSUPPORTED", span, what=f"the tag '{self.alias}'", fix=self.unbound,
+                        where="outside of the NOT that it stands under: no match holds such an event")  # fmt: skip
+
+    def check_index(self, index: object, span: Span) -> None:
+        """The events of a repeated tag are counted from 0."""
+        if self.repeated and isinstance(index, int) and index < 0:
+            raise error("BAD_VALUE", span, what="the index", found=index, expected="a whole number, 0 or more",
+                        fix=f"write {self.alias}.lastOf() for the last one")  # fmt: skip
+
     def as_struct(self, span: Span | None = None) -> Expr:
+        self.check_bound(span)
         if self.repeated:
             return ColumnRef(ArrayOf(StructOf(self.attributes)), self.alias, span=span)
         names = tuple(n for n, _ in self.attributes)
         return MakeStruct(StructOf(self.attributes), names, self.all_columns(), span=span)
+
+
+def one_event_fix(item: ScopeItem | None) -> str:
+    """What to write instead of `a[0]` where `a` is one event."""
+    if item is None or item.repeated:
+        return ""
+    return f"'{item.alias}' is one event, not a list: write {item.alias}.x"
 
 
 @dataclass
@@ -81,7 +103,8 @@ class Scope:
         return column
 
     def unknown(self, name: str, span: Span) -> Exception:
-        known = {n for i in self.items for n, _ in i.attributes}
+        listed = next((i.alias for i in self.items if i.repeated and name in dict(i.attributes)), None)
+        known = {n for i in self.items if not i.repeated and not i.unbound for n, _ in i.attributes}
         titles = " and ".join(i.title for i in self.items)
-        fix = did_you_mean(name, known | {i.alias for i in self.items})
+        fix = f"write {listed}[0].{name}" if listed else did_you_mean(name, known | {i.alias for i in self.items})
         return error("UNKNOWN_ATTRIBUTE", span, owner=titles, name=name, fix=fix)

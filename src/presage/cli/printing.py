@@ -10,6 +10,7 @@ from presage.cli.formats import write_csv, write_json
 from presage.cli.options import Format
 from presage.cli.values import one_line
 from presage.lang import syntax as s
+from presage.lang.sequence_syntax import CreateModel
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,6 +73,8 @@ def _confirmation(statement: s.Statement, engine: Engine) -> str:
         return f"{statement.kind} {statement.name} declared, {_counted(len(attributes), 'attribute')}"
     if isinstance(statement, s.CreateRelation):
         return f"relation {statement.name} declared"
+    if isinstance(statement, CreateModel):
+        return f"model {statement.name} declared"
     if isinstance(statement, s.Drop):
         return f"{statement.kind} {statement.name} dropped"
     if isinstance(statement, s.Query):

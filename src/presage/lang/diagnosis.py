@@ -119,6 +119,14 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return f"remove the comma before {shown}"
     if token.text.upper() in _STATEMENTS and END in accepts:
         return f"is a ';' missing before {shown}?"
+    if token.text == "@" and "ANY_TAG" in accepts:
+        return "annotations stand before the bracket: PATTERN @Name [ … ]; @consume behind its event: a=A@consume"
+    if token.text == ";" and len(written) > 1:
+        return "leave it out: within a statement a ';' stands between the subgoals of SEQUENCE [ … ; … ] only"
+    if token.text in (",", "->") and ";" in written:
+        return "subgoals are parted by ';'"
+    if token.kind == "WHERE" and ";" in written:
+        return "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat"
     if token.text in _COMPARISONS and "UNTIL" in written:
         return "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B"
     if token.text in _COMPARISONS and "AND" in written:

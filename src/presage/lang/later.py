@@ -30,7 +30,6 @@ def _form(what: str, pattern: str, *after: str, where: str = "in this version ye
 
 
 FORMS = (
-    _form("SEQUENCE […]", r"SEQUENCE\s*\[", "FROM", ",", "JOIN"),
     _form("PREDICTED", r"PREDICTED\s+[^\W\d]", "FROM", ",", "JOIN"),
     _form("RECALL", r"(FINAL\s+)?RECALL\b"),
     _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
@@ -40,11 +39,8 @@ FORMS = (
     _form("a term with a prefix", r"[^\W\d]\w*:[^\W\d]", "."),
     _form("a variable with ?", r"\?[^\W\d]"),
     _form("CREATE KNOWLEDGE", r"KNOWLEDGE\b", "CREATE"),
-    _form("CREATE MODEL", r"MODEL\b", "CREATE"),
     _form("CONTEXT", r"CONTEXT\s*['\"]"),
-    _form("PROBABILISTIC", r"PROBABILISTIC\b\s*(\(|MARKOV\b)"),
     _form("PREDICTED (…)", r"PREDICTED\s*\("),
-    _form("FROM INFERENCE", r"FROM\s+INFERENCE\b"),
     _form("REFRESH KNOWLEDGE", r"REFRESH\s+KNOWLEDGE\b"),
     _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
     # Forms of SQL that the language does without.

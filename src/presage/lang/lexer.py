@@ -91,6 +91,4 @@ def _instead(text: str, position: int) -> str:
         return "write AND"
     if character == "|":
         return "write OR, or || to join strings"
-    if character == ";":
-        return "leave it out: one term or statement is expected here"
     return "remove it, or put it in quotes"

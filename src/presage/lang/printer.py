@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from presage.errors import error
 from presage.lang.print_patterns import print_match, print_pattern
+from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
 from presage.lang.print_terms import print_expression, print_type
+from presage.lang.sequence_syntax import CreateModel
 from presage.lang.syntax import (
     Bound,
     CreateRelation,
@@ -46,6 +48,8 @@ def print_statement(statement: Statement) -> str:
         return _create_type(statement)
     if isinstance(statement, CreateRelation):
         return _create_relation(statement)
+    if isinstance(statement, CreateModel):
+        return print_model(statement)
     if isinstance(statement, Explain):
         form = f"\nFORMAT {statement.format}" if statement.format != "text" else ""
         return f"EXPLAIN\n{_query(statement.statement)}{form}"
@@ -103,7 +107,12 @@ def _from_item(item: FromItem) -> str:
         for window in item.windows
     )
     alias = f" AS {spell_name(item.alias)}" if item.alias is not None else ""
-    source = print_pattern(item.pattern) if item.pattern is not None else f"{spell_name(item.name, ITEMS)}{condition}"
+    if item.pattern is not None:
+        source = print_pattern(item.pattern)
+    elif item.sequence is not None:
+        source = print_sequence(item.sequence)
+    else:
+        source = f"{spell_name(item.name, ITEMS)}{condition}"
     match = f" {print_match(item.match)}" if item.match is not None else ""
     return f"{source}{windows}{match}{alias}"
 
@@ -134,6 +143,10 @@ def _create_type(statement: CreateType) -> str:
         parts.append(f"EVENT TIME {spell_name(statement.event_time)}")
     if statement.key:
         parts.append(f"KEY ({', '.join(spell_name(name) for name in statement.key)})")
+    if statement.probabilistic is not None:
+        parts.append(print_probabilistic(statement.probabilistic))
+    if statement.inference is not None:
+        parts.append(print_inference(statement.inference))
     if statement.options:
         options = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in statement.options]
         parts.append(f"WITH ({', '.join(options)})")

@@ -11,6 +11,7 @@ from presage.model.types import DataType
 if TYPE_CHECKING:
     from presage.lang.match_syntax import MatchClause
     from presage.lang.pattern_syntax import PatternSource
+    from presage.lang.sequence_syntax import Inference, Probabilistic, SequenceItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,8 +221,8 @@ class WindowClause(Node):
 
 @dataclass(frozen=True)
 class FromItem(Node):
-    """`R`, `R(cond)` or PATTERN […] (then without a name), with windows, MATCH_RECOGNIZE and alias; `on` is set for
-    JOIN, `analysis` (event, present) for ANALYSIS."""
+    """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS."""
 
     name: str
     condition: Expr | None = None
@@ -231,6 +232,7 @@ class FromItem(Node):
     analysis: str | None = None
     pattern: PatternSource | None = None
     match: MatchClause | None = None
+    sequence: SequenceItem | None = None
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -337,6 +339,8 @@ class CreateType(Statement):
     event_time: str | None = None
     key: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
+    probabilistic: Probabilistic | None = None
+    inference: Inference | None = None
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def shard_node(plan: Node) -> Node | None:
     stateful = [n for n in plan.walk() if isinstance(n, STATEFUL)]
     if len(stateful) != 1 or not _passes_on(plan, stateful[0]):
         return None
-    return stateful[0] if windows.spreads(stateful[0]) or patterns.spreads(stateful[0]) else None
+    return stateful[0] if any(room.spreads(stateful[0]) for room in (windows, patterns, probability)) else None
 
 
 def _passes_on(plan: Node, node: Node) -> bool:

@@ -21,6 +21,7 @@ from presage.log.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables, Tables, delta_schema
+from presage.log.distributions import Distributions
 from presage.log.home import DERIVED, Home
 from presage.log.ingest import Checked, check
 from presage.log.journal import Part, Record, Turn
@@ -78,6 +79,7 @@ class Log:
         self._committer = committer
         self.archive = Archive(committer)
         self.maintenance = Maintenance(home, committer)
+        self._distributions = Distributions(self._from)
 
     @classmethod
     def open(
@@ -169,17 +171,17 @@ class Log:
         `offsets`. Rows that come too early are durable too, and held back.
         """
         is_frame = type(data).__module__.startswith("pyspark.sql")
-        if is_frame and source is None:
+        if is_frame and source is None and event_type.probabilistic is None:
             return self.append_spark(event_type, data, once)
         with self._committer.turn():
             if once is not None and once in state_of(self._committer, event_type.name).once:
                 return self._duplicate(event_type, once)  # known without looking at the rows
         attributes = event_type.attributes
-        if source is not None:
-            if is_frame:
-                from presage.log.spark_ingest import collect_frame  # the only road to PySpark, as below
+        if is_frame:
+            from presage.log.spark_ingest import collect_frame  # the only road to PySpark, as below
 
-                data = collect_frame(event_type, data)
+            data = collect_frame(event_type, data)
+        if source is not None:
             data = settle(data)
             attributes = numbered_attributes(event_type, source, data)
         checked = check(attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
@@ -191,6 +193,7 @@ class Log:
             if source is not None:
                 numbered = sort_out(checked, event_type, source, state.sources, lambda: self._held(event_type))
                 return self._append_numbered(event_type, state, numbered, once)
+            checked = checked.refuse(self._distributions.judge(checked.table, event_type, state))
             if once is None and not checked.table.num_rows and not checked.rejected and not checked.ignored:
                 return LoadReport()
             return self._append(turn, event_type, state, checked, once)
@@ -348,6 +351,12 @@ class Log:
         self, event_type: EventType, state: StreamState, numbered: Sorted, once: str | None, kind: str = "append"
     ) -> LoadReport:
         """Publish what the offsets of a load have decided, in one record with how far the source is now."""
+        refused = self._distributions.judge(numbered.checked.table, event_type, state)
+        if refused:
+            kept = np.ones(numbered.checked.table.num_rows, np.bool_)
+            kept[list(refused)] = False
+            made = numbered.checked.refuse(refused)
+            numbered = replace(numbered, checked=made, numbers=numbered.numbers.filter(pa.array(kept)))
         checked = numbered.checked
         if once is None and not numbered.sources and not checked.table.num_rows and not checked.rejected:
             return LoadReport(duplicates=numbered.duplicates)  # nothing is new
@@ -385,6 +394,10 @@ class Log:
         files = [file.name for file in self._committer.files(name, EVENTS)]
         return {file: pq.ParquetFile(folder / file).read().cast(held_schema(event_type)) for file in files}
 
+    def _from(self, event_type: EventType, low: int, columns: list[str]) -> pa.Table:
+        """The events of a stream from a time on."""
+        return self.archive.read_arrow(self.archive.snapshot(event_type.name, low=low), columns)
+
     def _append(
         self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
     ) -> LoadReport:
@@ -397,6 +410,7 @@ class Log:
         tables = arrive(checked, event_type, state.watermark, first, turn)
         staged = self._committer.stage(turn, event_type.name, tables)
         events = tables[EVENTS]
+        self._distributions.propose(events, event_type, state, first + checked.table.num_rows - 1)
         first_time, last_time = (int(events[TIME][i].value) if events.num_rows else None for i in (0, -1))
         return Record(
             turn.n,

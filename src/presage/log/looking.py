@@ -24,13 +24,18 @@ def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
         rows = [(r.name, ", ".join(f"{a.name} {a.type}" for a in r.attributes), r.path or "VALUES")
                 for r in catalog.relations.values()]  # fmt: skip
         return ("name", "attributes", "source"), rows
-    # The kinds of objects that have no declaration in this version yet are simply none.
-    return ("name",), []
+    if what == "models":
+        return ("name", "source", "streams"), [
+            (m.name, m.path, ", ".join(catalog.inferred(m.name))) for m in catalog.models.values()
+        ]
+    return ("name",), []  # of statements there are none without an engine
 
 
 def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:
     attributes = ", ".join(f"{a.name} {a.type}" for a in event_type.attributes)
     source = {"schema": "", "derived": "INSERT INTO"}.get(event_type.kind, event_type.options.get("source", "memory"))
+    if event_type.inference is not None:
+        source = f"inference over {event_type.inference.over}"
     figures: tuple[Any, ...] = (None, None, None)
     if event_type.kind == "stream":
         info = archive.describe(event_type.name)
@@ -49,6 +54,10 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
         rows += [("source", relation.path or "VALUES"), ("rows", str(table.num_rows))]
         rows += [(f"row {i + 1}", str(tuple(r.values()))) for i, r in enumerate(table.slice(0, SHOWN_ROWS).to_pylist())]
         return columns, rows
+    if name in catalog.models:
+        model = catalog.models[name]
+        rows = [("kind", "model"), ("source", model.path), ("characters", str(len(model.text)))]
+        return columns, [*rows, ("streams", ", ".join(catalog.inferred(name)))]
     event_type = catalog.types[name]
     rows = [("kind", event_type.kind)]
     if event_type.parents:
@@ -56,6 +65,7 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
     rows += [(f"attribute {a.name}", str(a.type)) for a in event_type.attributes]
     rows.append(("event time", event_type.event_time or ""))
     rows += [("key", ", ".join(event_type.key))] if event_type.key else []
+    rows += _uncertain_rows(event_type)
     rows += [(f"option {n}", v) for n, v in event_type.options.items()]
     rows += [(f"statement {i + 1}", p.text) for i, p in enumerate(event_type.producers)]
     if event_type.kind == "stream":
@@ -63,6 +73,18 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
     else:
         rows.append(("streams", ", ".join(t.name for t in catalog.streams_of(name))))
     return columns, rows
+
+
+def _uncertain_rows(event_type: EventType) -> list[tuple[str, str]]:
+    rows = []
+    if event_type.probabilistic is not None:
+        steps = "Markov" if event_type.probabilistic.markov else "independent steps"
+        rows.append(("probabilistic", f"{', '.join(event_type.probabilistic.attributes)}; {steps}"))
+    if event_type.inference is not None:
+        made = event_type.inference
+        count = f" {made.particles}" if made.particles is not None else ""
+        rows.append(("inference", f"over {made.over}, model {made.model}, {made.method.upper()}{count}"))
+    return rows
 
 
 def _archive_rows(event_type: EventType, archive: Archive) -> list[tuple[str, str]]:

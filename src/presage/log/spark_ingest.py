@@ -34,7 +34,7 @@ from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, A
 
 ROWS_PER_TASK = 500_000
 MOST_TASKS = 1_000
-MOST_COLLECTED = 5_000_000  # rows with source offsets
+MOST_COLLECTED = 5_000_000  # rows of a frame whose rows decide on each other
 FILES_PER_TASK = 100  # a file's number in its name is its task's, times this, plus its own
 _ARRIVAL = "__presage_arrival"  # the row's place in the frame, which decides between equal times
 _COUNTED = "part int, rows long, ignored string"
@@ -95,9 +95,9 @@ def collect_frame(event_type: EventType, frame: object) -> pa.Table:
     if table.num_rows > MOST_COLLECTED:
         raise error(
             "UNSUPPORTED",
-            what=f"a load with source offsets of more than {MOST_COLLECTED:,} rows",
-            where="from a Spark DataFrame",
-            fix="load the frame in pieces: their order does not matter",
+            what=f"a load of more than {MOST_COLLECTED:,} rows",
+            where="from a Spark DataFrame with source offsets or into a probabilistic stream",
+            fix="load the frame in pieces, in the order of time",
         )
     return table
 

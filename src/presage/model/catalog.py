@@ -1,4 +1,4 @@
-"""What is declared: event types with inheritance, streams, relations. Immutable: a declaration makes a new one."""
+"""What is declared: event types with inheritance, relations, models. Immutable: a declaration makes a new one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from presage.model.types import DataType
 
 # The empty schema: every event type inherits it, and it has no attributes of its own.
 EVENT = "Event"
+# Columns of a probabilistic stream beside those declared: how likely the row is, and what it is conditioned on.
+PROBABILITY = "probability"
+BEFORE = "prev_"
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,36 @@ class Producer:
 
 
 @dataclass(frozen=True)
+class Uncertain:
+    """What a probabilistic stream does not know for sure: a row is an alternative for these attributes of its key and
+    step. `markov`: given the values of the step before, which the row has in columns of their own."""
+
+    attributes: tuple[str, ...]
+    markov: bool = False
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The columns with the values of the step before, one for each attribute; none if steps are independent."""
+        return tuple(BEFORE + name for name in self.attributes) if self.markov else ()
+
+
+@dataclass(frozen=True)
+class InferredFrom:
+    """Where the rows of a probabilistic stream come from: readings of a stream, a model, a method (filter, smooth,
+    viterbi, particles) and, for the last, how many."""
+
+    over: str
+    model: str
+    method: str
+    particles: int | None = None
+
+
+@dataclass(frozen=True)
 class EventType:
     """An event type. `attributes` holds all of them, inherited ones first; `kind` is schema, stream or derived.
 
-    A derived stream is what INSERT INTO fills; `producers` are the statements that do.
+    A derived stream is what INSERT INTO fills; `producers` are the statements that do. The attributes of a stream that
+    is `probabilistic` end with the columns that its rows have beside those declared.
     """
 
     name: str
@@ -71,6 +100,20 @@ class EventType:
     max_delay: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
     producers: tuple[Producer, ...] = ()
+    probabilistic: Uncertain | None = None
+    inference: InferredFrom | None = None
+
+    @property
+    def declared(self) -> tuple[Attribute, ...]:
+        """The attributes without the columns that a probabilistic stream adds to them."""
+        if self.probabilistic is None:
+            return self.attributes
+        return self.attributes[: -1 - len(self.probabilistic.before)]
+
+    @property
+    def positional(self) -> tuple[Attribute, ...]:
+        """What the terms of a subgoal stand for, in order: the declared attributes without the time."""
+        return tuple(a for a in self.declared if a.name != self.event_time)
 
     @property
     def has_events(self) -> bool:
@@ -94,14 +137,36 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Model:
+    """A hidden Markov model: the file that it was read from, and what the file said."""
+
+    name: str
+    path: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Catalog:
-    """All declared names. One name space: a name is a type or a relation, never both."""
+    """All declared names. One name space: a name is a type, a relation or a model, never two of them."""
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)
 
+    models: Mapping[str, Model] = field(default_factory=dict)
+
     def names(self) -> list[str]:
+        """What can be asked: types and relations."""
         return [*self.types, *self.relations]
+
+    def taken(self) -> list[str]:
+        """All names, those of models too."""
+        return [*self.names(), *self.models]
+
+    def kind(self, name: str) -> str:
+        """What a declared name is: schema, stream, derived, relation or model."""
+        if name in self.types:
+            return self.types[name].kind
+        return "relation" if name in self.relations else "model"
 
     def with_type(self, event_type: EventType) -> Catalog:
         return replace(self, types={**self.types, event_type.name: event_type})
@@ -109,11 +174,15 @@ class Catalog:
     def with_relation(self, relation: Relation) -> Catalog:
         return replace(self, relations={**self.relations, relation.name: relation})
 
+    def with_model(self, model: Model) -> Catalog:
+        return replace(self, models={**self.models, model.name: model})
+
     def without(self, name: str) -> Catalog:
         return replace(
             self,
             types={n: t for n, t in self.types.items() if n != name},
             relations={n: r for n, r in self.relations.items() if n != name},
+            models={n: m for n, m in self.models.items() if n != name},
         )
 
     def ancestors(self, name: str) -> set[str]:
@@ -128,11 +197,23 @@ class Catalog:
         return found
 
     def streams_of(self, name: str) -> list[EventType]:
-        """Every stream whose events `FROM name` sees, in the order of declaration."""
-        return [t for t in self.types.values() if t.has_events and name in self.ancestors(t.name)]
+        """Every stream whose events `FROM name` sees, in the order of declaration.
+
+        A row of a probabilistic stream is no event, but what may have been one: it is seen under its own name only.
+        """
+        return [
+            t
+            for t in self.types.values()
+            if t.has_events and name in self.ancestors(t.name) and (t.probabilistic is None or t.name == name)
+        ]
 
     def heirs(self, name: str) -> list[str]:
         return [t.name for t in self.types.values() if name in t.parents]
+
+    def inferred(self, name: str) -> list[str]:
+        """The streams that are inferred from the readings of that stream, or with the model of that name."""
+        made = [t for t in self.types.values() if t.inference is not None]
+        return [t.name for t in made if t.inference is not None and name in (t.inference.over, t.inference.model)]
 
 
 def merge_attributes(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from presage.errors import error
 
+MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
+
 
 def resolve_under_roots(path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str]) -> Path:
     """The file that a path of a statement means, links followed, if it lies in one of the allowed folders."""
@@ -18,3 +20,15 @@ def resolve_under_roots(path: str, roots: Sequence[str | os.PathLike[str]], base
     if not resolved.exists():
         raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {resolved}")
     return resolved
+
+
+def read_text(path: str) -> str:
+    """What a file says, if that is text of a size that the home can keep."""
+    try:
+        size = os.stat(path).st_size
+        if size > MAX_TEXT:
+            raise error("LIMIT", what=f"the file '{path}' with {size} bytes", limit_name="bytes of a file of text",
+                        limit=MAX_TEXT)  # fmt: skip
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise error("FILE_UNREADABLE", path=path, why=str(failure), fix="give a file of text in UTF-8") from failure

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from presage.model.types import BOOLEAN
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.nodes import PatternMatch
-from presage.plan.expr import Expr, Or, conjunction, conjuncts
+from presage.plan.expr import any_of
 from presage.plan.nodes import Filter, Node
 
 
@@ -40,19 +39,6 @@ def _filtered(node: PatternMatch, number: int) -> Node:
     by_name = {n.name: n.expr for n in node.prepared[number]}
     condition = any_of([by_name[t.flag] for t in filters if t.flag is not None])
     return source if condition is None else Filter(source, condition)
-
-
-def any_of(conditions: list[Expr]) -> Expr | None:
-    """True where one of the conditions is; what all of them say stands in front, where an index can use it. None if
-    that is always so."""
-    several = [list(dict.fromkeys(conjuncts(condition))) for condition in dict.fromkeys(conditions)]
-    common = [part for part in several[0] if all(part in others for others in several)]
-    rests = [conjunction([part for part in parts if part not in common]) for parts in several]
-    if len(rests) > 1 and all(rest is not None for rest in rests):
-        common.append(Or(BOOLEAN, tuple(rest for rest in rests if rest is not None)))
-    elif len(rests) == 1 and rests[0] is not None:
-        common.append(rests[0])
-    return conjunction(common)
 
 
 def _timed_at_start(tables: PatternTables, number: int) -> bool:

@@ -218,5 +218,18 @@ def conjunction(parts: list[Expr]) -> Expr | None:
     return parts[0] if len(parts) == 1 else And(BOOLEAN, tuple(parts))
 
 
+def any_of(conditions: list[Expr]) -> Expr | None:
+    """True where one of the conditions is; what all of them say stands in front, where an index can use it. None if
+    that is always so."""
+    several = [list(dict.fromkeys(conjuncts(condition))) for condition in dict.fromkeys(conditions)]
+    common = [part for part in several[0] if all(part in others for others in several)]
+    rests = [conjunction([part for part in parts if part not in common]) for parts in several]
+    if len(rests) > 1 and all(rest is not None for rest in rests):
+        common.append(Or(BOOLEAN, tuple(rest for rest in rests if rest is not None)))
+    elif len(rests) == 1 and rests[0] is not None:
+        common.append(rests[0])
+    return conjunction(common)
+
+
 def contains_aggregate(expr: Expr) -> bool:
     return any(isinstance(e, AggregateCall) for e in expr.walk())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
@@ -183,7 +184,7 @@ class Scan(Node):
     # order columns are the statement's number and the row's place among those of its event.
     made: bool = False
 
-    @property
+    @cached_property
     def extent(self) -> Extent:
         """Which events these are; scans of equal extent differ in names and attributes only."""
         return self.stream, self.time, self.after, self.until, self.made

@@ -8,11 +8,12 @@ from typing import Protocol
 
 from presage.analyze.aggregates import is_aggregate
 from presage.analyze.bounds import bind_within
+from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem, plan_name
-from presage.errors import did_you_mean, error
+from presage.errors import error
 from presage.lang import syntax as s
 from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
@@ -26,6 +27,7 @@ from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Pro
 from presage.plan.query import BoundQuery
 from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.sources import bind_stream
+from presage.windows.uncertain import refuse_uncertain, refuse_uncertain_items
 from presage.windows.window_defs import bind_window
 
 
@@ -35,6 +37,20 @@ class OtherRooms(Protocol):
     def pattern(
         self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
     ) -> tuple[list[ScopeItem], Node]: ...
+
+    def sequence(
+        self, query: s.Query, item: s.FromItem, events: Callable[[EventType, str, Span], Node], catalog: Catalog,
+        upper: int | None,
+    ) -> BoundQuery: ...  # fmt: skip
+
+    def inferred(
+        self,
+        stream: EventType,
+        alias: str,
+        events: Callable[[EventType, str, Span], Node],
+        catalog: Catalog,
+        span: Span,
+    ) -> Node: ...
 
     def match(
         self, clause: MatchClause, item: ScopeItem, node: Node, event_time: str | None, whole: bool,
@@ -63,8 +79,12 @@ class QueryContext:
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     """The plan of a query; raises all the errors that it finds."""
+    sequence = next((item for item in query.items if item.sequence is not None), None)
+    if sequence is not None:
+        return _bind_sequence(query, sequence, context)
     problems = Problems()
     _refuse_other_rooms(query, problems)
+    refuse_uncertain_items(query, context.catalog, problems)
     within = problems.attempt(lambda: bind_within(query.within, context.now))
     time, upper = within or (TimeRange(), None)
     items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
@@ -75,6 +95,17 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     scope = Scope([scope for i in bound_items for scope in i.scopes], context.catalog)
     _refuse_same_alias(query.items, bound_items)
     return replace(_SelectBinder(query, scope, bound_items, problems).bind(upper), ends=time.high)
+
+
+def _bind_sequence(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
+    """SEQUENCE […] is a query of its own: another room binds the whole of it."""
+    time, upper = bind_within(query.within, context.now)
+
+    def events(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, time, context, bind_query, span)
+
+    bound = context.rooms.sequence(query, item, events, context.catalog, upper)
+    return replace(bound, ends=time.high)
 
 
 @dataclass(frozen=True)
@@ -256,18 +287,6 @@ def _without_shown_time(node: Node) -> Node:
     return node
 
 
-def event_type_of(name: str, span: Span, catalog: Catalog) -> EventType:
-    """The declared type of that name."""
-    found = catalog.types.get(name)
-    if found is None:
-        if name in catalog.relations:
-            fix = "name a stream; the relation can be asked in a condition"
-            raise error("NOT_A_STREAM", span, name=name, kind="relation", fix=fix)
-        fix = did_you_mean(name, catalog.names(), otherwise=_declare_hint(catalog))
-        raise error("UNKNOWN_STREAM", span, name=name, fix=fix)
-    return found
-
-
 def _bind_pattern(item: s.FromItem, source: PatternSource, context: QueryContext, time: TimeRange) -> _Item:
     """PATTERN […]: its tags are names of their own; with an alias they are also the attributes of that."""
     if item.match is not None:
@@ -275,14 +294,16 @@ def _bind_pattern(item: s.FromItem, source: PatternSource, context: QueryContext
                     fix="INSERT the pattern's rows INTO a stream and read that")  # fmt: skip
 
     def events(event_type: EventType, alias: str, span: Span) -> Node:
+        refuse_uncertain(event_type, "PATTERN […]", span)
         return bind_stream(event_type, alias, time, context, bind_query, span)
 
     scopes, node = context.rooms.pattern(source, events, context.catalog, time.low)
     if item.alias is not None:
-        structs = [Named(plan_name(item.alias, tag.alias), tag.as_struct()) for tag in scopes]
+        bound = [tag for tag in scopes if not tag.unbound]
+        structs = [Named(plan_name(item.alias, tag.alias), tag.as_struct()) for tag in bound]
         columns = [Named(c.name, ColumnRef(c.type, c.name)) for c in node.columns]
         node = Project(node, (*columns, *structs))
-        attributes = tuple((tag.alias, x.expr.type) for tag, x in zip(scopes, structs, strict=True))
+        attributes = tuple((tag.alias, x.expr.type) for tag, x in zip(bound, structs, strict=True))
         scopes = [*scopes, ScopeItem(item.alias, f"pattern '{item.alias}'", attributes, aside=True)]
     window = bind_window(item.windows, ExpressionBinder(Scope(scopes, context.catalog), no_aggregates_in="a window"))
     return _Item(tuple(scopes), Windowed(node, window) if window is not None else node)
@@ -304,11 +325,6 @@ def _bind_match(
         span = window.size
     made, rows = context.rooms.match(clause, scope, node, event_type.event_time, whole, span, alias, context.catalog)
     return _Item((made,), rows)
-
-
-def _declare_hint(catalog: Catalog) -> str:
-    names = [n for n in catalog.names() if n != "Event"]
-    return f"known: {', '.join(names[:12])}" if names else "declare it first with CREATE STREAM"
 
 
 def _bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> _Item:
@@ -336,10 +352,9 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> Non
         for scope in found.scopes:
             # Spark does not tell names apart that differ only in case.
             if scope.alias.lower() in seen:
-                raise error(
-                    "DUPLICATE_NAME", item.span, name=scope.alias, where="FROM",
-                    fix="give one of them another tag" if item.pattern else "give one of them an alias with AS",
-                )  # fmt: skip
+                tag = f"rename the tag '{scope.alias}' of this pattern, in its filters and in SELECT"
+                fix = tag if item.pattern and scope.grouped else "give one of them an alias with AS"
+                raise error("DUPLICATE_NAME", item.span, name=scope.alias, where="FROM", fix=fix)
             seen.add(scope.alias.lower())
 
 

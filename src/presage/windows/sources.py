@@ -41,6 +41,12 @@ def bind_stream(
     sources: list[Node] = []
     ranks: list[int] = []
     for stream in context.catalog.streams_of(event_type.name):
+        if stream.inference is not None:
+
+            def readings(kind: EventType, name: str, at: Span) -> Node:
+                return bind_stream(kind, name, time, context, bind, at)
+
+            return context.rooms.inferred(stream, alias, readings, context.catalog, span)
         if stream.kind == "stream":
             after = context.since.position if context.since else None
             until = context.until.position if context.until else None

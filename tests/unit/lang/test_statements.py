@@ -147,7 +147,6 @@ def test_parse_statement_wants_one_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT p FROM SEQUENCE [ At(p, l1) ; At(p, l2)+{p | Hall(l2)} ; At(p, l3) ] WHERE Person(p)",
         "SELECT a.car FROM PREDICTED Gps a JOIN PREDICTED Gps b WINDOW 3 sec ON ABS(a.x - b.x) <= 400",
         "SELECT e.sid FROM Overload e RECALL LAST 4 weeks ( SELECT avg(h.bw) FROM Traffic h ) AS r",
         "SELECT e.sid FROM Overload e FINAL RECALL ( SELECT 1 FROM Traffic h ) AS r",
@@ -155,11 +154,8 @@ def test_parse_statement_wants_one_statement() -> None:
         "SELECT e.x FROM A AS e WHERE PATH { ?e evt:hasSource ?src ; a '}' }",
         "SELECT ?e1.x FROM (?e1, A)",
         "CREATE KNOWLEDGE campus FROM 'a.ttl'",
-        "CREATE MODEL floor FROM 'floor.json'",
         "CREATE STREAM A (x INT) CONTEXT 'airflow.jsonld'",
-        "CREATE STREAM At (p STRING) KEY (p) PROBABILISTIC (location)",
         "CREATE STREAM Gps (x DOUBLE) PREDICTED (x)",
-        "CREATE STREAM At (x INT) FROM INFERENCE OVER Reading USING MODEL floor (FILTER)",
         "REFRESH KNOWLEDGE campus",
         "CANCEL RECALL 5",
         "SHOW RECALLS",

@@ -15,6 +15,14 @@ DECLARATIONS = [
     "CREATE STREAM S (m MAP<STRING, ARRAY<ARRAY<STRUCT<x INT, y MAP<LONG, BOOLEAN>>>>>, select INT, from LONG)",
     "CREATE STREAM S (at TIMESTAMP) WITH (max_delay = 1 hour 30 min) EVENT TIME at",
     "CREATE STREAM `odd name` (`a b` INT, größe DOUBLE, time TIMESTAMP) EVENT TIME time",
+    """CREATE STREAM At (person STRING, location STRING, at TIMESTAMP) EVENT TIME at KEY (person)
+       PROBABILISTIC (location)            -- or: PROBABILISTIC MARKOV (location)""",
+    "CREATE STREAM At KEY (model) PROBABILISTIC MARKOV (markov, `odd name`) WITH (max_delay = '5 sec')",
+    "CREATE STREAM At (x STRING) FROM INFERENCE OVER Reading USING MODEL floor (FILTER)",
+    "CREATE STREAM At PROBABILISTIC (x) FROM INFERENCE OVER filter USING MODEL smooth SMOOTH EVENT TIME at",
+    "create stream At from inference over over using model model (particles 500)",
+    "CREATE STREAM At FROM INFERENCE OVER Reading USING MODEL floor VITERBI KEY (person)",
+    "CREATE MODEL floor FROM 'floor.json'",
     "CREATE RELATION Limit (sym STRING, low DOUBLE, high DOUBLE) VALUES ('A', -1.5, 2e3), ('B', NULL, 1 + 2 * 3)",
 ]
 QUERIES = [
@@ -76,6 +84,12 @@ FROM PATTERN [ EVERY a=Motion
          INTERVAL 5 sec OR TERMINATED GAP 2 sec EMIT TIMEOUT
          SUBSET U = (A, B), V = (C) DEFINE A AS running > 1 ) AS m""",
     "SELECT 1 FROM T MATCH_RECOGNIZE ( PATTERN (MATCH_RECOGNIZE_PERMUTE(A, B)) WITHIN 10 ALL ROWS PER MATCH OMIT EMPTY MATCHES )",  # noqa: E501
+    """SELECT p FROM SEQUENCE [ At(p, l1) ; At(p, l2)+{p | Hall(l2)} ; At(p, l3) ]
+       WHERE Person(p) AND Office(p, l1) AND CRoom(l3)
+       WITH PROBABILITY >= 0.3""",
+    "SELECT * FROM SEQUENCE [ At('joe', _, -1.5, 2, TRUE, `_`) ; (B(x) WHERE x > 1 OR y)+ ; C()+{| x IN [1:2]} ] BY MLE",  # noqa: E501
+    "SELECT x FROM sequence /* ; */ [ A(x)+{} ; A(x)+{x, y} ; ((A(x) WHERE x + 1 > 2) WHERE y) ; B(x) ] by map WHERE x = 1",  # noqa: E501
+    "SELECT sequence[0], probability, error, model, filter, markov, particles FROM sequence AS inference",
     "SELECT температура, 温度 FROM Größe",
 ]
 LOOKING = [

@@ -30,6 +30,7 @@ from presage.lang.words import read_name
 from presage.model.text import Span
 from presage.model.time import UNIT_NAMES
 
+MOST_LEVEL = 1_000_000  # of @consume
 NOTES = ("DiscardPartialsOnMatch", "SuppressOverlappingMatches")
 
 
@@ -116,9 +117,11 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
         fix = did_you_mean(word.text, ["consume"], otherwise="write @consume or @consume(2)")
         raise error("SYNTAX", word.span, found=f"@{word.text}", expected="@consume", fix=fix)
     number = read_number(level) if level is not None else 1
-    if not isinstance(number, int) or number < 1:
+    if not isinstance(number, int) or not 1 <= number <= MOST_LEVEL:
         assert level is not None
-        raise error("BAD_VALUE", level.span, what="the level of @consume", found=number, expected="1 or more")
+        raise error("BAD_VALUE", level.span, what="the level of @consume", found=number,
+                    expected=f"a whole number from 1 to {MOST_LEVEL}",
+                    fix="write @consume(1), or @consume alone")  # fmt: skip
     return Consume(number)
 
 

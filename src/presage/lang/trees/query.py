@@ -11,6 +11,7 @@ from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
+from presage.lang.sequence_syntax import SequenceItem
 from presage.lang.syntax import (
     ApproximateClause,
     Expr,
@@ -79,7 +80,9 @@ def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
 
 
 def from_item(
-    span: Span, source: StreamSource | PatternSource, *rest: WindowClause | MatchClause | Alias | None
+    span: Span,
+    source: StreamSource | PatternSource | SequenceItem,
+    *rest: WindowClause | MatchClause | Alias | None,
 ) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
@@ -87,6 +90,8 @@ def from_item(
     name = read_name(alias.name.text) if alias else None
     if isinstance(source, PatternSource):
         item = FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
+    elif isinstance(source, SequenceItem):
+        item = FromItem("", None, windows, name, match=match, sequence=source, name_span=source.span, span=span)
     else:
         stream, condition = read_name(source.name.text), source.condition
         item = FromItem(stream, condition, windows, name, match=match, name_span=source.name.span, span=span)
@@ -121,7 +126,11 @@ def output(span: Span, mode: Token | None, every: Token) -> Clause:
 
 
 def probability(span: Span, mark: Token, threshold: Token) -> Clause:
-    clause = ProbabilityClause(mark.text == ">", float(read_number(threshold)), span=span)
+    value = float(read_number(threshold))
+    if value > 1:
+        raise error("BAD_VALUE", threshold.span, what="WITH PROBABILITY", found=threshold.text,
+                    expected="a number from 0 to 1")  # fmt: skip
+    clause = ProbabilityClause(mark.text == ">", value, span=span)
     return Clause("WITH PROBABILITY", "probability", clause, span)
 
 
@@ -132,7 +141,11 @@ def approximate(span: Span, *parts: Clause) -> Clause:
 
 
 def approximation(span: Span, word: Token, value: Token) -> Clause:
-    return Clause(word.text.upper(), word.text.lower(), float(read_number(value)), span)
+    number = float(read_number(value))
+    if not 0 < number < 1:
+        raise error("BAD_VALUE", value.span, what=f"{word.text.upper()} of APPROXIMATE", found=value.text,
+                    expected="a number between 0 and 1")  # fmt: skip
+    return Clause(word.text.upper(), word.text.lower(), number, span)
 
 
 BUILDERS: dict[str, Builder] = {

@@ -1,0 +1,1 @@
+"""Event queries over uncertain streams: how sure are we that it happened?"""

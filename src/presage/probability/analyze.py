@@ -1,0 +1,448 @@
+"""SELECT … FROM SEQUENCE [ … ] -> a plan with a SequenceMatch node (LANGUAGE §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from presage.analyze.coerce import cast_to
+from presage.analyze.event_types import event_type_of
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope, ScopeItem, plan_name
+from presage.errors import did_you_mean, error
+from presage.lang import sequence_syntax as q
+from presage.lang import syntax as s
+from presage.lang.print_sequences import print_sequence, print_subgoal
+from presage.lang.printer import print_statement
+from presage.model import types as t
+from presage.model.catalog import BEFORE, PROBABILITY, Catalog, EventType
+from presage.model.text import Span
+from presage.plan import expr as e
+from presage.plan.display import show
+from presage.plan.nodes import Field, Filter, Named, Node, Project, Stamp
+from presage.plan.prepared import Prepared
+from presage.plan.query import BoundQuery
+from presage.probability.analyze_inference import bind_inferred
+from presage.probability.classify import EXTENDED, REGULAR, classify
+from presage.probability.kernel.query import (
+    CERTAIN,
+    INDEPENDENT,
+    MARKOV,
+    Anything,
+    Condition,
+    Goal,
+    Known,
+    Sequence,
+    Term,
+    Variable,
+    inner_name,
+)
+from presage.probability.kernel.spec import GoalColumns, SequenceTables, StreamColumns
+from presage.probability.methods import JOINT, given_of, method_of
+from presage.probability.nodes import SequenceMatch
+
+Events = Callable[[EventType, str, Span], Node]
+# Columns of the answer beside the selected variables.
+AT, METHOD, LOW, HIGH = "at", "method", "probability_low", "probability_high"
+BOUNDS = ((METHOD, t.STRING), (LOW, t.DOUBLE), (HIGH, t.DOUBLE))
+ERROR, CONFIDENCE = 0.05, 0.95
+MOST_GOALS = 16
+
+
+class ProbabilityRoom:
+    """What SELECT asks of this room (`windows.analyze.OtherRooms`)."""
+
+    def sequence(
+        self, query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None
+    ) -> BoundQuery:
+        return bind_sequence(query, item, events, catalog, upper)
+
+    def inferred(self, stream: EventType, alias: str, events: Events, catalog: Catalog, span: Span) -> Node:
+        return bind_inferred(stream, alias, events, catalog, span)
+
+
+def bind_sequence(query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None) -> BoundQuery:
+    """The plan of a query whose only item is a sequence."""
+    problems = Problems()
+    _refuse_clauses(query, item, problems)
+    problems.raise_any()
+    assert item.sequence is not None
+    return _SequenceBinder(query, item.sequence, events, catalog).bind(upper)
+
+
+def _refuse_clauses(query: s.Query, item: s.FromItem, problems: Problems) -> None:
+    clauses: list[tuple[str, s.Node | None, str]] = [
+        ("SELECT DISTINCT", query if query.distinct else None, "its rows are distinct"),
+        ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
+        ("GROUP BY", query.group_by[0] if query.group_by else None, "INSERT its rows INTO a stream and group that"),
+        ("HAVING", query.having, "INSERT its rows INTO a stream and ask that"),
+        ("OUTPUT", query.output, "INSERT its rows INTO a stream and ask that"),
+        ("a window", item.windows[0] if item.windows else None, "INSERT its rows INTO a stream and window that"),
+        ("a join", query.items[1] if len(query.items) > 1 else None, "INSERT its rows INTO a stream and join that"),
+    ]
+    for name, node, fix in clauses:
+        if node is not None:
+            problems.errors.append(error("UNSUPPORTED", node.span, what=name, where="over SEQUENCE […]", fix=fix))
+
+
+@dataclass
+class _Stream:
+    """A stream of the query, with what is prepared of its rows."""
+
+    event_type: EventType
+    node: Node
+    alias: str
+    prepared: Prepared
+
+    def column(self, attribute: str) -> e.ColumnRef:
+        found = next(a for a in self.event_type.attributes if a.name == attribute)
+        return e.ColumnRef(found.type, plan_name(self.alias, attribute))
+
+
+@dataclass
+class _Part:
+    """A subgoal, half bound: `columns` are those of its variables by their own names, inner ones included."""
+
+    syntax: q.Subgoal
+    source: int
+    terms: tuple[Term, ...]
+    key: tuple[int, ...]
+    columns: dict[str, e.Expr]
+    names: dict[str, str]  # as written -> in the query
+    candidate: list[e.Expr] = field(default_factory=list)
+    accepted: list[e.Expr] = field(default_factory=list)
+    reads: list[e.Expr] = field(default_factory=list)
+    shared: frozenset[str] | None = None
+
+    @property
+    def visible(self) -> frozenset[str]:
+        return frozenset(self.columns) if self.shared is None else self.shared
+
+
+class _SequenceBinder:
+    def __init__(self, query: s.Query, sequence: q.SequenceItem, events: Events, catalog: Catalog) -> None:
+        self.query = query
+        self.sequence = sequence
+        self.events = events
+        self.catalog = catalog
+        self.streams: list[_Stream] = []
+        self.types: dict[str, t.DataType] = {}
+        self.conditions: list[tuple[Condition, e.Expr]] = []
+
+    def bind(self, upper: int | None) -> BoundQuery:
+        problems = Problems()
+        written = self.sequence.parts
+        if len(written) > MOST_GOALS:
+            raise error("LIMIT", written[MOST_GOALS].span, what="the number of subgoals", limit_name="subgoals",
+                        limit=MOST_GOALS, fix="divide the sequence: INSERT the first part INTO a stream")  # fmt: skip
+        parts: list[_Part] = []
+        for subgoal in written:
+            part = problems.attempt(lambda g=subgoal: self._part(g, parts))  # type: ignore[misc]
+            if part is not None:
+                parts.append(part)
+        problems.raise_any()
+        self._align(parts)
+        if self.query.where is not None:
+            self._where(self.query.where, parts)
+        outputs = self._selected(parts)
+        sequence = self._sequence(parts, tuple(name for name, _ in outputs.values() if name in self.types))
+        return self._plan(sequence, parts, outputs, upper)
+
+    # -- subgoals ---------------------------------------------------------------------------------------------
+
+    def _part(self, subgoal: q.Subgoal, before: list[_Part]) -> _Part:
+        event_type = event_type_of(subgoal.stream, subgoal.name_span, self.catalog)
+        attributes = event_type.positional
+        if len(subgoal.terms) != len(attributes):
+            expected = f"{event_type.name}({', '.join(a.name for a in attributes)})"
+            raise error("BAD_VALUE", subgoal.span, what=f"the number of terms of {event_type.name}",
+                        found=len(subgoal.terms), expected=f"{len(attributes)}: {expected}",
+                        fix="write _ for what does not matter")  # fmt: skip
+        number = len(before)
+        source = self._source(event_type, subgoal.name_span)
+        stream = self.streams[source]
+        seen = _visible_in(before)
+        shared = None if subgoal.plus is None else frozenset(subgoal.plus.shared)
+        own = {term.name for term in subgoal.terms if isinstance(term, q.Variable)}
+        self._check_shared(subgoal, own)
+        inner = own - shared - seen if shared is not None else frozenset()
+        names = {name: inner_name(name, number) if name in inner else name for name in own}
+        keys = event_type.key or tuple(a.name for a in attributes)
+        key = tuple(i for i, a in enumerate(attributes) if a.name in keys)
+        part = _Part(subgoal, source, (), key, {}, names, shared=shared)
+        terms: list[Term] = []
+        for i, (term, attribute) in enumerate(zip(subgoal.terms, attributes, strict=True)):
+            column = stream.column(attribute.name)
+            if isinstance(term, q.Variable):
+                terms.append(self._variable(term, names[term.name], column, part))
+            elif isinstance(term, q.ConstantTerm):
+                agrees = self._equal(column, attribute.name, term)
+                part.candidate.append(agrees)
+                if i in key:
+                    part.reads.append(agrees)
+                terms.append(Known(_constant_of(agrees), str(term.value)))
+            else:
+                terms.append(Anything())
+        part.terms = tuple(terms)
+        text = print_subgoal(subgoal)
+        if subgoal.condition is not None:
+            part.candidate.append(self._own_condition(subgoal.condition, part, f"the condition of {text}"))
+        if subgoal.plus is not None and subgoal.plus.condition is not None:
+            self._unfolding(subgoal.plus.condition, part, before, f"the condition of {text}")
+        return part
+
+    def _source(self, event_type: EventType, span: Span) -> int:
+        for number, stream in enumerate(self.streams):
+            if stream.event_type.name == event_type.name:
+                return number
+        number = len(self.streams)
+        alias = event_type.name
+        node = self.events(event_type, alias, span)
+        self.streams.append(_Stream(event_type, node, alias, Prepared(f"_s{number}_")))
+        return number
+
+    def _check_shared(self, subgoal: q.Subgoal, own: set[str]) -> None:
+        plus = subgoal.plus
+        for name, span in zip(plus.shared, plus.places, strict=True) if plus is not None else ():
+            if name not in own:
+                fix = did_you_mean(name, sorted(own), otherwise="share a variable of the subgoal")
+                raise error("UNKNOWN_NAME", span, name=name, where=print_subgoal(subgoal), fix=fix)
+
+    def _variable(self, term: q.Variable, name: str, column: e.ColumnRef, part: _Part) -> Term:
+        if name in part.columns:
+            first = part.columns[name]
+            if first.type != column.type:
+                raise error("TYPE_MISMATCH", term.span, what=f"the variable '{term.name}'", expected=first.type,
+                            found=column.type, fix="use two variables and compare them in WHERE")  # fmt: skip
+            part.candidate.append(e.Comparison(t.BOOLEAN, "=", first, column))
+        else:
+            part.columns[name] = column
+        known = self.types.get(name)
+        if known is None:
+            self.types[name] = column.type
+        elif known != column.type:
+            common = t.common_type(known, column.type)
+            if common is None:
+                raise error("TYPE_MISMATCH", term.span, what=f"the variable '{term.name}'", expected=known,
+                            found=column.type, fix="use two variables")  # fmt: skip
+            self.types[name] = common
+        return Variable(name)
+
+    def _equal(self, column: e.ColumnRef, attribute: str, term: q.ConstantTerm) -> e.Expr:
+        """An attribute compared with a constant, as `=` would."""
+        scope = ScopeItem("", f"attribute '{attribute}'", ((attribute, column.type),))
+        written = s.Binary(
+            "=", s.Name(attribute, span=term.span), s.Literal(term.value, span=term.span), span=term.span
+        )
+        bound = ExpressionBinder(Scope([scope], self.catalog)).condition(written, "a subgoal")
+        return _renamed(bound, {scope.plan_name(attribute): column})
+
+    def _own_condition(self, condition: s.Expr, part: _Part, where: str) -> e.Expr:
+        scope = ScopeItem("", where, tuple((w, part.columns[name].type) for w, name in sorted(part.names.items())))
+        binder = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in=where)
+        bound = binder.condition(condition, where)
+        return _renamed(bound, {scope.plan_name(w): part.columns[name] for w, name in part.names.items()})
+
+    def _unfolding(self, condition: s.Expr, part: _Part, before: list[_Part], where: str) -> None:
+        """What must hold at each unfolding: of its own event, or also of what was found before."""
+        names = {name: name for name in _visible_in(before)} | part.names
+        kinds = {written: self.types[name] for written, name in names.items()}
+        scope = ScopeItem("", where, tuple(sorted(kinds.items())))
+        bound = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in=where).condition(condition, where)
+        by_column = {scope.plan_name(written): name for written, name in names.items()}
+        for conjunct in e.conjuncts(bound):
+            spoken = [by_column[column] for column in conjunct.columns()]
+            if set(spoken) <= part.columns.keys():
+                own = {c: part.columns[n] for c, n in by_column.items() if n in part.columns}
+                part.accepted.append(_renamed(conjunct, own))
+            else:
+                self._condition(conjunct, by_column, len(before), unfolding=True)
+
+    def _condition(self, conjunct: e.Expr, names: dict[str, str], level: int, unfolding: bool = False) -> None:
+        """A condition over variables of several goals; `names` by column."""
+        order = sorted({names[column] for column in conjunct.columns()})
+        arguments: dict[str, e.Expr] = {
+            c: e.ColumnRef(self.types[n], f"a{order.index(n)}") for c, n in names.items() if n in order
+        }
+        # In words of the user: variables by their names.
+        said = show(_renamed(conjunct, {c: e.ColumnRef(self.types[n], n.partition("@")[0]) for c, n in names.items()}))
+        self.conditions.append((Condition(frozenset(order), level, said, unfolding), _renamed(conjunct, arguments)))
+
+    def _align(self, parts: list[_Part]) -> None:
+        """A variable has one type wherever it stands."""
+        for part in parts:
+            for name, column in part.columns.items():
+                if column.type != self.types[name]:
+                    part.columns[name] = cast_to(column, self.types[name])
+
+    # -- WHERE and SELECT -------------------------------------------------------------------------------------
+
+    def _visible(self, parts: list[_Part]) -> ScopeItem:
+        names = dict.fromkeys(name for part in parts for name in part.columns if name in part.visible)
+        return ScopeItem("", "the sequence", tuple((name, self.types[name]) for name in names))
+
+    def _where(self, where: s.Expr, parts: list[_Part]) -> None:
+        scope = self._visible(parts)
+        binder = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in="WHERE")
+        plan_names = {scope.plan_name(name): name for name, _ in scope.attributes}
+        for conjunct in e.conjuncts(binder.condition(where, "WHERE")):
+            names = frozenset(plan_names[column] for column in conjunct.columns())
+            level = next(i for i in range(len(parts)) if names <= _visible_in(parts[: i + 1]))
+            part = parts[level]
+            if names <= part.visible:
+                part.accepted.append(_renamed(conjunct, {scope.plan_name(n): part.columns[n] for n in names}))
+                continue
+            self._condition(conjunct, plan_names, level)
+
+    def _selected(self, parts: list[_Part]) -> dict[str, tuple[str, Span]]:
+        """Columns of SELECT by name: the variable, or one of the answer's own columns."""
+        scope = self._visible(parts)
+        own = {AT, PROBABILITY, METHOD, LOW, HIGH}
+        found: dict[str, tuple[str, Span]] = {}
+        for item in self.query.select:
+            if isinstance(item.expr, s.Star) and item.expr.of is None:
+                continue
+            known = [name for name, _ in scope.attributes]
+            if not isinstance(item.expr, s.Name):
+                raise error("UNSUPPORTED", item.span, what="a term", where="in SELECT over SEQUENCE […]",
+                            fix="select variables; INSERT the rows INTO a stream to compute with them")  # fmt: skip
+            name = item.expr.name
+            if name not in known and name not in own:
+                hidden = any(name in part.names for part in parts)
+                fix = f"share it: write +{{{name}}}" if hidden else did_you_mean(name, known)
+                raise error("UNKNOWN_NAME", item.span, name=name, where="the variables of the sequence", fix=fix)
+            output = item.alias or name
+            if output.lower() in {n.lower() for n in found}:
+                raise error(
+                    "DUPLICATE_NAME", item.span, name=output, where="SELECT", fix="give one of them another name: AS …"
+                )
+            found[output] = (name, item.span)
+        return found
+
+    # -- the plan ---------------------------------------------------------------------------------------------
+
+    def _sequence(self, parts: list[_Part], selected: tuple[str, ...]) -> Sequence:
+        goals = tuple(
+            Goal(number, part.syntax.stream, part.source, part.key, part.terms, part.shared, bool(part.accepted),
+                 print_subgoal(part.syntax))
+            for number, part in enumerate(parts)
+        )  # fmt: skip
+        markov = [i for i, stream in enumerate(self.streams) if _kind(stream.event_type) == MARKOV]
+        conditions = tuple(condition for condition, _ in self.conditions)
+        return Sequence(goals, conditions, tuple(dict.fromkeys(selected)), frozenset(markov))
+
+    def _plan(
+        self, sequence: Sequence, parts: list[_Part], outputs: dict[str, tuple[str, Span]], upper: int | None
+    ) -> BoundQuery:
+        verdict = classify(sequence)
+        method = method_of(sequence, verdict)
+        goals = tuple(self._goal_columns(part) for part in parts)
+        streams = tuple(self._stream_columns(stream) for stream in self.streams)
+        bounds = BOUNDS if method == JOINT and self.sequence.by is None else ()
+        approximate = self.query.approximate
+        tables = SequenceTables(
+            sequence,
+            streams,
+            goals,
+            tuple(tuple(sorted(condition.variables)) for condition, _ in self.conditions),
+            given=tuple(sorted(given_of(sequence, verdict))),
+            stepwise=verdict.kind in (REGULAR, EXTENDED),
+            method=method,
+            plan=verdict.plan,
+            by=self.sequence.by,
+            error=ERROR if approximate is None else approximate.error,
+            confidence=CONFIDENCE if approximate is None else approximate.confidence,
+        )
+        columns = (*((name, self.types[name]) for name in sequence.selected), (PROBABILITY, t.DOUBLE), *bounds)
+        node: Node = SequenceMatch(
+            tuple(stream.node for stream in self.streams),
+            tuple(tuple(stream.prepared.named) for stream in self.streams),
+            tuple(expr for _, expr in self.conditions),
+            tables,
+            verdict,
+            tuple(Field(_column(name), kind) for name, kind in columns),
+            print_sequence(self.sequence),
+        )
+        if self.query.probability is not None:
+            node = Filter(node, _above(self.query.probability))
+        shown, named = self._shown(outputs, bounds)
+        node = Stamp(Project(node, named))
+        return BoundQuery(node, shown, upper, self.query.insert_into, print_statement(self.query))
+
+    def _shown(
+        self, outputs: dict[str, tuple[str, Span]], bounds: tuple[tuple[str, t.DataType], ...]
+    ) -> tuple[tuple[Field, ...], tuple[Named, ...]]:
+        """The columns that the user sees: those selected, then the time, the probability and how it was found."""
+        own = {PROBABILITY: t.DOUBLE, **dict(bounds)}
+        kinds = {**own, AT: t.TIMESTAMP, **self.types}
+        chosen = {output: name for output, (name, _) in outputs.items()}
+        for output, (name, span) in outputs.items():
+            if name not in kinds:
+                raise error("UNKNOWN_NAME", span, name=name, where="the columns of this sequence",
+                            fix="leave it out: the probability is exact")  # fmt: skip
+            if name == AT and AT not in self.types and output != AT:
+                raise error("UNSUPPORTED", span, what="another name", where="for the time of a row", fix="leave AS out")
+        for name in (AT, *own):
+            if name not in chosen.values():
+                chosen.setdefault(name, name)
+        fields = tuple(Field(output, kinds[name]) for output, name in chosen.items())
+        named = tuple(
+            Named(output, e.ColumnRef(kinds[name], _column(name)))
+            for output, name in chosen.items()
+            if name != AT or AT in self.types
+        )
+        return fields, named
+
+    def _goal_columns(self, part: _Part) -> GoalColumns:
+        prepared = self.streams[part.source].prepared
+
+        def flag(conditions: list[e.Expr]) -> str | None:
+            condition = e.conjunction(conditions)
+            return None if condition is None else prepared.name(condition)
+
+        variables = tuple((name, prepared.name(column)) for name, column in sorted(part.columns.items()))
+        return GoalColumns(flag(part.candidate), flag(part.accepted), flag(part.reads), variables)
+
+    def _stream_columns(self, stream: _Stream) -> StreamColumns:
+        event_type, name = stream.event_type, stream.prepared.name
+        kind = _kind(event_type)
+        key = tuple(name(stream.column(a.name)) for a in event_type.positional if a.name in event_type.key)
+        if event_type.probabilistic is None:
+            return StreamColumns(kind, key)
+        values = event_type.probabilistic.attributes
+        previous = tuple(name(stream.column(BEFORE + a)) for a in values) if kind == MARKOV else ()
+        return StreamColumns(
+            kind, key, tuple(name(stream.column(a)) for a in values), previous, name(stream.column(PROBABILITY))
+        )
+
+
+def _kind(event_type: EventType) -> int:
+    if event_type.probabilistic is None:
+        return CERTAIN
+    return MARKOV if event_type.probabilistic.markov else INDEPENDENT
+
+
+def _column(name: str) -> str:
+    """The plan's name for a column of the answer: a variable may be called `probability`."""
+    return f"sequence.{name}"
+
+
+def _visible_in(parts: list[_Part]) -> frozenset[str]:
+    return frozenset[str]().union(*(part.visible for part in parts))
+
+
+def _renamed(expr: e.Expr, columns: dict[str, e.Expr]) -> e.Expr:
+    return expr.rewrite(lambda x: columns.get(x.name, x) if isinstance(x, e.ColumnRef) else x)
+
+
+def _above(clause: s.ProbabilityClause) -> e.Expr:
+    column = e.ColumnRef(t.DOUBLE, _column(PROBABILITY))
+    return e.Comparison(
+        t.BOOLEAN, ">" if clause.strict else ">=", column, e.Constant(t.DOUBLE, float(clause.threshold))
+    )
+
+
+def _constant_of(agrees: e.Expr) -> object:
+    """The value that an attribute is compared with, in the attribute's own type."""
+    return next((x.value for x in agrees.walk() if isinstance(x, e.Constant)), None)

@@ -1,0 +1,94 @@
+"""A SequenceMatch node in, lines for EXPLAIN out: its class in words, what decides it, and how it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.plan.explain import Report
+from presage.plan.nodes import Node
+from presage.probability.classify import UNSAFE
+from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
+from presage.probability.kernel.query import dividing
+from presage.probability.methods import INTERVALS, JOINT, STEPWISE
+from presage.probability.nodes import Infer, SequenceMatch
+
+INDENT = "  "
+
+
+def describe_sequence(node: SequenceMatch) -> Report:
+    verdict, tables = node.verdict, node.tables
+    said = [f"class: {verdict.kind}: {verdict.reason}", *_ways(node)]
+    lines = [f"kernel  sequence of {_counted(len(tables.goals), 'subgoal')}", *(INDENT * 4 + line for line in said)]
+    state = "how likely each state of the automaton is, by key; it does not grow with the stream"
+    if tables.method != STEPWISE or tables.by is not None:
+        state = "all rows, until the input ends"
+    warnings: tuple[str, ...] = ()
+    if tables.method == JOINT and tables.by is None:
+        warnings = (f"{_why_joint(node)}; where that is too much, its rows are sampled and say so",)
+    return Report("\n".join(lines), f"sequence: {_spread(node)}", f"sequence: {state}", warnings)
+
+
+def _spread(node: SequenceMatch) -> str:
+    if node.spread_by():
+        query = node.tables.query
+        names = [name for name in dividing(query, frozenset(node.tables.given)) if name in query.selected]
+        return f"parallel, partitioned by [{', '.join(names)}]"
+    if node.tables.query.markov:
+        return "one partition, because the step before an event's may be another key's"
+    return "one partition, because no selected variable stands in the key of every subgoal"
+
+
+def describe_infer(node: Infer) -> Report:
+    lines = [
+        f"kernel  {node.label()}",
+        INDENT * 4 + f"a hidden Markov model of {_counted(len(node.model.states), 'state')}",
+    ]
+    state = "one belief for each key" if node.method == "filter" else "all readings, until the input ends"
+    key = ", ".join(node.key)
+    return Report("\n".join(lines), f"inference: parallel, partitioned by [{key}]", f"inference: {state}")
+
+
+def _ways(node: SequenceMatch) -> list[str]:
+    """How it is computed, and what that costs."""
+    tables, verdict = node.tables, node.verdict
+    if tables.by is not None:
+        what = "most likely value of each step" if tables.by == "mle" else "most likely path of each key"
+        return [f"computed on the {what} alone: a comparison, not a probability"]
+    if tables.method == STEPWISE:
+        groups = f", one for each value of {', '.join(tables.given)}" if tables.given else ""
+        return [
+            f"exact, step by step: an automaton in product with the chains it reads{groups}",
+            "cost: linear in rows",
+        ]
+    if tables.method == INTERVALS:
+        assert verdict.plan is not None
+        return [f"exact, by intervals of steps: {show_plan(verdict.plan, node)}",
+                "cost: quadratic in steps, linear in keys"]  # fmt: skip
+    return ["exact by all chains together while there are few joint states, else by sampling",
+            f"sampled: error {tables.error:g} with confidence {tables.confidence:g}"]  # fmt: skip
+
+
+def _why_joint(node: SequenceMatch) -> str:
+    if node.verdict.kind == UNSAFE:
+        return f"no plan computes this sequence exactly in every case: {node.verdict.reason}"
+    return "it reads several Markov chains at once, whose values must be known together"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def show_plan(plan: SafePlan, node: SequenceMatch) -> str:
+    """A safe plan on one line, from the inside out."""
+    goals = node.tables.query.goals
+    match plan:
+        case Regular(goals=count, env=env):
+            inside = " ; ".join(goal.text for goal in goals[:count])
+            return f"reg⟨{', '.join(sorted(env))}⟩({inside})"
+        case Project(variable=name, input=below):
+            return f"π₋{name}({show_plan(below, node)})"
+        case Follow(input=below, goal=number):
+            return f"seq({show_plan(below, node)}, {goals[number].text})"
+
+
+DESCRIBE: dict[type[Node], Callable[..., Report]] = {SequenceMatch: describe_sequence, Infer: describe_infer}

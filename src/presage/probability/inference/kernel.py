@@ -1,0 +1,67 @@
+"""Readings come in, rows of a probabilistic stream go out: one kernel for each method of inference.
+
+FILTER goes on with every step. The others look at all readings of a key: they keep them and answer when input ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import ints
+from presage.arrays.rows import append_rows, changes, ordinals, take_rows
+from presage.model.state import State
+from presage.probability.inference.model import Model
+from presage.probability.inference.rows import particle_rows, smooth_rows, viterbi_rows
+from presage.probability.inference.tables import tables_of
+from presage.probability.kernel.hmm_filter import FilterKernel
+from presage.probability.kernel.hmm_spec import ORDINAL, SEQ, TIME, TIMER, Columns
+
+KERNEL = "inference"
+READINGS = "readings"
+
+
+@dataclass(frozen=True)
+class WholeKernel:
+    """SMOOTH, VITERBI and PARTICLES. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key,
+    attribute, for SMOOTH the attribute before, probability."""
+
+    model: Model
+    columns: Columns
+    method: str
+    particles: int = 0
+    markov: bool = False
+
+    def initial(self) -> State:
+        return State(KERNEL)
+
+    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
+        rows = append_rows(state.tables.get(READINGS), events)
+        if not end:
+            return State(KERNEL, {READINGS: rows}), self._in_order(self._inferred(rows.slice(0, 0)))
+        return State(KERNEL), self._in_order(self._inferred(rows))
+
+    def _inferred(self, rows: pa.Table) -> pa.Table:
+        if self.method == "smooth":
+            # Steps of other keys may lie between those of one: there its marginal counts.
+            return smooth_rows(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov)
+        if self.method == "viterbi":
+            return viterbi_rows(self.model, rows, self.columns)
+        return particle_rows(self.model, rows, self.columns, self.particles)
+
+    def _in_order(self, made: pa.Table) -> pa.Table:
+        made = take_rows(made, np.argsort(ints(made, TIME), kind="stable")) if made.num_rows else made
+        time = ints(made, TIME)
+        columns = {TIME: pa.array(time), SEQ: pa.array(np.full(len(time), TIMER, np.int64))}
+        columns[ORDINAL] = pa.array(ordinals(changes([time], len(time))))
+        return pa.table(columns | {name: made[name] for name in made.column_names if name != TIME})
+
+
+def inference_kernel(
+    model: Model, columns: Columns, method: str, particles: int, markov: bool
+) -> FilterKernel | WholeKernel:
+    if method == "filter":
+        return FilterKernel(tables_of(model), columns, idle=model.step is not None)
+    return WholeKernel(model, columns, method, particles, markov)

@@ -1,0 +1,1 @@
+"""Rows of chains in, probabilities by step out. NumPy, Numba and Arrow only."""

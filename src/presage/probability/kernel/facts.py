@@ -1,0 +1,88 @@
+"""What a sequence query knows of its streams, as plain numbers: what all the ways to evaluate one read.
+
+A chain is one key of one stream: it has one value, or none (⊥), at each step. Chains are independent of each other.
+Rows are alternatives: the value, and how likely it is at that step (MARKOV: given the value at the step before).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.probability.kernel.query import CERTAIN, INDEPENDENT, MARKOV
+
+__all__ = ["CERTAIN", "INDEPENDENT", "MARKOV", "NOTHING", "Allowed", "Answers", "Facts", "GoalRows", "Source", "exact"]
+
+NOTHING = -1  # as a value: no event
+
+
+@dataclass
+class Source:
+    """Rows of one stream, sorted by step, then chain. `value` numbers the uncertain values of a chain's rows (equal
+    values of one chain have equal numbers at all steps); `prev` is such a number, or NOTHING."""
+
+    kind: int
+    chain: Ints
+    step: Ints
+    value: Ints
+    prev: Ints
+    probability: Floats
+    chains: int
+    arrival: Ints | None = None  # of each row, where answers tell when they were known
+
+
+@dataclass
+class GoalRows:
+    """What a goal says of each row of its source. `candidate`: its constants and its own WHERE hold. `accepted`: so do
+    the conditions on this event alone that are asked once it was chosen. `variables`: the number of each variable's
+    value; equal values of one variable have equal numbers in all goals. `reads`: the constants in the goal's key hold,
+    so its chain may have a candidate now or later (absent: all chains may)."""
+
+    candidate: Bools
+    accepted: Bools
+    variables: dict[str, Ints] = field(default_factory=dict)
+    reads: Bools | None = None
+
+
+@dataclass
+class Allowed:
+    """A condition over variables of several goals: the combinations for which it is true, one per line."""
+
+    variables: tuple[str, ...]
+    rows: Ints
+
+
+@dataclass
+class Facts:
+    """`steps` are numbered from 0 in the order of time. `sources`, `goals` and `conditions` are parallel to those of
+    the query; `domains`: how many values a variable has."""
+
+    steps: int
+    sources: list[Source]
+    goals: list[GoalRows]
+    conditions: list[Allowed] = field(default_factory=list)
+    domains: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Answers:
+    """One line for each binding of the selected variables and step at which the sequence may hold. `low` and `high`
+    bound a probability that was sampled, else they are equal to it."""
+
+    bindings: Ints  # (lines, selected variables)
+    step: Ints
+    probability: Floats
+    low: Floats
+    high: Floats
+    sampled: bool = False
+    arrival: Ints | None = None  # of the last row that an answer rests on; None: of the step's last row
+
+
+def exact(bindings: Ints, step: Ints, probability: Floats, arrival: Ints | None = None) -> Answers:
+    """Lines with a probability above zero, by step and binding."""
+    kept = np.flatnonzero(probability > 0.0)
+    order = kept[np.lexsort((*bindings[kept].T[::-1], step[kept]))]
+    p = np.minimum(probability[order], 1.0)
+    return Answers(bindings[order], step[order], p, p, p, arrival=None if arrival is None else arrival[order])

@@ -1,0 +1,148 @@
+"""Rows that bindings read in, the same rows by chain and step out: as the loops of a safe plan want them.
+
+Of independent chains only the rows that are read count, the rest of the mass does nothing. Of a Markov chain all rows
+count: what is not read leads to what is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from presage.arrays.jit import Floats, Ints
+from presage.probability.kernel.facts import CERTAIN, NOTHING, Source
+from presage.probability.kernel.safe_rows import ranges
+
+
+@dataclass
+class Alternatives:
+    """Rows of independent chains, by line, step and chain. `start` is by line."""
+
+    start: Ints
+    step: Ints
+    chain: Ints
+    probability: Floats
+    bits: Ints
+
+
+@dataclass
+class Chains:
+    """Markov chains by line (`start`), their rows by step and value (`first`). Values are numbered from 1, 0 is no
+    event; `size` is how many there are, with that."""
+
+    start: Ints
+    size: Ints
+    first: Ints
+    step: Ints
+    prev: Ints
+    value: Ints
+    probability: Floats
+    bits: Ints
+
+
+class ChainRows:
+    """Rows of a source, ready to be taken chain by chain."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    @cached_property
+    def _sizes(self) -> Ints:
+        sizes = np.ones(self.source.chains, np.int64)
+        np.maximum.at(sizes, self.source.chain, self.source.value + 2)
+        return sizes
+
+    @cached_property
+    def _order(self) -> Ints:
+        # A value that the chain never has leads nowhere.
+        of = self.source
+        can_be = (of.probability > 0.0) & ((of.prev == NOTHING) | (of.prev + 1 < self._sizes[of.chain]))
+        order = np.flatnonzero(can_be)
+        for column in (of.value, of.step, of.chain):
+            own = column[order]
+            # Short numbers are sorted digit by digit.
+            order = order[np.argsort(own.astype(np.uint16) if own.max(initial=0) < 1 << 16 else own, kind="stable")]
+        return order
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.searchsorted(self.source.chain[self._order], np.arange(self.source.chains + 1))
+
+    def alternatives(self, line: Ints, row: Ints, bits: Ints) -> tuple[Ints, Ints, Ints, Floats, Ints]:
+        """Line, step, chain, probability and bits; each event that has happened is a chain of its own."""
+        of = self.source
+        if of.kind == CERTAIN:
+            return line, of.step[row], row, np.ones(len(row)), bits
+        return line, of.step[row], of.chain[row], of.probability[row], bits
+
+    def chains(self, line: Ints, row: Ints, bits: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """The chains that are read: line and size; and all their rows: number of the chain, row and bits."""
+        of = self.source
+        count = max(len(of.chain), 1)
+        owner = np.unique(line * max(of.chains, 1) + of.chain[row])
+        chain = owner % max(of.chains, 1)
+        first, last = self._starts[chain], self._starts[chain + 1]
+        own = np.repeat(np.arange(len(owner)), last - first)
+        rows = self._order[ranges(first, last)]
+        read = line * count + row
+        order = np.argsort(read)
+        wanted = (owner // max(of.chains, 1))[own] * count + rows
+        place = np.minimum(np.searchsorted(read[order], wanted), max(len(read) - 1, 0))
+        meant = np.where(read[order][place] == wanted, bits[order][place], 0) if len(read) else np.zeros(0, np.int64)
+        return owner // max(of.chains, 1), self._sizes[chain], own, rows, meant
+
+
+def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]]) -> Alternatives:
+    """Parts of several sources together. Each part ascends by line, step and chain."""
+    if len(parts) == 1:
+        one = parts[0]
+        return Alternatives(np.searchsorted(one[0], np.arange(lines + 1)), one[1], one[2], one[3], one[4])
+    line, step, chain, probability, bits = (_together(parts, i) for i in range(5))
+    # Chains of different sources that happen to have one number must not be taken for one.
+    number = chain * len(parts) + np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    order = np.argsort(line * (int(step.max(initial=0)) + 1) + step, kind="stable")
+    return Alternatives(
+        np.searchsorted(line[order], np.arange(lines + 1)),
+        step[order],
+        number[order],
+        probability[order].astype(np.float64),
+        bits[order],
+    )
+
+
+def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:
+    """Parts of several sources together. Each part ascends by line."""
+    line, size = _together(parts, 0), _together(parts, 1)
+    before = np.cumsum([0, *(len(part[0]) for part in parts)])
+    own = _together([(part[2] + offset,) for part, offset in zip(parts, before, strict=False)], 0)
+    bounds = np.searchsorted(own, np.arange(len(line) + 1))
+    columns = [
+        _together([(getattr(source, name)[part[3]],) for source, part in zip(sources, parts, strict=True)], 0)
+        for name in ("step", "prev", "value", "probability")
+    ]
+    columns.append(_together(parts, 4))
+    if len(parts) > 1:
+        order = np.argsort(line, kind="stable")
+        rows = ranges(bounds[:-1][order], bounds[1:][order])
+        columns = [column[rows] for column in columns]
+        line, size = line[order], size[order]
+        bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[order])])
+    step, prev, value, probability, bits = columns
+    start = np.searchsorted(line, np.arange(lines + 1))
+    return Chains(start, size, bounds, step, prev + 1, value + 1, probability.astype(np.float64), bits)
+
+
+def one_letter_each(c: Chains) -> bool:
+    """Whether rows of a chain that lead to the same value at a step have the same bits."""
+    if not len(c.step):
+        return True
+    another = np.zeros(len(c.step) + 1, np.bool_)
+    another[c.first] = True
+    same = (np.diff(c.step) == 0) & (np.diff(c.value) == 0) & ~another[1:-1]
+    return not bool((same & (np.diff(c.bits) != 0)).any())
+
+
+def _together(parts: list, place: int) -> Ints:  # type: ignore[type-arg]
+    return np.concatenate([part[place] for part in parts]) if parts else np.zeros(0, np.int64)

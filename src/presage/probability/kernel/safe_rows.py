@@ -1,0 +1,125 @@
+"""Columns of numbers in, tables of bindings and the rows that agree with them out: the joins of a safe plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Ints
+
+FEW = 1 << 16  # combinations that may be numbered with gaps
+
+
+class Index:
+    """Rows by the values of some columns. A negative value is no value: it agrees with nothing."""
+
+    def __init__(self, columns: Several[Ints], rows: int) -> None:
+        kept = np.arange(rows)
+        if any(column.min(initial=0) < 0 for column in columns):
+            kept = np.flatnonzero(np.logical_and.reduce([column >= 0 for column in columns]))
+            columns = [column[kept] for column in columns]
+        codes, count = np.zeros(len(kept), np.int64), 1
+        # Combinations are numbered column by column, so that no product of many domains has to fit into a number. As
+        # long as they are few the numbers have gaps; else `known` are those that there are.
+        self.levels: list[tuple[int, Ints | None]] = []
+        for column in columns:
+            size = int(column.max(initial=-1)) + 1
+            codes, count, known = codes * size + column, count * size, None
+            if count > max(FEW, 4 * rows):
+                known, codes = np.unique(codes, return_inverse=True)
+                count = len(known)
+            self.levels.append((size, known))
+        self.order = kept
+        if count > 1:
+            # Short numbers are sorted digit by digit.
+            self.order = kept[np.argsort(codes.astype(np.uint16) if count <= FEW else codes, kind="stable")]
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=count))])
+
+    def find(self, columns: Several[Ints], count: int) -> Ints:
+        """The number of each combination, -1 where no row has it."""
+        if not len(self.order):
+            return np.full(count, -1, np.int64)
+        codes, there = np.zeros(count, np.int64), np.ones(count, np.bool_)
+        for column, (size, known) in zip(columns, self.levels, strict=True):
+            there &= (column >= 0) & (column < size)
+            codes = np.where(there, codes * size + column, 0)
+            if known is not None:
+                place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+                there &= known[place] == codes
+                codes = place
+        codes = np.where(there, codes, 0)
+        found: Ints = np.where(there & (self.starts[codes] < self.starts[codes + 1]), codes, -1)
+        return found
+
+    def has(self, columns: Several[Ints], count: int) -> Bools:
+        return self.find(columns, count) >= 0
+
+    def pairs(self, columns: Several[Ints], count: int) -> tuple[Ints, Ints]:
+        """Each combination with each of its rows, both ascending."""
+        codes = self.find(columns, count)
+        own = np.flatnonzero(codes >= 0)
+        first, last = self.starts[codes[own]], self.starts[codes[own] + 1]
+        return np.repeat(own, last - first), self.order[ranges(first, last)]
+
+    def groups(self) -> tuple[Ints, Ints]:
+        """A row of each combination that there is, and their numbers."""
+        numbers = np.flatnonzero(np.diff(self.starts))
+        return self.order[self.starts[numbers]], numbers
+
+
+def ranges(first: Ints, last: Ints) -> Ints:
+    """first[0] … last[0] - 1, first[1] … last[1] - 1, …"""
+    sizes = last - first
+    ends = np.cumsum(sizes)
+    found: Ints = np.arange(int(sizes.sum())) + np.repeat(first - (ends - sizes), sizes)
+    return found
+
+
+@dataclass
+class Bindings:
+    """Values of variables, one combination per line."""
+
+    names: tuple[str, ...]
+    values: Ints
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def column(self, name: str) -> Ints:
+        return self.values[:, self.names.index(name)]
+
+    def columns(self, names: Several[str]) -> list[Ints]:
+        return [self.column(name) for name in names]
+
+    def lines(self, kept: Ints | slice) -> Bindings:
+        return Bindings(self.names, self.values[kept])
+
+    def only(self, names: Several[str]) -> tuple[Bindings, Ints]:
+        """The distinct combinations of some of the variables, and the number of each line's among them."""
+        columns = self.columns(names)
+        index = Index(columns, len(self))
+        rows, numbers = index.groups()
+        return table(names, columns, len(self)).lines(rows), np.searchsorted(numbers, index.find(columns, len(self)))
+
+
+NO_VARIABLE = Bindings((), np.zeros((1, 0), np.int64))
+
+
+def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
+    return Bindings(tuple(names), np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int64))
+
+
+def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
+    """Lines that have a value for each variable, each once."""
+    return table(names, columns, rows).lines(Index(columns, rows).groups()[0])
+
+
+def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
+    """Lines that agree on the variables of both, and from which line on the left each comes."""
+    both = [name for name in right.names if name in left.names]
+    new = [name for name in right.names if name not in left.names]
+    own, other = Index(right.columns(both), len(right)).pairs(left.columns(both), len(left))
+    columns = [*left.values[own].T, *(right.column(name)[other] for name in new)]
+    return table((*left.names, *new), columns, len(own)), own

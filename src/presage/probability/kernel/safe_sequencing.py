@@ -1,0 +1,129 @@
+"""One more goal after a plan: its rows and values of variables in, the intervals it asks for and its chances out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.errors import error
+from presage.probability.kernel.facts import MARKOV, Facts
+from presage.probability.kernel.query import Goal, Sequence
+from presage.probability.kernel.safe_chains import ChainRows, Chains, alternatives, chains
+from presage.probability.kernel.safe_follow import follow_points, follow_spans, step_chances
+from presage.probability.kernel.safe_goals import GoalReader
+from presage.probability.kernel.safe_markov import ACCEPTED, RESET, markov_points, markov_spans
+from presage.probability.kernel.safe_rows import Bindings
+
+
+@dataclass
+class Asked:
+    """Of the input, the intervals from each of `starts` to each of `ends` are asked for: from the beginning, or from a
+    step in `resets`, up to the step before one in `hits`."""
+
+    resets: Ints
+    hits: Ints
+
+    @property
+    def starts(self) -> Ints:
+        return np.concatenate([[0], self.resets])
+
+    @property
+    def ends(self) -> Ints:
+        return self.hits - 1
+
+
+@dataclass
+class StepReading:
+    """Independent chains: chances by line and step."""
+
+    asked: Asked
+    good: Floats
+    reset: Floats
+
+    def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
+        return follow_points(self.reset, self.good, self.asked.resets, self.asked.hits, inputs, lines, which)
+
+    def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
+        return follow_spans(self.good, self.asked.resets, self.asked.hits, inputs, lines, which, starts, ends)
+
+
+@dataclass
+class ChainReading:
+    """Markov chains. `unbroken`: no candidate ends a wait, whatever comes."""
+
+    asked: Asked
+    chains: Chains
+    unbroken: bool
+
+    def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
+        c, asked = self.chains, self.asked
+        return markov_points(
+            asked.resets, asked.hits, inputs, lines, which,
+            c.start, c.size, c.first, c.step, c.prev, c.value, c.probability, c.bits,
+        )  # fmt: skip
+
+    def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
+        c, asked = self.chains, self.asked
+        resets, bits = asked.resets, c.bits
+        if self.unbroken:
+            # The latest candidate before the interval makes no difference: the input counts from the beginning.
+            resets, bits = np.unique(c.step[(c.bits & ACCEPTED) != 0]), c.bits | (c.bits & ACCEPTED) // ACCEPTED * RESET
+            inputs = np.repeat(inputs[:, :, :1], len(resets) + 1, axis=2)
+        return markov_spans(
+            resets, asked.hits, inputs, lines, which, starts, ends,
+            c.start, c.size, c.first, c.step, c.prev, c.value, c.probability, bits,
+        )  # fmt: skip
+
+
+class FollowReader:
+    """A goal whose chains nothing before it reads.
+
+    A candidate ends all waits. With a Kleene plus an accepted one does not, for each match goes on to wait for another
+    unfolding: there only a step with candidates of which none is accepted ends them.
+    """
+
+    def __init__(self, query: Sequence, facts: Facts, goal: Goal, env: frozenset[str]) -> None:
+        self.goal, self.steps = goal, facts.steps
+        self.source = facts.sources[goal.source]
+        self.rows = ChainRows(self.source)
+        self.reader = GoalReader(query, facts, goal, env)
+
+    def read(self, bindings: Bindings, point: bool) -> StepReading | ChainReading:
+        """`point`: it is asked at single steps, not during intervals."""
+        read = self.reader.read(bindings)
+        if not point and not read.accepted.all():
+            raise error("INTERNAL", what=f"a candidate for {self.goal.text} is turned down during an interval")
+        return (self._chains if self.source.kind == MARKOV else self._steps)(
+            len(bindings), read.line, read.row, read.accepted, point
+        )
+
+    def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> StepReading:
+        found = alternatives(lines, [self.rows.alternatives(line, row, accepted.astype(np.int64))])
+        good, bad = step_chances(lines, self.steps, found.start, found.step, found.chain, found.probability, found.bits)
+        # Good and bad exclude each other; rounding must not make more than 1 of them.
+        reset = bad if self.goal.plus is not None else np.minimum(good + bad, 1.0)
+        return StepReading(Asked(_possible(reset), _after_first(_possible(good))), good, reset)
+
+    def _chains(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> ChainReading:
+        resets = ~accepted if self.goal.plus is not None else np.ones(len(row), np.bool_)
+        bits: Ints = ACCEPTED * accepted.astype(np.int64) + RESET * resets.astype(np.int64)
+        found = chains(lines, [self.source], [self.rows.chains(line, row, bits)])
+        together = bool((np.diff(found.start) > 1).any())
+        if together and (not point or (self.goal.plus is not None and resets.any())):
+            raise error("INTERNAL", what=f"{self.goal.text} reads several Markov chains at once")
+        asked = Asked(
+            np.unique(self.source.step[row[resets]]), _after_first(np.unique(self.source.step[row[accepted]]))
+        )
+        return ChainReading(asked, found, self.goal.plus is not None and not resets.any())
+
+
+def _possible(chances: Floats) -> Ints:
+    """Steps at which some line has a chance."""
+    return np.flatnonzero((chances > 0.0).any(axis=0))
+
+
+def _after_first(steps: Ints) -> Ints:
+    """What follows something is never at the first step of all."""
+    return steps[steps > 0]

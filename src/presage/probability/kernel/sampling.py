@@ -1,0 +1,191 @@
+"""A sequence of any class and its facts in, answers with bounds out: it is run in random worlds and counted.
+
+So many worlds are drawn that, for each answer by itself, the estimate is off by more than `error` with a probability of
+at most 1 - `confidence` (Hoeffding). The same seed gives the same worlds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from presage.arrays.jit import Bools, Ints
+from presage.errors import error as mistake
+from presage.probability.kernel.facts import MARKOV, Answers, Facts
+from presage.probability.kernel.outcomes import Outcomes, gathered, needed_draws, outcomes_of
+from presage.probability.kernel.query import Sequence
+from presage.probability.kernel.registers import START, Edges, Registers
+from presage.probability.kernel.sampling_loop import cumulated, sampled
+
+MOST_EDGES = 4_000_000  # worked out at a time
+MOST_BYTES = 1 << 28  # for registers and values of the worlds that are drawn together
+
+
+def worlds_needed(error: float, confidence: float) -> int:
+    return max(math.ceil(math.log(2.0 / (1.0 - confidence)) / (2.0 * error * error)), 1)
+
+
+def sample_worlds(query: Sequence, facts: Facts, error: float, confidence: float, seed: int) -> Answers:
+    worlds = worlds_needed(error, confidence)
+    bindings, step, counts = count_worlds(query, facts, worlds, seed)
+    p = counts / worlds
+    return Answers(bindings, step, p, np.maximum(p - error, 0.0), np.minimum(p + error, 1.0), sampled=True)
+
+
+def count_worlds(query: Sequence, facts: Facts, worlds: int, seed: int) -> tuple[Ints, Ints, Ints]:
+    """Bindings, steps, and in how many of so many random worlds they are answers, if in any; by step and binding."""
+    outcomes = outcomes_of(query, facts)
+    registers = Registers(query, facts, outcomes)
+    tables = _tables(outcomes, _candidates(query, facts, outcomes))
+    blocks = _Blocks(registers, facts.steps)
+    words = (worlds + 63) // 64
+    seed = (seed + (1 << 63)) % (1 << 64) - (1 << 63)  # as a number of 64 bits with a sign
+    found = []
+    done = 0
+    while done < words:
+        together, lines = blocks.one_pass(tables, done, words - done, worlds, seed)
+        found.append(lines)
+        done += together
+    answers = registers.answers
+    lines = np.concatenate(found, axis=1)
+    width = max(len(answers.numbers), 1)
+    line, back = np.unique(lines[1] * width + np.searchsorted(answers.numbers, lines[0]), return_inverse=True)
+    counts = np.zeros(len(line), np.int64)
+    np.add.at(counts, back, lines[2])
+    step, binding = np.divmod(line, width)
+    values = answers.values[binding]
+    order = np.lexsort((*values.T[::-1], step))
+    return values[order], step[order], counts[order]
+
+
+@dataclass
+class _Tables:
+    """Draws that may have to be made, as the loop reads them; the rest of a draw's mass is no event."""
+
+    kind: Ints
+    source: Ints
+    chain: Ints
+    step: Ints
+    slot: Ints  # of Markov chains: where its value is
+    rows: Ints
+    prev: Ints
+    value: Ints
+    event: Ints
+    low: Ints
+    high: Ints
+    group_end: Ints
+    slots: int
+    highest: int
+
+
+def _candidates(query: Sequence, facts: Facts, outcomes: Outcomes) -> Bools:
+    """Events that some goal could take."""
+    found = np.zeros(len(outcomes.event_row), np.bool_)
+    for goal, rows in zip(query.goals, facts.goals, strict=True):
+        own = np.flatnonzero(outcomes.event_source == goal.source)
+        found[own] |= rows.candidate[outcomes.event_row[own]]
+    return found
+
+
+def _tables(outcomes: Outcomes, events: Bools) -> _Tables:
+    wanted = np.zeros(len(outcomes.step), np.bool_)
+    wanted[outcomes.event_draw[events]] = True
+    draws, _ = needed_draws(outcomes, np.flatnonzero(wanted))
+    rows, owner = gathered(np.arange(len(outcomes.event)), outcomes.first, draws)
+    prev = outcomes.prev[rows]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (prev[1:] != prev[:-1])
+    first = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    low, high = cumulated(outcomes.probability[rows], np.append(first, len(rows)))
+    slot = np.full(len(draws), -1, np.int64)
+    linked = outcomes.kind[draws] == MARKOV
+    chains, slot[linked] = np.unique(outcomes.line[draws][linked], return_inverse=True)
+    value = outcomes.value[rows] + 1
+    return _Tables(
+        outcomes.kind[draws], outcomes.source[draws], outcomes.chain[draws], outcomes.step[draws], slot,
+        np.searchsorted(owner, np.arange(len(draws) + 1)), prev + 1, value, outcomes.event[rows], low, high,
+        np.append(first[1:], len(rows))[group] if len(rows) else first, len(chains),
+        int(max(value.max(initial=0), prev.max(initial=0) + 1)),
+    )  # fmt: skip
+
+
+class _Blocks:
+    """Edges of a block of steps at a time: as many as fit. All steps in one block are worked out once."""
+
+    def __init__(self, registers: Registers, steps: int) -> None:
+        self.registers, self.steps = registers, steps
+        self.whole = registers.edges(0, steps, MOST_EDGES)
+        if self.whole is None:
+            for _ in self._edges():  # Registers must be known before there is room for them.
+                pass
+
+    def _edges(self) -> Iterator[tuple[int, int, Edges]]:
+        if self.whole is not None:
+            yield 0, self.steps, self.whole
+            return
+        begin, length = 0, max(self.steps // 2, 1)
+        while begin < self.steps:
+            end = min(begin + length, self.steps)
+            edges = self.registers.edges(begin, end, MOST_EDGES)
+            if edges is None:
+                if length == 1:
+                    raise mistake(
+                        "LIMIT", what="a step of the sequence", limit_name="pairs of an event and a partial match",
+                        limit=MOST_EDGES, fix="share more variables between the subgoals, or ask for fewer keys",
+                    )  # fmt: skip
+                length //= 2
+                continue
+            yield begin, end, edges
+            begin = end
+
+    def one_pass(self, tables: _Tables, first: int, most: int, worlds: int, seed: int) -> tuple[int, Ints]:
+        """All steps, in as many words of worlds as there is room for: how many, and the answers' registers, steps and
+        counts."""
+        count = self.registers.count
+        words = max(min(most, MOST_BYTES // (24 * count + 256 * tables.slots + 1)), 1)
+        waiting, left, entered = (np.zeros((count, words), np.uint64) for _ in range(3))
+        waiting[START] = _worlds(first, words, worlds)
+        alive = np.zeros(count, np.bool_)
+        alive[START] = True
+        is_answer = np.zeros(count, np.bool_)
+        is_answer[self.registers.answers.numbers] = True
+        values = np.zeros((tables.slots, 64 * words), np.int32)
+        slot_step = np.full(tables.slots, -2, np.int64)
+        where = np.full(tables.highest + 1, -1, np.int64)
+        touched, mark = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+        found = [np.zeros((3, 0), np.int64)]
+        for begin, end, edges in self._edges():
+            low, high = np.searchsorted(tables.step, [begin, end])
+            rows = tables.rows[low : high + 1]
+            events = tables.event[rows[0] : rows[-1]]
+            if not len(events):
+                continue
+            base, last = int(events.min()), int(events.max())
+            event_edges = np.zeros(last + 2 - base, np.int64)
+            np.cumsum(np.bincount(edges.event - base, minlength=last + 1 - base), out=event_edges[1:])
+            masks = np.zeros((_most_events(tables, low, high), words), np.uint64)
+            out = np.zeros((3, int(is_answer[edges.target[edges.target >= 0]].sum())), np.int64)
+            made = sampled(
+                seed, first, words,
+                tables.kind[low:high], tables.source[low:high], tables.chain[low:high], tables.step[low:high], rows,
+                tables.slot[low:high], tables.prev, tables.value, tables.event, tables.low, tables.high,
+                tables.group_end, base, event_edges, edges.origin, edges.target, waiting, left, entered, alive,
+                is_answer, values, slot_step, where, masks, touched, mark, out[0], out[1], out[2],
+            )  # fmt: skip
+            found.append(out[:, :made])
+        return words, np.concatenate(found, axis=1)
+
+
+def _most_events(tables: _Tables, low: int, high: int) -> int:
+    return int(np.diff(tables.rows[low : high + 1]).max(initial=1))
+
+
+def _worlds(first: int, words: int, worlds: int) -> npt.NDArray[np.uint64]:
+    """Ones for worlds that exist."""
+    bits = np.arange(64 * first, 64 * (first + words)) < worlds
+    return np.packbits(bits, bitorder="little").view(np.uint64)

@@ -1,0 +1,64 @@
+"""What a sequence kernel must know: which columns of the rows say what. Plain values, shipped to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from presage.probability.kernel.plans import SafePlan
+from presage.probability.kernel.query import Sequence
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+TIME, SEQ, SOURCE = "_t", "_seq", "_src"
+
+
+@dataclass(frozen=True)
+class StreamColumns:
+    """Of one source: `key` tells its chains apart; `values` are the uncertain attributes, `previous` those at the step
+    before (MARKOV); `probability` None: events that happened."""
+
+    kind: int
+    key: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    previous: tuple[str, ...] = ()
+    probability: str | None = None
+
+
+@dataclass(frozen=True)
+class GoalColumns:
+    """Of one goal, over the rows of its source: boolean columns as in `facts.GoalRows` (None: always true), and the
+    column of each variable."""
+
+    candidate: str | None = None
+    accepted: str | None = None
+    reads: str | None = None
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+class Oracle(Protocol):
+    """Evaluates conditions over variables of several goals: columns of values in, truth out (null is false)."""
+
+    def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class SequenceTables:
+    """`conditions`: the variables of each condition, in the order in which the oracle wants them. `given`: selected
+    variables and those that divide it; `stepwise`: its class is regular or extended regular. `method` and `plan` say
+    how it is computed (see `methods`); `by`: mle or map where only the most likely world counts. `error` and
+    `confidence` are those of sampling."""
+
+    query: Sequence
+    streams: tuple[StreamColumns, ...]
+    goals: tuple[GoalColumns, ...]
+    conditions: tuple[tuple[str, ...], ...] = ()
+    given: tuple[str, ...] = ()
+    stepwise: bool = False
+    method: str = "regular"
+    plan: SafePlan | None = None
+    by: str | None = None
+    error: float = 0.05
+    confidence: float = 0.95

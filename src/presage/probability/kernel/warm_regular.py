@@ -1,0 +1,21 @@
+"""Nothing comes in, the compiled loops of the automaton go out to the cache on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.probability.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
+from presage.probability.kernel.query import Goal, Sequence, Variable
+from presage.probability.kernel.regular import evaluate_regular
+
+
+def warm_regular() -> None:
+    """R(x) ; S(x), over independent streams and over a Markov one beside another."""
+    x = Variable("x")
+    query = Sequence((Goal(0, "R", 0, (0,), (x,)), Goal(1, "S", 1, (0,), (x,))), selected=("x",))
+    step, zeros = np.arange(3), np.zeros(3, np.int64)
+    for kind in (INDEPENDENT, MARKOV):
+        prev = np.full(3, NOTHING)
+        sources = [Source(k, zeros, step, zeros, prev, np.full(3, 0.5), 1) for k in (kind, INDEPENDENT)]
+        rows = [GoalRows(np.ones(3, np.bool_), np.ones(3, np.bool_), {"x": zeros}) for _ in query.goals]
+        evaluate_regular(query, Facts(3, sources, rows, domains={"x": 1}), frozenset({"x"}))

@@ -1,0 +1,37 @@
+"""A classified sequence in, how it is computed out.
+
+`regular`: step by step, by the automaton in product with the chains. `safe`: by intervals, over all steps. `joint`: by
+all chains together, exactly if that is affordable, else by sampling. What is regular by its class reads several Markov
+chains at once now and then: their values must be known together, so that is joint, too.
+"""
+
+from __future__ import annotations
+
+from presage.probability.classify import EXTENDED, REGULAR, SAFE, Verdict
+from presage.probability.kernel.query import Known, Sequence, Variable, dividing
+
+STEPWISE, INTERVALS, JOINT = "regular", "safe", "joint"
+
+
+def method_of(query: Sequence, verdict: Verdict) -> str:
+    if verdict.kind in (REGULAR, EXTENDED):
+        return STEPWISE if reads_one_chain(query, verdict) else JOINT
+    return INTERVALS if verdict.kind == SAFE else JOINT
+
+
+def given_of(query: Sequence, verdict: Verdict) -> frozenset[str]:
+    """Variables that have values while the automaton runs."""
+    return frozenset({*query.selected, *verdict.groups})
+
+
+def reads_one_chain(query: Sequence, verdict: Verdict) -> bool:
+    """Whether a group reads one Markov chain at most."""
+    divides = dividing(query, given_of(query, verdict))
+    keys = set()
+    for goal in query.goals:
+        if goal.source in query.markov:
+            terms = tuple(goal.terms[i] for i in goal.key)
+            if not all(isinstance(t, Known) or (isinstance(t, Variable) and t.name in divides) for t in terms):
+                return False
+            keys.add((goal.source, tuple(repr(t) for t in terms)))
+    return len(keys) <= 1

@@ -1,0 +1,39 @@
+"""FROM a probabilistic stream -> what the general form cannot ask of it, with what to use instead (LANGUAGE §2).
+
+Its rows are alternatives and no events: a plain SELECT shows them as they are stored, all else would take each of them
+for something that happened.
+"""
+
+from __future__ import annotations
+
+from presage.analyze.problems import Problems
+from presage.errors import PresageError, error
+from presage.lang import syntax as s
+from presage.model.catalog import Catalog, EventType
+from presage.model.text import Span
+
+
+def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems) -> None:
+    """Windows, joins and MATCH_RECOGNIZE over probabilistic streams."""
+    streams = [item for item in query.items if item.name not in catalog.relations]
+    for item in query.items:
+        event_type = catalog.types.get(item.name)
+        if event_type is None or event_type.probabilistic is None:
+            continue
+        if item.windows:
+            problems.errors.append(_refusal(event_type, "a window", item.windows[0].span))
+        elif item.match is not None:
+            problems.errors.append(_refusal(event_type, "MATCH_RECOGNIZE", item.match.span))
+        elif len(streams) > 1:
+            problems.errors.append(_refusal(event_type, "a join", item.name_span))
+
+
+def refuse_uncertain(event_type: EventType, what: str, span: Span) -> None:
+    if event_type.probabilistic is not None:
+        raise _refusal(event_type, what, span)
+
+
+def _refusal(event_type: EventType, what: str, span: Span) -> PresageError:
+    terms = ", ".join(a.name for a in event_type.positional)
+    fix = f"ask FROM SEQUENCE [ {event_type.name}({terms}) ; … ], which counts the probability of every alternative"
+    return error("UNSUPPORTED", span, what=what, where=f"over the probabilistic stream '{event_type.name}'", fix=fix)
