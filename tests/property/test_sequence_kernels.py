@@ -28,7 +28,7 @@ def assert_same(found: dict, expected: dict) -> None:
         assert found[key] == pytest.approx(p, abs=1e-9), key
 
 
-@settings(max_examples=settings.default.max_examples * 2)
+@settings(max_examples=settings.default.max_examples)
 @given(st.data())
 def test_regular_and_extended_regular_queries_have_the_probabilities_of_the_worlds(data: st.DataObject) -> None:
     case = data.draw(cases(data.draw(st.sampled_from([REGULAR, EXTENDED]))))

@@ -36,7 +36,7 @@ def run(case: Case, dice: Random, cuts: bool) -> dict[Any, float]:
 
 
 @pytest.mark.parametrize("aim", AIMS)
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(data=st.data(), seed=st.integers(0, 2**16))
 def test_queries_have_the_probabilities_of_the_worlds(aim: str, data: st.DataObject, seed: int) -> None:
     case = data.draw(cases(aim))

@@ -189,7 +189,8 @@ class ExpressionBinder:
                 fix="DISTINCT belongs to the aggregates count, sum and avg",
             )  # fmt: skip
         args = tuple(self.bind(a) for a in node.args)
-        resolved = resolve_function(node.name, tuple(a.type for a in args), node.span, constants_of(args))
+        relations = self.scope.catalog.relations
+        resolved = resolve_function(node.name, tuple(a.type for a in args), node.span, constants_of(args), relations)
         cast = tuple(cast_to(coerce_literal(a, want), want) for a, want in zip(args, resolved.coerced, strict=True))
         return e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from presage.analyze.constant_arguments import check_constants
@@ -47,10 +47,12 @@ def resolve_function(
     arg_types: tuple[DataType, ...],
     span: Span | None = None,
     constants: Mapping[int, object] | None = None,
+    relations: Iterable[str] = (),
 ) -> ResolvedFunction:
     """The function that a call means, or the error that says why there is none.
 
     With `constants` (see `constants_of`) patterns, units and formats are checked too; named_struct cannot do without.
+    `relations`, which look like calls, are other names that may have been meant.
     """
     lower = name.lower()
     if lower in REFUSED:
@@ -61,7 +63,7 @@ def resolve_function(
             "UNSUPPORTED", span, what=f"{name}(…)", where="outside MEASURES and DEFINE of MATCH_RECOGNIZE", fix=fix
         )
     if lower not in BY_NAME:
-        raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, BY_NAME, _FAMILIES_HINT))
+        raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, [*BY_NAME, *relations], _FAMILIES_HINT))
     entry = BY_NAME[lower]
     if entry.names[0] in _MAKERS:
         result = _MAKERS[entry.names[0]](name, arg_types, span, constants or {})

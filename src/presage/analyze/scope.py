@@ -106,5 +106,6 @@ class Scope:
         listed = next((i.alias for i in self.items if i.repeated and name in dict(i.attributes)), None)
         known = {n for i in self.items if not i.repeated and not i.unbound for n, _ in i.attributes}
         titles = " and ".join(i.title for i in self.items)
-        fix = f"write {listed}[0].{name}" if listed else did_you_mean(name, known | {i.alias for i in self.items})
+        named = {i.alias for i in self.items if i.alias}
+        fix = f"write {listed}[0].{name}" if listed else did_you_mean(name, known | named)
         return error("UNKNOWN_ATTRIBUTE", span, owner=titles, name=name, fix=fix)

@@ -20,10 +20,19 @@ from presage.model.catalog import BEFORE, PROBABILITY, Catalog, EventType
 from presage.model.text import Span
 from presage.plan import expr as e
 from presage.plan.display import show
-from presage.plan.nodes import Field, Filter, Named, Node, Project, Stamp
+from presage.plan.nodes import Field, Filter, Node, Project, Stamp
 from presage.plan.prepared import Prepared
 from presage.plan.query import BoundQuery
 from presage.probability.analyze_inference import bind_inferred
+from presage.probability.analyze_select import (
+    BOUNDS,
+    Selected,
+    SequenceScope,
+    answer_columns,
+    bind_selected,
+    own_column,
+    variable_column,
+)
 from presage.probability.classify import EXTENDED, REGULAR, classify
 from presage.probability.kernel.query import (
     CERTAIN,
@@ -43,9 +52,6 @@ from presage.probability.methods import JOINT, given_of, method_of
 from presage.probability.nodes import SequenceMatch
 
 Events = Callable[[EventType, str, Span], Node]
-# Columns of the answer beside the selected variables.
-AT, METHOD, LOW, HIGH = "at", "method", "probability_low", "probability_high"
-BOUNDS = ((METHOD, t.STRING), (LOW, t.DOUBLE), (HIGH, t.DOUBLE))
 ERROR, CONFIDENCE = 0.05, 0.95
 MOST_GOALS = 16
 
@@ -73,8 +79,8 @@ def bind_sequence(query: s.Query, item: s.FromItem, events: Events, catalog: Cat
 
 def _refuse_clauses(query: s.Query, item: s.FromItem, problems: Problems) -> None:
     clauses: list[tuple[str, s.Node | None, str]] = [
-        ("SELECT DISTINCT", query if query.distinct else None, "its rows are distinct"),
-        ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
+        ("SELECT DISTINCT", query if query.distinct else None, "leave it out: its rows are distinct"),
+        ("SELECT TENTATIVE", query if query.tentative else None, "leave it out: its rows never change"),
         ("GROUP BY", query.group_by[0] if query.group_by else None, "INSERT its rows INTO a stream and group that"),
         ("HAVING", query.having, "INSERT its rows INTO a stream and ask that"),
         ("OUTPUT", query.output, "INSERT its rows INTO a stream and ask that"),
@@ -145,8 +151,8 @@ class _SequenceBinder:
         self._align(parts)
         if self.query.where is not None:
             self._where(self.query.where, parts)
-        outputs = self._selected(parts)
-        sequence = self._sequence(parts, tuple(name for name, _ in outputs.values() if name in self.types))
+        outputs = bind_selected(self.query.select, self._scope(parts))
+        sequence = self._sequence(parts, tuple(item.name for item in outputs if item.variable))
         return self._plan(sequence, parts, outputs, upper)
 
     # -- subgoals ---------------------------------------------------------------------------------------------
@@ -207,7 +213,7 @@ class _SequenceBinder:
         for name, span in zip(plus.shared, plus.places, strict=True) if plus is not None else ():
             if name not in own:
                 fix = did_you_mean(name, sorted(own), otherwise="share a variable of the subgoal")
-                raise error("UNKNOWN_NAME", span, name=name, where=print_subgoal(subgoal), fix=fix)
+                raise error("UNKNOWN_ATTRIBUTE", span, owner=print_subgoal(subgoal), name=name, fix=fix)
 
     def _variable(self, term: q.Variable, name: str, column: e.ColumnRef, part: _Part) -> Term:
         if name in part.columns:
@@ -278,13 +284,17 @@ class _SequenceBinder:
 
     # -- WHERE and SELECT -------------------------------------------------------------------------------------
 
-    def _visible(self, parts: list[_Part]) -> ScopeItem:
+    def _scope(self, parts: list[_Part]) -> SequenceScope:
+        """What SELECT and the statement's WHERE can speak of."""
         names = dict.fromkeys(name for part in parts for name in part.columns if name in part.visible)
-        return ScopeItem("", "the sequence", tuple((name, self.types[name]) for name in names))
+        seen = ScopeItem("", "the sequence", tuple((name, self.types[name]) for name in names))
+        inner = frozenset(written for part in parts for written in part.names) - names.keys()
+        return SequenceScope([seen], self.catalog, inner)
 
     def _where(self, where: s.Expr, parts: list[_Part]) -> None:
-        scope = self._visible(parts)
-        binder = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in="WHERE")
+        known = self._scope(parts)
+        (scope,) = known.items
+        binder = ExpressionBinder(known, no_aggregates_in="WHERE")
         plan_names = {scope.plan_name(name): name for name, _ in scope.attributes}
         for conjunct in e.conjuncts(binder.condition(where, "WHERE")):
             names = frozenset(plan_names[column] for column in conjunct.columns())
@@ -294,31 +304,6 @@ class _SequenceBinder:
                 part.accepted.append(_renamed(conjunct, {scope.plan_name(n): part.columns[n] for n in names}))
                 continue
             self._condition(conjunct, plan_names, level)
-
-    def _selected(self, parts: list[_Part]) -> dict[str, tuple[str, Span]]:
-        """Columns of SELECT by name: the variable, or one of the answer's own columns."""
-        scope = self._visible(parts)
-        own = {AT, PROBABILITY, METHOD, LOW, HIGH}
-        found: dict[str, tuple[str, Span]] = {}
-        for item in self.query.select:
-            if isinstance(item.expr, s.Star) and item.expr.of is None:
-                continue
-            known = [name for name, _ in scope.attributes]
-            if not isinstance(item.expr, s.Name):
-                raise error("UNSUPPORTED", item.span, what="a term", where="in SELECT over SEQUENCE […]",
-                            fix="select variables; INSERT the rows INTO a stream to compute with them")  # fmt: skip
-            name = item.expr.name
-            if name not in known and name not in own:
-                hidden = any(name in part.names for part in parts)
-                fix = f"share it: write +{{{name}}}" if hidden else did_you_mean(name, known)
-                raise error("UNKNOWN_NAME", item.span, name=name, where="the variables of the sequence", fix=fix)
-            output = item.alias or name
-            if output.lower() in {n.lower() for n in found}:
-                raise error(
-                    "DUPLICATE_NAME", item.span, name=output, where="SELECT", fix="give one of them another name: AS …"
-                )
-            found[output] = (name, item.span)
-        return found
 
     # -- the plan ---------------------------------------------------------------------------------------------
 
@@ -332,9 +317,7 @@ class _SequenceBinder:
         conditions = tuple(condition for condition, _ in self.conditions)
         return Sequence(goals, conditions, tuple(dict.fromkeys(selected)), frozenset(markov))
 
-    def _plan(
-        self, sequence: Sequence, parts: list[_Part], outputs: dict[str, tuple[str, Span]], upper: int | None
-    ) -> BoundQuery:
+    def _plan(self, sequence: Sequence, parts: list[_Part], outputs: list[Selected], upper: int | None) -> BoundQuery:
         verdict = classify(sequence)
         method = method_of(sequence, verdict)
         goals = tuple(self._goal_columns(part) for part in parts)
@@ -354,45 +337,22 @@ class _SequenceBinder:
             error=ERROR if approximate is None else approximate.error,
             confidence=CONFIDENCE if approximate is None else approximate.confidence,
         )
-        columns = (*((name, self.types[name]) for name in sequence.selected), (PROBABILITY, t.DOUBLE), *bounds)
+        columns = [(variable_column(name, self.types), self.types[name]) for name in sequence.selected]
+        columns += [(own_column(name), kind) for name, kind in ((PROBABILITY, t.DOUBLE), *bounds)]
         node: Node = SequenceMatch(
             tuple(stream.node for stream in self.streams),
             tuple(tuple(stream.prepared.named) for stream in self.streams),
             tuple(expr for _, expr in self.conditions),
             tables,
             verdict,
-            tuple(Field(_column(name), kind) for name, kind in columns),
+            tuple(Field(name, kind) for name, kind in columns),
             print_sequence(self.sequence),
         )
         if self.query.probability is not None:
             node = Filter(node, _above(self.query.probability))
-        shown, named = self._shown(outputs, bounds)
+        shown, named = answer_columns(outputs, self.types, bounds)
         node = Stamp(Project(node, named))
         return BoundQuery(node, shown, upper, self.query.insert_into, print_statement(self.query))
-
-    def _shown(
-        self, outputs: dict[str, tuple[str, Span]], bounds: tuple[tuple[str, t.DataType], ...]
-    ) -> tuple[tuple[Field, ...], tuple[Named, ...]]:
-        """The columns that the user sees: those selected, then the time, the probability and how it was found."""
-        own = {PROBABILITY: t.DOUBLE, **dict(bounds)}
-        kinds = {**own, AT: t.TIMESTAMP, **self.types}
-        chosen = {output: name for output, (name, _) in outputs.items()}
-        for output, (name, span) in outputs.items():
-            if name not in kinds:
-                raise error("UNKNOWN_NAME", span, name=name, where="the columns of this sequence",
-                            fix="leave it out: the probability is exact")  # fmt: skip
-            if name == AT and AT not in self.types and output != AT:
-                raise error("UNSUPPORTED", span, what="another name", where="for the time of a row", fix="leave AS out")
-        for name in (AT, *own):
-            if name not in chosen.values():
-                chosen.setdefault(name, name)
-        fields = tuple(Field(output, kinds[name]) for output, name in chosen.items())
-        named = tuple(
-            Named(output, e.ColumnRef(kinds[name], _column(name)))
-            for output, name in chosen.items()
-            if name != AT or AT in self.types
-        )
-        return fields, named
 
     def _goal_columns(self, part: _Part) -> GoalColumns:
         prepared = self.streams[part.source].prepared
@@ -423,11 +383,6 @@ def _kind(event_type: EventType) -> int:
     return MARKOV if event_type.probabilistic.markov else INDEPENDENT
 
 
-def _column(name: str) -> str:
-    """The plan's name for a column of the answer: a variable may be called `probability`."""
-    return f"sequence.{name}"
-
-
 def _visible_in(parts: list[_Part]) -> frozenset[str]:
     return frozenset[str]().union(*(part.visible for part in parts))
 
@@ -437,7 +392,7 @@ def _renamed(expr: e.Expr, columns: dict[str, e.Expr]) -> e.Expr:
 
 
 def _above(clause: s.ProbabilityClause) -> e.Expr:
-    column = e.ColumnRef(t.DOUBLE, _column(PROBABILITY))
+    column = e.ColumnRef(t.DOUBLE, own_column(PROBABILITY))
     return e.Comparison(
         t.BOOLEAN, ">" if clause.strict else ">=", column, e.Constant(t.DOUBLE, float(clause.threshold))
     )

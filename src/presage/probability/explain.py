@@ -19,7 +19,8 @@ def describe_sequence(node: SequenceMatch) -> Report:
     verdict, tables = node.verdict, node.tables
     said = [f"class: {verdict.kind}: {verdict.reason}", *_ways(node)]
     lines = [f"kernel  sequence of {_counted(len(tables.goals), 'subgoal')}", *(INDENT * 4 + line for line in said)]
-    state = "how likely each state of the automaton is, by key; it does not grow with the stream"
+    more = f" and value of {', '.join(_others(node))}" if _others(node) else ""
+    state = f"how likely each state of the automaton is, by key{more}; it does not grow with the stream"
     if tables.method != STEPWISE or tables.by is not None:
         state = "all rows, until the input ends"
     warnings: tuple[str, ...] = ()
@@ -28,11 +29,21 @@ def describe_sequence(node: SequenceMatch) -> Report:
     return Report("\n".join(lines), f"sequence: {_spread(node)}", f"sequence: {state}", warnings)
 
 
+def _others(node: SequenceMatch) -> list[str]:
+    """Selected variables outside the keys: each of their values has an automaton of its own over the same rows."""
+    given = frozenset(node.tables.given)
+    return sorted(given - set(dividing(node.tables.query, given)))
+
+
 def _spread(node: SequenceMatch) -> str:
     if node.spread_by():
         query = node.tables.query
         names = [name for name in dividing(query, frozenset(node.tables.given)) if name in query.selected]
         return f"parallel, partitioned by [{', '.join(names)}]"
+    if node.tables.by is not None or node.tables.method != STEPWISE:
+        return "one partition, because it looks at all rows together"
+    if any(isinstance(below, Infer) for below in node.walk()):
+        return "one partition, because its rows are inferred"
     if node.tables.query.markov:
         return "one partition, because the step before an event's may be another key's"
     return "one partition, because no selected variable stands in the key of every subgoal"
@@ -58,7 +69,7 @@ def _ways(node: SequenceMatch) -> list[str]:
         groups = f", one for each value of {', '.join(tables.given)}" if tables.given else ""
         return [
             f"exact, step by step: an automaton in product with the chains it reads{groups}",
-            "cost: linear in rows",
+            "cost: linear in rows" + (f", for each value of {', '.join(_others(node))}" if _others(node) else ""),
         ]
     if tables.method == INTERVALS:
         assert verdict.plan is not None

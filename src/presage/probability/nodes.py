@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
@@ -43,9 +43,6 @@ class SequenceMatch(Node):
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         return frozenset[str]().union(*(x.columns() for x in self.expressions()))
-
-    def narrowed(self, wanted: frozenset[str]) -> Node:
-        return replace(self, made=tuple(f for f in self.made if f.name in wanted))
 
     def spread_by(self) -> tuple[tuple[str, ...], ...]:
         """For each source the prepared columns by which rows can be dealt with apart from each other: those of selected

@@ -361,7 +361,7 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> Non
 def _refuse_other_rooms(query: s.Query, problems: Problems) -> None:
     """Clauses of the general form that speak of uncertain, predicted or recalled data."""
     clauses: list[tuple[str, s.Node | None, str]] = [
-        ("WITH PROBABILITY", query.probability, "its streams are certain"),
+        ("WITH PROBABILITY", query.probability, "it does not ask for a SEQUENCE […]"),
         ("APPROXIMATE", query.approximate, "its answer is exact"),
         ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
         *(("ANALYSIS", item, "its rows are never revised") for item in query.items if item.analysis),

@@ -27,6 +27,11 @@ class Steps:
     plus: tuple[bool, ...]
     again: tuple[bool, ...]
 
+    @property
+    def bits(self) -> int:
+        """How many a symbol has."""
+        return 4 * self.goals if any(self.again) else 2 * self.goals
+
     def candidate(self, goal: int) -> int:
         return 1 << (2 * goal)
 

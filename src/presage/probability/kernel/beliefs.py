@@ -14,8 +14,8 @@ from presage.arrays.jit import Floats
 from presage.model.state import State
 from presage.probability.kernel.build import Built
 from presage.probability.kernel.carried import Carried
+from presage.probability.kernel.grouping import OTHER, Beliefs
 from presage.probability.kernel.query import dividing
-from presage.probability.kernel.regular import OTHER, Beliefs
 from presage.probability.kernel.spec import SequenceTables
 
 LINES, SEEN = "beliefs", "seen:"

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.arrays.codes import first_of, grouped_order
 from presage.arrays.columns import bools, column, ints, plain
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
@@ -21,6 +23,7 @@ from presage.probability.kernel.carried import CHAIN_KEY, CHAIN_VALUE, Carried
 from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
 from presage.probability.kernel.spec import SEQ, SOURCE, TIME, Oracle, SequenceTables, StreamColumns
 
+A = TypeVar("A", bound=np.ndarray)
 NULL = -2
 # Combinations of values that a condition over several goals is asked for at most.
 MOST_COMBINATIONS = 10_000_000
@@ -84,10 +87,9 @@ def numbered(columns: Several[pa.ChunkedArray | pa.Array]) -> tuple[list[Ints], 
     chunks = [plain(c if isinstance(c, pa.ChunkedArray) else pa.chunked_array([c])) for c in columns]
     together = pa.chunked_array([chunk for c in chunks for chunk in c.chunks], chunks[0].type)
     codes, count = equality_codes([together], len(together))
-    first = np.zeros(count, np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    missing = np.asarray(pc.is_null(together).to_numpy(zero_copy_only=False), np.bool_)
-    codes = np.where(missing, NULL, codes)
+    first = first_of(codes, count)
+    if together.null_count:
+        codes = np.where(np.asarray(pc.is_null(together).to_numpy(zero_copy_only=False), np.bool_), NULL, codes)
     bounds = np.cumsum([len(c) for c in chunks])[:-1]
     return np.split(codes, bounds), together.take(pa.array(first)).combine_chunks()
 
@@ -97,42 +99,97 @@ def build_facts(
     times: Ints | None = None,
 ) -> Built:  # fmt: skip
     """`table`: rows of all sources, told apart by SOURCE. `times`: those of all steps, if rows are missing here."""
-    sources = ints(table, SOURCE)
-    parts = [table.take(pa.array(np.flatnonzero(sources == number))) for number in range(len(spec.streams))]
-    times = np.unique(ints(table, TIME)) if times is None else times
-    variables, values, kept = _variables(spec, parts, carried)
+    if spec.by_steps and not spec.query.markov:
+        # What no goal can take means the same as no event; nobody looks at the steps between.
+        table = _candidates(spec, table)
+    parts = _by_source(table, len(spec.streams))
+    if times is None:
+        times = _distinct(ints(table, TIME))
+    variables, values, kept, known_columns = _variables(spec, parts, carried)
     found, orders = [], []
     built = Built(Facts(len(times), [], []), Numbers(values, times), kept, *_unknown(carried))
-    for columns, part in zip(spec.streams, parts, strict=True):
-        step = np.searchsorted(times, ints(part, TIME))
+    for number, (columns, part) in enumerate(zip(spec.streams, parts, strict=True)):
+        step = _places(times, ints(part, TIME))
         value, prev = np.zeros(len(step), np.int64), np.full(len(step), NOTHING, np.int64)
         probability = np.ones(len(step))
         lines = None if carried is None or columns.kind != MARKOV else carried.lines
-        key, count = _codes(part, columns.key, lines)
+        ready = known_columns.get((number, columns.key[0])) if len(columns.key) == 1 and lines is None else None
+        key, count = ready if ready is not None else _codes(part, columns.key, lines)
         chain = key[: len(step)]
-        if columns.kind != CERTAIN:
-            assert columns.probability is not None
+        if columns.probability is not None:
+            stored = column(part, columns.probability).to_numpy(zero_copy_only=False)
+            probability = stored.astype(np.float64, copy=False)
+        # Which value a row has does not matter where steps are independent and only its meaning counts.
+        if columns.kind == MARKOV or (columns.kind != CERTAIN and not spec.by_steps):
             together = _value_columns(part, columns, lines)
-            known = _values(together, columns, key, count, len(step), spec.by is not None)
-            value = known.numbers[: len(step)]
-            prev = known.numbers[len(step) : 2 * len(step)] if columns.kind == MARKOV else prev
-            probability = column(part, columns.probability).to_numpy(zero_copy_only=False).astype(np.float64)
+            coded = _values(together, columns, key, count, len(step), spec.by is not None)
+            value = coded.numbers[: len(step)]
             if columns.kind == MARKOV:
-                _remember(built, columns, part, lines, key, known, together)
-        order = np.lexsort((chain, step))
-        arrays = (chain[order], step[order], value[order], prev[order], probability[order])
-        found.append(Source(columns.kind, *arrays, count, ints(part, SEQ)[order]))
+                prev = coded.numbers[len(step) : 2 * len(step)]
+                _remember(built, columns, part, lines, key, coded, together)
+        order = _by_step_and_chain(step, chain, len(times), count)
+        chain, step, value, prev = (_ordered(array, order) for array in (chain, step, value, prev))
+        likely, arrival = _ordered(probability, order), _ordered(ints(part, SEQ), order)
+        found.append(Source(columns.kind, chain, step, value, prev, likely, count, arrival))
         orders.append(order)
     goals = []
     for goal, columns_ in zip(spec.query.goals, spec.goals, strict=True):
         part, order = parts[goal.source], orders[goal.source]
-        flags = [_flag(part, name)[order] for name in (columns_.candidate, columns_.accepted, columns_.reads)]
-        own = {name: codes[order] for name, codes in variables[goal.number].items()}
+        flags = [_ordered(_flag(part, name), order) for name in (columns_.candidate, columns_.accepted, columns_.reads)]
+        own = {name: _ordered(codes, order) for name, codes in variables[goal.number].items()}
         goals.append(GoalRows(flags[0], flags[1], own, flags[2]))
     domains = {name: len(array) for name, array in values.items()}
     allowed = [_allowed(i, names, values, oracle) for i, names in enumerate(spec.conditions)]
     built.facts = Facts(len(times), found, goals, allowed, domains)
     return built
+
+
+def _candidates(spec: SequenceTables, table: pa.Table) -> pa.Table:
+    sources = ints(table, SOURCE)
+    wanted = np.zeros(table.num_rows, np.bool_)
+    for goal, columns in zip(spec.query.goals, spec.goals, strict=True):
+        wanted |= (sources == goal.source) & _flag(table, columns.candidate)
+    return table if wanted.all() else table.filter(pa.array(wanted)).combine_chunks()
+
+
+def _by_source(table: pa.Table, count: int) -> list[pa.Table]:
+    if count == 1:
+        return [table]
+    sources = ints(table, SOURCE)
+    return [table.filter(pa.array(sources == number)).combine_chunks() for number in range(count)]
+
+
+def _distinct(times: Ints) -> Ints:
+    rising = times[1:] != times[:-1]
+    if (times[1:] >= times[:-1]).all():
+        return times[np.flatnonzero(np.append(True, rising))] if len(times) else times
+    return np.unique(times)
+
+
+def _places(times: Ints, own: Ints) -> Ints:
+    """The step of each time."""
+    if len(own) and (own[1:] >= own[:-1]).all():
+        begins = np.append(True, own[1:] != own[:-1])
+        first: Ints = np.searchsorted(times, own[begins])
+        places: Ints = first[np.cumsum(begins) - 1]
+        return places
+    return np.searchsorted(times, own)
+
+
+def _by_step_and_chain(step: Ints, chain: Ints, steps: int, chains: int) -> Ints | None:
+    """The order of the rows; None if they are in it."""
+    if len(step) < 2:
+        return None
+    later, same = step[1:] > step[:-1], step[1:] == step[:-1]
+    if (later | (same & (chain[1:] >= chain[:-1]))).all():
+        return None
+    by_chain, _ = grouped_order(chain, chains)
+    order: Ints = by_chain[grouped_order(step[by_chain], steps)[0]]
+    return order
+
+
+def _ordered(values: A, order: Ints | None) -> A:
+    return values if order is None else values[order]  # type: ignore[return-value]
 
 
 def _unknown(carried: Carried | None) -> tuple[Ints, Ints]:
@@ -169,21 +226,28 @@ def _flag(table: pa.Table, name: str | None) -> Bools:
 
 def _variables(
     spec: SequenceTables, parts: list[pa.Table], carried: Carried | None
-) -> tuple[list[dict[str, Ints]], dict[str, pa.Array], dict[str, Ints]]:
-    """Numbers of each goal's variables, their values, and the numbers of those that were carried."""
+) -> tuple[list[dict[str, Ints]], dict[str, pa.Array], dict[str, Ints], dict[tuple[int, str], tuple[Ints, int]]]:
+    """Numbers of each goal's variables, their values, the numbers of those that were carried; and the numbers of
+    columns that stand for themselves, by source."""
     by_goal: list[dict[str, Ints]] = [{} for _ in spec.goals]
     values: dict[str, pa.Array] = {}
     kept: dict[str, Ints] = {}
+    alone: dict[tuple[int, str], tuple[Ints, int]] = {}
     for name in dict.fromkeys(name for goal in spec.goals for name, _ in goal.variables):
+        if spec.by_steps and name not in spec.counted:
+            continue
         owners = [(g, c) for g, goal in enumerate(spec.goals) for n, c in goal.variables if n == name]
-        columns = [parts[spec.query.goals[g].source].column(c) for g, c in owners]
+        places = list(dict.fromkeys((spec.query.goals[g].source, c) for g, c in owners))
+        columns = [parts[source].column(c) for source, c in places]
         kind = columns[0].type
         old = pa.array([], kind) if carried is None else carried.values_of(name, kind)
         (first, *rest), values[name] = numbered([old, *(c.cast(kind) for c in columns)])
         kept[name] = first
-        for (g, _), codes in zip(owners, rest, strict=True):
-            by_goal[g][name] = codes
-    return by_goal, values, kept
+        for g, c in owners:
+            by_goal[g][name] = rest[places.index((spec.query.goals[g].source, c))]
+        if len(places) == 1 and not columns[0].null_count:
+            alone[places[0]] = rest[0], len(values[name])
+    return by_goal, values, kept, alone
 
 
 def _codes(table: pa.Table, names: tuple[str, ...], lines: pa.Table | None) -> tuple[Ints, int]:
@@ -223,8 +287,7 @@ def _values(
         missing = [np.asarray(pc.is_null(c).to_numpy(zero_copy_only=False), np.bool_) for c in together]
         nothing[rows:] = np.logical_and.reduce(missing)[rows:]
     codes, total = equality_codes([pa.chunked_array([pa.array(owners)]), *together], len(owners))
-    first = np.zeros(total, np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    first = first_of(codes, total)
     owner = owners[first] if total else np.zeros(0, np.int64)
     used = np.zeros(total, np.bool_)
     used[codes[~nothing]] = True

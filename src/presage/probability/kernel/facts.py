@@ -82,7 +82,18 @@ class Answers:
 
 def exact(bindings: Ints, step: Ints, probability: Floats, arrival: Ints | None = None) -> Answers:
     """Lines with a probability above zero, by step and binding."""
-    kept = np.flatnonzero(probability > 0.0)
-    order = kept[np.lexsort((*bindings[kept].T[::-1], step[kept]))]
+    order = np.flatnonzero(probability > 0.0)
+    if not _rising([step[order], *bindings[order].T]):
+        order = order[np.lexsort((*bindings[order].T[::-1], step[order]))]
     p = np.minimum(probability[order], 1.0)
     return Answers(bindings[order], step[order], p, p, p, arrival=None if arrival is None else arrival[order])
+
+
+def _rising(keys: list[Ints]) -> bool:
+    """Whether lines are in order already."""
+    undecided = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
+    for key in keys:
+        if (undecided & (key[1:] < key[:-1])).any():
+            return False
+        undecided &= key[1:] == key[:-1]
+    return True

@@ -80,6 +80,50 @@ def chances(
 
 
 @compiled_in_place
+def chances_alone(
+    chain: Ints, step: Ints, arrival: Ints, letters: np.ndarray, numbers: Ints, probability: Floats, groups: Ints,
+    follow: Ints, accepts: Bools, beliefs: Floats, found: Ints, likely: Floats,
+) -> int:  # fmt: skip
+    """For groups of one chain each, whose rows come by step and chain: no sorting, one pass. `numbers` by symbol as
+    bits. Answers go to `found` (group, step, arrival) and `likely`; how many there are is given back."""
+    states = accepts.shape[0]
+    belief, after = np.zeros(states), np.zeros(states)
+    count, at, rows = 0, 0, chain.size
+    while at < rows:
+        if letters[at] == 0 or groups[chain[at]] < 0:
+            at += 1
+            continue
+        group, own, now = groups[chain[at]], chain[at], step[at]
+        for state in range(states):
+            belief[state] = beliefs[group, state]
+            after[state] = 0.0
+        rest, chance, last = 1.0, 0.0, -1
+        while at < rows and chain[at] == own and step[at] == now:
+            symbol = numbers[letters[at]]
+            if symbol > 0:
+                p = probability[at]
+                rest -= p
+                last = max(last, arrival[at])
+                for state in range(states):
+                    if belief[state] > 0.0:
+                        flow = belief[state] * p
+                        after[follow[state, symbol]] += flow
+                        if accepts[state, symbol]:
+                            chance += flow
+            at += 1
+        rest = max(rest, 0.0)
+        for state in range(states):
+            beliefs[group, state] = after[state] + belief[state] * rest
+        if chance > 0.0:
+            found[count, 0] = group
+            found[count, 1] = now
+            found[count, 2] = last
+            likely[count] = chance
+            count += 1
+    return count
+
+
+@compiled_in_place
 def chances_of_chain(
     widths: Ints, starts: Ints, runs: Ints, run_bounds: Ints, step: Ints, linked: Ints, chain: Ints, symbol: Ints,
     value: Ints, prev: Ints, probability: Floats, follow: Ints, accepts: Bools, united: Ints, last: Ints,
@@ -142,3 +186,74 @@ def forget_value(belief: Floats) -> None:
         for state in range(belief.shape[1]):
             belief[0, state] += belief[v, state]
             belief[v, state] = 0.0
+
+
+@compiled_in_place
+def widths_of(chain: Ints, value: Ints, prev: Ints, groups: Ints, widths: Ints) -> None:
+    """How many values each group's chain has, and one for none."""
+    for k in range(chain.size):
+        group = groups[chain[k]]
+        if group >= 0:
+            widths[group] = max(widths[group], value[k] + 2, prev[k] + 2)
+
+
+@compiled_in_place
+def chances_linked(
+    chain: Ints, step: Ints, arrival: Ints, letters: np.ndarray, numbers: Ints, value: Ints, prev: Ints,
+    probability: Floats, groups: Ints, widths: Ints, starts: Ints, follow: Ints, accepts: Bools, steps: int,
+    beliefs: Floats, found: Ints, likely: Floats,
+) -> int:  # fmt: skip
+    """As `chances_alone`, for groups of one Markov chain each; beliefs as in `chances_of_chain`."""
+    states = accepts.shape[0]
+    widest = 1
+    for g in range(widths.size):
+        widest = max(widest, widths[g])
+    moved, own, left = np.zeros((widest, states)), np.zeros(widest, np.int64), np.zeros(widest)
+    known = np.full(widths.size, -1, np.int64)
+    count, at, rows = 0, 0, chain.size
+    while at < rows:
+        group = groups[chain[at]]
+        if group < 0:
+            at += 1
+            continue
+        begin, now, width = at, step[at], widths[group]
+        belief = beliefs[starts[group] : starts[group] + width * states].reshape((width, states))
+        if now > known[group] + 1:
+            forget_value(belief)
+        known[group] = now
+        moved[:width] = 0.0
+        own[:width] = 0
+        left[:width] = 1.0
+        last = -1
+        while at < rows and chain[at] == chain[begin] and step[at] == now:
+            v, u, p = value[at] + 1, prev[at] + 1, probability[at]
+            own[v] = numbers[letters[at]]
+            left[u] -= p
+            last = max(last, arrival[at])
+            for state in range(states):
+                moved[v, state] += belief[u, state] * p
+            at += 1
+        for v in range(width):
+            if left[v] > 0.0:
+                for state in range(states):
+                    moved[0, state] += belief[v, state] * left[v]
+        belief[:] = 0.0
+        chance = 0.0
+        for v in range(width):
+            symbol = own[v]
+            for state in range(states):
+                mass = moved[v, state]
+                if mass > 0.0:
+                    belief[v, follow[state, symbol]] += mass
+                    if accepts[state, symbol]:
+                        chance += mass
+        if chance > 0.0:
+            found[count, 0] = group
+            found[count, 1] = now
+            found[count, 2] = last
+            likely[count] = chance
+            count += 1
+    for g in range(widths.size):
+        if known[g] < steps - 1:
+            forget_value(beliefs[starts[g] : starts[g] + widths[g] * states].reshape((widths[g], states)))
+    return count

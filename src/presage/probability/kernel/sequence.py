@@ -52,7 +52,7 @@ class SequenceKernel:
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
         rows = append_rows(state.tables.get(WAITING), events)
         ready = np.ones(rows.num_rows, np.bool_) if end else ints(rows, TIME) < clock
-        if not end and (not self._stepwise or not ready.any()):
+        if not end and (not self.spec.by_steps or not ready.any()):
             after = State(KERNEL, {**state.tables, WAITING: rows}, dict(state.numbers))
             return after, self._table(_nothing(len(self.spec.query.selected)), None, rows.slice(0, 0))
         now = rows if ready.all() else rows.filter(pa.array(ready))
@@ -61,14 +61,10 @@ class SequenceKernel:
             after.tables[WAITING] = rows.filter(pa.array(~ready))
         return after, self._table(answers, built, now)
 
-    @property
-    def _stepwise(self) -> bool:
-        return self.spec.method == "regular" and self.spec.by is None
-
     def _evaluate(self, state: State, rows: pa.Table) -> tuple[State, Answers, Built]:
         spec = self.spec
         query = spec.query
-        if self._stepwise:
+        if self.spec.by_steps:
             carried = load_beliefs(spec, state)
             built = build_facts(spec, rows, self.oracle, carried, self.times)
             before = nothing_known(spec) if carried is None else before_of(spec, carried, built)

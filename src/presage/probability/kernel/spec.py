@@ -62,3 +62,13 @@ class SequenceTables:
     by: str | None = None
     error: float = 0.05
     confidence: float = 0.95
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether it is computed step by step, over all worlds."""
+        return self.method == "regular" and self.by is None
+
+    @property
+    def counted(self) -> frozenset[str]:
+        """Variables whose values matter beyond their own subgoal."""
+        return frozenset(self.given).union(*self.conditions)

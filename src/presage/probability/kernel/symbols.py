@@ -38,10 +38,12 @@ def _compared(query: Sequence, goal: Goal, name: str, again: bool) -> str:
     return "after" if first and goal.number else "before"
 
 
-def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int]) -> list[Ints] | None:
+def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int]) -> list[np.ndarray] | None:
     """By source, the symbol of each row if variables have these values (numbers; a variable that is not there is the
     same for all rows of a chain). None if a condition on the values alone fails."""
-    found = [np.zeros(len(source.chain), np.int64) for source in facts.sources]
+    # Narrow numbers are read faster, and there is one for every row.
+    width = np.uint8 if steps.bits <= 8 else np.uint16 if steps.bits <= 16 else np.int64
+    found: list[np.ndarray] = [np.zeros(len(source.chain), width) for source in facts.sources]
     for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
         alone = condition.variables <= given.keys() and not condition.unfolding
         if alone and not _all_allowed(allowed, given):
@@ -51,7 +53,7 @@ def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int
         accepted = rows.candidate & rows.accepted
         for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
             if _asked_at(query, condition, given) == goal.number:
-                accepted = accepted & _rows_allowed(allowed, rows.variables, given)
+                accepted = accepted & _rows_allowed(allowed, rows.variables, given, len(accepted))
         bits = found[goal.source]
         _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, False)
         if steps.again[goal.number]:
@@ -60,7 +62,7 @@ def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int
 
 
 def _enter(
-    bits: Ints, query: Sequence, goal: Goal, variables: Mapping[str, Ints], candidate: Bools, accepted: Bools,
+    bits: np.ndarray, query: Sequence, goal: Goal, variables: Mapping[str, Ints], candidate: Bools, accepted: Bools,
     given: Mapping[str, int], steps: Steps, again: bool,
 ) -> None:  # fmt: skip
     for name in goal.variables & given.keys():
@@ -70,8 +72,9 @@ def _enter(
             accepted = accepted & agrees
             candidate = candidate & agrees if when == "before" else candidate
     number = goal.number
-    bits |= candidate * np.int64(steps.candidate_again(number) if again else steps.candidate(number))
-    bits |= accepted * np.int64(steps.accepted_again(number) if again else steps.accepted(number))
+    kind = bits.dtype.type
+    bits |= candidate.astype(kind) * kind(steps.candidate_again(number) if again else steps.candidate(number))
+    bits |= accepted.astype(kind) * kind(steps.accepted_again(number) if again else steps.accepted(number))
 
 
 def _asked_at(query: Sequence, condition: Condition, given: Mapping[str, int]) -> int:
@@ -91,8 +94,7 @@ def _all_allowed(allowed: Allowed, given: Mapping[str, int]) -> bool:
     return bool((allowed.rows == wanted).all(axis=1).any())
 
 
-def _rows_allowed(allowed: Allowed, variables: Mapping[str, Ints], given: Mapping[str, int]) -> Bools:
-    rows = len(next(iter(variables.values())))
+def _rows_allowed(allowed: Allowed, variables: Mapping[str, Ints], given: Mapping[str, int], rows: int) -> Bools:
     asked = [variables[name] if name in variables else np.full(rows, given[name]) for name in allowed.variables]
     both = [np.concatenate([column, allowed.rows[:, i]]) for i, column in enumerate(asked)]
     packed = _packed(both)
