@@ -87,7 +87,8 @@ class Sequences:
         rows[names.attribute] = self.model.names(states, kind)
         if before is not None:
             rows[names.before] = self.model.names(before, kind)
-        rows[PROBABILITY] = pa.array(chances)
+        # Rounding may leave a sum a little above 1.
+        rows[PROBABILITY] = pa.array(np.minimum(chances, 1.0))
         totals = np.bincount(of_key, weights=said, minlength=len(self.key_rows)).astype(np.float64)
         return Inferred(pa.table(rows), count_ignored(self.steps, self.readings, usable), totals)
 

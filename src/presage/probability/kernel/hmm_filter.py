@@ -127,7 +127,7 @@ class FilterKernel:
                 ORDINAL: ordinals(changes([time, seq], len(time))),
                 **{name: keys[name] for name in self.columns.key},
                 self.columns.attribute: self.model.names(states[entry], self.columns.type),
-                PROBABILITY: chances[entry],
+                PROBABILITY: np.minimum(chances[entry], 1.0),
             }
         )
 
