@@ -1,4 +1,4 @@
-"""Laws of sequence queries: rows do not depend on loads, order of arrival, restarts, shards, standing or the optimizer."""
+"""Laws of sequence queries: rows do not depend on loads, late arrival, restarts, shards, standing, or the optimizer."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def lived(case: Case, dice: Random, shards: int) -> Found:
         try:
             home.deploy(case.statement, "it")
         except PresageError as refused:
-            assert "never ends" in refused.message
+            if "never ends" not in refused.message:
+                raise
             home.deploy(bounded(case.statement), "it")
             event("bounded")
         while coming:
@@ -102,7 +103,7 @@ def assert_alike(rows: Found, expected: Found) -> None:
     assert made == pytest.approx(wanted, abs=1e-9)
 
 
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(cases(), st.integers(0, 2**16))
 def test_standing_rows_are_those_of_the_query_however_events_come(case: Case, seed: int) -> None:
     event(case.class_by_definition)

@@ -14,7 +14,10 @@ AT = """CREATE STREAM At (person STRING, place STRING, at TIMESTAMP) EVENT TIME 
     PROBABILISTIC MARKOV (place) FROM INFERENCE OVER Reading USING MODEL floor (SMOOTH);"""
 SEEN = """CREATE STREAM Seen (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person)
     PROBABILISTIC (place);"""
-MODEL = '{"states": ["läb"],\r\n"initial": [1.0]}'
+MODEL = (
+    '{"states": ["läb"],\r\n"initial": [1.0], "transition": [[1.0]], '
+    '"emission": {"kind": "discrete", "table": {"läb": {"A": 0.5}}}}'
+)
 
 
 def seen(place: str, probability: float) -> dict[str, object]:
@@ -44,7 +47,7 @@ def test_a_home_keeps_its_models_and_what_is_inferred_with_them(tmp_path: Path) 
 
 
 def test_a_lost_copy_of_a_model_is_told_when_the_home_is_opened(tmp_path: Path) -> None:
-    (tmp_path / "floor.json").write_text("{}")
+    (tmp_path / "floor.json").write_text(MODEL)
     with Engine(home=tmp_path / "home", roots=[tmp_path]) as engine:
         engine.execute(f"CREATE MODEL floor FROM '{tmp_path / 'floor.json'}'")
     (copy,) = (tmp_path / "home" / "models").iterdir()

@@ -16,6 +16,7 @@ from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery
+from presage.probability.nodes import SequenceMatch
 from presage.windows.keep_time import is_own_time
 from presage.windows.sources import event_time_of
 
@@ -68,6 +69,7 @@ class Program:
         for node in self.plan.walk():
             # Terms over several events are a kernel's, and may ask a relation, too.
             further = node.programs if isinstance(node, Match | PatternMatch) else ()
+            further = node.conditions if isinstance(node, SequenceMatch) else further
             for expr in (*node.expressions(), *further):
                 named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
         return frozenset(named)

@@ -31,6 +31,7 @@ from presage.probability.analyze_select import (
     answer_columns,
     bind_selected,
     own_column,
+    refuse_clauses,
     variable_column,
 )
 from presage.probability.classify import EXTENDED, REGULAR, classify
@@ -71,25 +72,10 @@ class ProbabilityRoom:
 def bind_sequence(query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None) -> BoundQuery:
     """The plan of a query whose only item is a sequence."""
     problems = Problems()
-    _refuse_clauses(query, item, problems)
+    refuse_clauses(query, item, problems)
     problems.raise_any()
     assert item.sequence is not None
     return _SequenceBinder(query, item.sequence, events, catalog).bind(upper)
-
-
-def _refuse_clauses(query: s.Query, item: s.FromItem, problems: Problems) -> None:
-    clauses: list[tuple[str, s.Node | None, str]] = [
-        ("SELECT DISTINCT", query if query.distinct else None, "leave it out: its rows are distinct"),
-        ("SELECT TENTATIVE", query if query.tentative else None, "leave it out: its rows never change"),
-        ("GROUP BY", query.group_by[0] if query.group_by else None, "INSERT its rows INTO a stream and group that"),
-        ("HAVING", query.having, "INSERT its rows INTO a stream and ask that"),
-        ("OUTPUT", query.output, "INSERT its rows INTO a stream and ask that"),
-        ("a window", item.windows[0] if item.windows else None, "INSERT its rows INTO a stream and window that"),
-        ("a join", query.items[1] if len(query.items) > 1 else None, "INSERT its rows INTO a stream and join that"),
-    ]
-    for name, node, fix in clauses:
-        if node is not None:
-            problems.errors.append(error("UNSUPPORTED", node.span, what=name, where="over SEQUENCE […]", fix=fix))
 
 
 @dataclass
@@ -216,6 +202,10 @@ class _SequenceBinder:
                 raise error("UNKNOWN_ATTRIBUTE", span, owner=print_subgoal(subgoal), name=name, fix=fix)
 
     def _variable(self, term: q.Variable, name: str, column: e.ColumnRef, part: _Part) -> Term:
+        if "@" in term.name or "#" in term.name:
+            # Names inside a Kleene plus, and columns of a state, are told apart from variables by these.
+            raise error("BAD_VALUE", term.span, what="the name of a variable", found=f"'{term.name}'",
+                        expected="a name without @ and #", fix="choose another name")  # fmt: skip
         if name in part.columns:
             first = part.columns[name]
             if first.type != column.type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope
 from presage.errors import error
 from presage.lang import syntax as s
@@ -59,6 +60,22 @@ def variable_column(name: str, kinds: Kinds) -> str:
     return f"sequence.{name}" + (f"~{place}" if place else "")
 
 
+def refuse_clauses(query: s.Query, item: s.FromItem, problems: Problems) -> None:
+    """What a statement over a sequence does not have."""
+    clauses: list[tuple[str, s.Node | None, str]] = [
+        ("SELECT DISTINCT", query if query.distinct else None, "leave it out: its rows are distinct"),
+        ("SELECT TENTATIVE", query if query.tentative else None, "leave it out: its rows never change"),
+        ("GROUP BY", query.group_by[0] if query.group_by else None, "INSERT its rows INTO a stream and group that"),
+        ("HAVING", query.having, "INSERT its rows INTO a stream and ask that"),
+        ("OUTPUT", query.output, "INSERT its rows INTO a stream and ask that"),
+        ("a window", item.windows[0] if item.windows else None, "INSERT its rows INTO a stream and window that"),
+        ("a join", query.items[1] if len(query.items) > 1 else None, "INSERT its rows INTO a stream and join that"),
+    ]
+    for name, node, fix in clauses:
+        if node is not None:
+            problems.errors.append(error("UNSUPPORTED", node.span, what=name, where="over SEQUENCE […]", fix=fix))
+
+
 def bind_selected(select: tuple[s.SelectItem, ...], scope: SequenceScope) -> list[Selected]:
     (variables,) = scope.items
     found: list[Selected] = []
@@ -69,7 +86,11 @@ def bind_selected(select: tuple[s.SelectItem, ...], scope: SequenceScope) -> lis
             raise error("UNSUPPORTED", item.span, what="a term", where="in SELECT over SEQUENCE […]",
                         fix="select variables; INSERT the rows INTO a stream to compute with them")  # fmt: skip
         name = item.expr.name
-        variable = variables.find(name) is not None
+        kind = variables.find(name)
+        variable = kind is not None
+        if isinstance(kind, t.ArrayOf | t.MapOf | t.StructOf):
+            raise error("TYPE_MISMATCH", item.span, what=f"the selected variable '{name}'", expected="a plain type",
+                        found=kind, fix="select variables of plain types")  # fmt: skip
         if not variable and name not in OWN:
             raise scope.unknown(name, item.span)
         output = item.alias or name

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
-from presage.probability.kernel.query import Condition, Goal, Known, Sequence, Variable
+from presage.probability.kernel.query import Condition, Goal, Known, Sequence, Variable, plain_name
 
 REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
 
@@ -34,12 +34,9 @@ def classify(query: Sequence) -> Verdict:
     open_ = sorted(query.shared - env, key=lambda name: (query.first(name), name))
     far = _not_local(query, env)
     if far is not None:
-        names = ", ".join(sorted(far.variables - env))
-        return Verdict(
-            UNSAFE,
-            f"the condition {far.text} speaks of {names}, which no single subgoal has together",
-            sorted(far.variables - env)[0],
-        )
+        spoken = sorted(plain_name(name) for name in far.variables - env)
+        said = f"the condition {far.text} speaks of {', '.join(spoken)}, which no single subgoal has together"
+        return Verdict(UNSAFE, said, spoken[0])
     if not open_:
         return Verdict(REGULAR, "no variable is shared between subgoals and every condition speaks of one subgoal")
     obstacles = [(name, _not_independent(query, name)) for name in open_]

@@ -86,11 +86,10 @@ def check_end(plan: Node, ends: int | None) -> None:
                         where="in a statement that never ends: it looks at all readings",
                         fix="infer with FILTER, or add WITHIN with an upper bound")  # fmt: skip
         if isinstance(node, SequenceMatch) and (node.tables.method != STEPWISE or node.tables.by is not None):
-            what = (
-                f"SEQUENCE […] BY {node.tables.by.upper()}"
-                if node.tables.by
-                else f"a sequence that is {node.verdict.kind}"
-            )
+            by, kind = node.tables.by, node.verdict.kind
+            what = f"SEQUENCE […] BY {by.upper()}" if by else f"a sequence that is {kind}"
+            if not by and node.tables.stepwise:
+                what = "a sequence that reads several Markov chains at once"
             raise error("UNSUPPORTED", what=what, where="in a statement that never ends: its state would grow for ever",
                         fix="add WITHIN with an upper bound, or ask it as a query")  # fmt: skip
 

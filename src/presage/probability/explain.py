@@ -9,7 +9,7 @@ from presage.plan.nodes import Node
 from presage.probability.classify import UNSAFE
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import dividing
-from presage.probability.methods import INTERVALS, JOINT, STEPWISE
+from presage.probability.methods import INTERVALS, JOINT, STEPWISE, looks_ahead
 from presage.probability.nodes import Infer, SequenceMatch
 
 INDENT = "  "
@@ -56,7 +56,11 @@ def describe_infer(node: Infer) -> Report:
     ]
     state = "one belief for each key" if node.method == "filter" else "all readings, until the input ends"
     key = ", ".join(node.key)
-    return Report("\n".join(lines), f"inference: parallel, partitioned by [{key}]", f"inference: {state}")
+    warnings: tuple[str, ...] = ()
+    if node.method == "filter" and node.model.step is not None and node.model.forget is None:
+        warnings = (f'model {node.name} forgets no key: one that falls silent has rows at every step, for ever; '
+                    'let it "forget" such keys',)  # fmt: skip
+    return Report("\n".join(lines), f"inference: parallel, partitioned by [{key}]", f"inference: {state}", warnings)
 
 
 def _ways(node: SequenceMatch) -> list[str]:
@@ -82,6 +86,9 @@ def _ways(node: SequenceMatch) -> list[str]:
 def _why_joint(node: SequenceMatch) -> str:
     if node.verdict.kind == UNSAFE:
         return f"no plan computes this sequence exactly in every case: {node.verdict.reason}"
+    ahead = looks_ahead(node.tables.query, node.verdict)
+    if ahead is not None:
+        return f"the condition {ahead.text} compares an event with a selected value of a later one"
     return "it reads several Markov chains at once, whose values must be known together"
 
 

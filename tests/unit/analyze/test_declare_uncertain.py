@@ -18,11 +18,13 @@ HEAD = "CREATE STREAM At (person STRING, place STRING, floor INT, at TIMESTAMP) 
 READING = "CREATE STREAM Reading (person STRING, antenna STRING, at TIMESTAMP) EVENT TIME at KEY (person);"
 ROW = "CREATE STREAM At (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person)"
 FROM = "FROM INFERENCE OVER Reading USING MODEL floor"
+FLOOR = """{"states": ["hall", "läb"], "transition": [[0.9, 0.1], [0.1, 0.9]],
+ "emission": {"kind": "discrete", "table": {"hall": {"A": 0.5}, "läb": {}}}}"""
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Workspace:
-    (tmp_path / "floor.json").write_text('{"states": ["hall", "läb"]}', encoding="utf-8")
+    (tmp_path / "floor.json").write_text(FLOOR, encoding="utf-8")
     made = Workspace([tmp_path], tmp_path, now=lambda: NOW)
     made.check(f"{READING} CREATE MODEL floor FROM 'floor.json';")
     return made
@@ -141,7 +143,7 @@ def test_a_probabilistic_stream_cannot_be_inherited() -> None:
 
 def test_a_model_is_known_by_its_file_and_what_it_says(home: Workspace, tmp_path: Path) -> None:
     path = str(tmp_path / "floor.json")
-    assert home.catalog.models == {"floor": Model("floor", path, '{"states": ["hall", "läb"]}')}
+    assert home.catalog.models == {"floor": Model("floor", path, FLOOR)}
 
 
 @pytest.mark.parametrize(

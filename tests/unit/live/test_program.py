@@ -16,6 +16,8 @@ CREATE STREAM Trade (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at;
 INSERT INTO Mean SELECT sym, avg(price) AS price FROM Tick#time(1 min) GROUP BY sym;
 INSERT INTO Both SELECT sym, avg(price) AS price FROM Tick#time(1 min) GROUP BY sym;
 INSERT INTO Both SELECT sym, price FROM Trade;
+CREATE STREAM At (p STRING, l STRING, at TIMESTAMP) EVENT TIME at KEY (p) PROBABILISTIC (l);
+CREATE RELATION Way (a STRING, b STRING) VALUES ('a', 'b');
 INSERT INTO Early SELECT sym, min(at) AS at FROM Tick#time(1 min) GROUP BY sym;
 """
 
@@ -52,3 +54,7 @@ def test_keys_are_dealt_apart_where_all_rows_come_from_them_alone(
     workspace: Workspace, stream: str, shards: int
 ) -> None:
     assert program(workspace, f"SELECT sym FROM {stream}").shards == shards
+
+
+def test_a_relation_may_be_asked_over_several_subgoals_of_a_sequence(workspace: Workspace) -> None:
+    assert program(workspace, "SELECT a FROM SEQUENCE [ At(p, a) ; At(p, b) ] WHERE Way(a, b)").relations == {"Way"}

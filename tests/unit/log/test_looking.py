@@ -12,6 +12,7 @@ from presage.log.looking import describe, show
 from presage.model.catalog import Catalog
 from presage.workspace import Workspace
 
+FLOOR = '{"states": ["hall"], "transition": [[1.0]], "emission": {"kind": "discrete", "table": {"hall": {"A": 0.5}}}}'
 TEXT = """
 CREATE STREAM Reading (person STRING, antenna STRING, at TIMESTAMP) EVENT TIME at KEY (person);
 CREATE MODEL floor FROM 'floor.json';
@@ -25,7 +26,7 @@ CREATE STREAM Seen (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[Catalog, Log]]:
-    (tmp_path / "floor.json").write_text("{}")
+    (tmp_path / "floor.json").write_text(FLOOR)
     space = Workspace([tmp_path], tmp_path)
     space.check(TEXT)
     with Log.open() as log:

@@ -5,6 +5,7 @@ Rows of a state that must be understood in the same numbers come in front. A nul
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
@@ -311,10 +312,15 @@ def _ranks(columns: list[pa.ChunkedArray], rows: Ints) -> Ints:
 def _allowed(number: int, names: tuple[str, ...], values: Mapping[str, pa.Array], oracle: Oracle | None) -> Allowed:
     assert oracle is not None
     sizes = [len(values[name]) for name in names]
-    total = int(np.prod(sizes))
+    total = math.prod(sizes)
     if total > MOST_COMBINATIONS:
         raise error("LIMIT", what=f"the combinations of values of {', '.join(names)}", limit_name="combinations",
                     limit=MOST_COMBINATIONS, fix="filter the subgoals: WHERE inside the brackets")  # fmt: skip
     grid = np.indices(sizes).reshape(len(sizes), total) if total else np.zeros((len(sizes), 0), np.int64)
     truth = oracle.ask(number, [values[name].take(pa.array(codes)) for name, codes in zip(names, grid, strict=True)])
-    return Allowed(names, np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)]))
+    rows = np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)])
+    for i, name in enumerate(names):
+        # A condition may hold for null, whose number is NULL wherever it stands.
+        missing = np.asarray(pc.is_null(values[name]).to_numpy(zero_copy_only=False), np.bool_)
+        rows[missing[rows[:, i]], i] = NULL
+    return Allowed(names, rows)

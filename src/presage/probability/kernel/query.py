@@ -40,6 +40,11 @@ def inner_name(name: str, goal: int) -> str:
     return f"{name}@{goal}"
 
 
+def plain_name(name: str) -> str:
+    """As the user wrote it."""
+    return name.partition("@")[0]
+
+
 @dataclass(frozen=True)
 class Goal:
     """One subgoal. `key`: positions among `terms` that make the event key; `source`: the number of its stream among

@@ -92,6 +92,7 @@ class SequenceKernel:
     def _table(self, answers: Answers, built: Built | None, rows: pa.Table) -> pa.Table:
         """The answers as rows, in order: by step, then by the selected values."""
         query = self.spec.query
+        answers = _known(answers)
         times = built.numbers.times if built is not None else np.zeros(0, np.int64)
         time = times[answers.step] if len(answers.step) else np.zeros(0, np.int64)
         values = [self._values(name, answers.bindings[:, i], built, rows) for i, name in enumerate(query.selected)]
@@ -112,6 +113,17 @@ class SequenceKernel:
         if built is None:
             return pa.array([], rows.schema.field(column).type)
         return built.numbers.variables[name].take(pa.array(numbers))
+
+
+def _known(answers: Answers) -> Answers:
+    """Without those in which a selected variable is null: it holds with no value then."""
+    if (answers.bindings >= 0).all():
+        return answers
+    kept = np.flatnonzero((answers.bindings >= 0).all(axis=1))
+    return Answers(
+        answers.bindings[kept], answers.step[kept], answers.probability[kept], answers.low[kept], answers.high[kept],
+        answers.sampled, None if answers.arrival is None else answers.arrival[kept],
+    )  # fmt: skip
 
 
 def _nothing(width: int) -> Answers:

@@ -1,0 +1,94 @@
+"""Rows of sequence queries over small streams, where names, nulls, and what others read of them matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.stepping import run_in_steps
+from presage.errors import PresageError
+from presage.lang import syntax as s
+from presage.probability.columnar import check_end
+from presage.probability.kernel import regular
+from presage.workspace import Workspace
+
+DECLARED = """
+CREATE STREAM At (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person) PROBABILISTIC (place);
+"""
+
+
+def at(person: str | None, place: str | None, second: int, probability: float) -> tuple[str, dict[str, Any]]:
+    return "At", {"person": person, "place": place, "ts": second * 1_000_000, "probability": probability}
+
+
+WALK = [at("joe", "a", 1, 0.5), at("joe", "b", 2, 0.5), at("sue", "a", 2, 1.0), at("sue", "b", 3, 0.25)]
+
+
+def rows(text: str, events: list[tuple[str, dict[str, Any]]] = WALK, more: str = "") -> list[dict[str, Any]]:
+    made = run_in_steps(DECLARED + more, text, events, [])
+    assert run_in_steps(DECLARED + more, text, events, list(range(1, len(events)))) == made
+    return [{name: value for name, value in row.items() if name != "at"} for row in made]
+
+
+@pytest.mark.parametrize("name", ["probability", "at", "method", "Probability", "`größe`"])
+def test_a_variable_may_be_called_like_a_column_of_the_answer(name: str) -> None:
+    found = rows(f"SELECT {name} AS who FROM SEQUENCE [ At({name}, 'a') ; At({name}, 'b') ] WITH PROBABILITY > 0.1")
+    assert found == [{"who": "joe", "probability": 0.25}, {"who": "sue", "probability": 0.25}]
+
+
+def test_variables_may_differ_in_case_alone() -> None:
+    found = rows("SELECT p AS who, P AS place FROM SEQUENCE [ At(p, P) ; At(p, 'b') ]")
+    assert [(row["who"], row["place"]) for row in found] == [("joe", "a"), ("sue", "a")]
+
+
+@pytest.mark.parametrize(("chosen", "names"), [("p", ["p"]), ("probability AS x", ["x"]), ("count(*) AS n", ["n"])])
+def test_a_part_of_the_columns_can_be_read_from_a_stream_of_answers(chosen: str, names: list[str]) -> None:
+    done = "INSERT INTO Done SELECT p FROM SEQUENCE [ At(p, 'a') ; At(p, 'b') ];"
+    found = rows(f"SELECT {chosen} FROM Done", more=done)
+    assert [list(row) for row in found] == [names] * 2
+
+
+def test_a_null_is_no_value_that_a_variable_could_have() -> None:
+    events = [at("joe", None, 1, 0.5), at(None, "a", 1, 0.5), at("joe", "a", 2, 0.5), at("joe", None, 3, 1.0)]
+    assert rows("SELECT p, l FROM SEQUENCE [ At(p, l) ]", events) == [{"p": "joe", "l": "a", "probability": 0.5}]
+    # By all chains together: "for some q".
+    (found,) = rows("SELECT l FROM SEQUENCE [ At(q, _) ; At(r, l) ] WHERE q = r", events)
+    assert (found["l"], found["probability"]) == ("a", 0.25)
+
+
+def test_more_bindings_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regular, "MOST_BINDINGS", 3)
+    with pytest.raises(PresageError, match=r"the combinations of values of l, m passes the limit \(bindings\) of 3"):
+        rows("SELECT l, m FROM SEQUENCE [ At(p, l) ; At(p, m) ]")
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    ["At(p, x) ; At(p, m)", "At(p, x) ; At(p, m) ; Bell(1)", "At(p, x) ; At(p, m) ; At(q, 'z')"],
+    ids=["step by step", "by intervals", "by all chains together"],
+)
+def test_a_condition_over_several_subgoals_may_hold_for_null(sequence: str) -> None:
+    bell = "CREATE STREAM Bell (n INT, at TIMESTAMP) EVENT TIME at;"
+    events = [at("joe", "a", 1, 0.5), at("joe", None, 2, 0.5), at("eve", "z", 3, 1.0)]
+    events.append(("Bell", {"n": 1, "ts": 3_000_000}))
+    found = rows(f"SELECT x FROM SEQUENCE [ {sequence} ] WHERE m IS NULL OR m <> x", events, bell)
+    assert [(row["x"], row["probability"]) for row in found] == [("a", 0.25)]
+
+
+@pytest.mark.parametrize("selected", ["m", "p, m", "l", "l, m", "*"])
+def test_a_condition_may_compare_an_event_with_a_value_that_comes_later(selected: str) -> None:
+    events = [at("joe", "a", 1, 0.5), at("joe", "b", 2, 0.5), at("joe", "a", 2, 0.5), at("joe", "b", 3, 0.25)]
+    found = rows(f"SELECT {selected} FROM SEQUENCE [ At(p, l) ; At(p, m) ] WHERE m > l", events)
+    assert [row["probability"] for row in found] == [0.25, 0.125]
+
+
+def test_what_compares_an_event_with_a_value_that_comes_later_cannot_stand_for_ever() -> None:
+    space = Workspace([], ".")
+    space.check(DECLARED)
+    (query,) = space.parse("SELECT m FROM SEQUENCE [ At(p, l) ; At(p, m) ] WHERE m > l").statements
+    assert isinstance(query, s.Query)
+    bound = space.bind(query)
+    assert "the condition m > l compares an event with a selected value of a later one" in space.explain(bound)
+    with pytest.raises(PresageError, match="its state would grow for ever"):
+        check_end(bound.plan, None)
