@@ -1,8 +1,8 @@
 """Sequences over uncertain streams, exactly: against the most likely stream, against sampling, and how they grow.
 
 People at one of twenty places, four alternatives at each step; `office ; hall+ ; coffee room`, for each person and for
-some person. The rivals: BY MLE, which looks for the most likely value of each step in the same rows; the same query on a
-stream that has only those, as events that happened; and a bit-vector sampler with error 0.1 at confidence 0.9, which
+some person. The rivals: BY MLE, which looks for the most likely value of each step in the same rows; the same query on
+a stream that has only those, as events that happened; and a bit-vector sampler with error 0.1 at confidence 0.9, which
 begins with the same arrays as the exact evaluation. Kernels alone, one core; interleaved, the minimum of seven.
 Run as: python benchmarks/sequences.py [keys] [steps] [rounds]
 """

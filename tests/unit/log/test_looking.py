@@ -43,7 +43,7 @@ def test_models_are_shown_with_their_file_and_their_users(home: tuple[Catalog, L
     assert columns == ("name", "source", "streams")
     assert rows == [("floor", path, "At"), ("unused", path, "")]
     described = dict(describe("floor", catalog, log.archive, {})[1])
-    assert described == {"kind": "model", "source": path, "characters": "2", "streams": "At"}
+    assert described == {"kind": "model", "source": path, "characters": str(len(FLOOR)), "streams": "At"}
 
 
 def test_a_stream_tells_what_is_uncertain_and_where_it_comes_from(home: tuple[Catalog, Log]) -> None:

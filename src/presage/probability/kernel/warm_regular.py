@@ -10,12 +10,16 @@ from presage.probability.kernel.regular import evaluate_regular
 
 
 def warm_regular() -> None:
-    """R(x) ; S(x), over independent streams and over a Markov one beside another."""
+    """R(x) ; S(x) over two streams, independent or one of them Markov, and R(x) ; R(x) over each alone."""
     x = Variable("x")
-    query = Sequence((Goal(0, "R", 0, (0,), (x,)), Goal(1, "S", 1, (0,), (x,))), selected=("x",))
+    several = (Goal(0, "R", 0, (0,), (x,)), Goal(1, "S", 1, (0,), (x,)))
+    alone = (Goal(0, "R", 0, (0,), (x,)), Goal(1, "R", 0, (0,), (x,)))
     step, zeros = np.arange(3), np.zeros(3, np.int64)
-    for kind in (INDEPENDENT, MARKOV):
-        prev = np.full(3, NOTHING)
-        sources = [Source(k, zeros, step, zeros, prev, np.full(3, 0.5), 1) for k in (kind, INDEPENDENT)]
-        rows = [GoalRows(np.ones(3, np.bool_), np.ones(3, np.bool_), {"x": zeros}) for _ in query.goals]
-        evaluate_regular(query, Facts(3, sources, rows, domains={"x": 1}), frozenset({"x"}))
+    for goals in (several, alone):
+        for kind in (INDEPENDENT, MARKOV):
+            kinds = (kind, INDEPENDENT)[: 1 + goals[-1].source]
+            prev = np.full(3, NOTHING)
+            sources = [Source(k, zeros, step, zeros, prev, np.full(3, 0.5), 1) for k in kinds]
+            rows = [GoalRows(np.ones(3, np.bool_), np.ones(3, np.bool_), {"x": zeros}) for _ in goals]
+            query = Sequence(goals, selected=("x",))
+            evaluate_regular(query, Facts(3, sources, rows, domains={"x": 1}), frozenset({"x"}))
