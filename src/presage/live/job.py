@@ -316,7 +316,7 @@ class Job:
                 entries.append(
                     (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
                 )
-            if _sound(several):
+            if self.programs[number].insert_into is not None and _sound(several):
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
             if change:
                 changes[number], after[number] = change, changed
@@ -375,16 +375,16 @@ class Job:
             values["to_skip"] = statement.to_skip - skipped
         if made > skipped:
             values["rows_out"] = statement.rows_out + made - skipped
-        shared = {str(o.shard): o.shared.name for o in several if o.shared is not None}
-        shared = {k: f for k, f in {**statement.shared, **shared}.items() if not _of_shard(chains, k)}
-        if shared != statement.shared:
-            values["shared"] = shared
-        if chains or "shared" in values:
+        joined = {str(o.shard): o.shared.name for o in several if o.shared is not None}
+        if chains or not joined.items() <= statement.shared.items():
+            shared = {k: f for k, f in {**statement.shared, **joined}.items() if not _of_shard(chains, k)}
+            if shared != statement.shared:
+                values["shared"] = shared
             own = {**statement.states, **chains}
             values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
-        partial = {**statement.partial, **{f"{o.shard}/{place}": n for o in several for place, n in o.partial.items()}}
-        if partial != statement.partial:
-            values["partial"] = partial
+        partial = {f"{o.shard}/{place}": n for o in several for place, n in o.partial.items()}
+        if not partial.items() <= statement.partial.items():
+            values["partial"] = {**statement.partial, **partial}
         if program.ends is not None and span.end.clock >= program.ends:
             values |= {"status": FINISHED, "place": span.end, **NOTHING_KEPT, "changed": _wall_clock()}
         elif statement.place is not None:
@@ -410,7 +410,8 @@ class Job:
 
     def _shown(self, number: str, rows: pa.Table) -> pa.Table:
         schema = results.schema_of(self.programs[number].columns)
-        return rows.select(schema.names).cast(schema)
+        shown = rows.select(schema.names)
+        return shown if shown.schema.equals(schema) else shown.cast(schema)
 
     def _archive(
         self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int], span: Span

@@ -95,17 +95,13 @@ def numbered(columns: Several[pa.ChunkedArray | pa.Array]) -> tuple[list[Ints], 
     return np.split(codes, bounds), together.take(pa.array(first)).combine_chunks()
 
 
-def build_facts(
-    spec: SequenceTables, table: pa.Table, oracle: Oracle | None, carried: Carried | None = None,
-    times: Ints | None = None,
-) -> Built:  # fmt: skip
-    """`table`: rows of all sources, told apart by SOURCE. `times`: those of all steps, if rows are missing here."""
+def build_facts(spec: SequenceTables, table: pa.Table, oracle: Oracle | None, carried: Carried | None = None) -> Built:
+    """`table`: rows of all sources, told apart by SOURCE."""
     if spec.by_steps and not spec.query.markov:
         # What no goal can take means the same as no event; nobody looks at the steps between.
         table = _candidates(spec, table)
     parts = _by_source(table, len(spec.streams))
-    if times is None:
-        times = _distinct(ints(table, TIME))
+    times = _distinct(ints(table, TIME))
     variables, values, kept, known_columns = _variables(spec, parts, carried)
     found, orders = [], []
     built = Built(Facts(len(times), [], []), Numbers(values, times), kept, *_unknown(carried))

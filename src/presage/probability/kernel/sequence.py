@@ -34,17 +34,15 @@ EXACT, SAMPLED = "exact", "sampled"
 
 class SequenceKernel:
     """`columns`: names of the output beside time and order: the selected variables, the probability and, where it may
-    have been sampled, the method and its bounds. `times`: all steps, if only a part of the rows comes here."""
+    have been sampled, the method and its bounds."""
 
     def __init__(
-        self, spec: SequenceTables, columns: tuple[str, ...], oracle: Oracle | None = None, seed: int = 0,
-        times: Ints | None = None,
-    ) -> None:  # fmt: skip
+        self, spec: SequenceTables, columns: tuple[str, ...], oracle: Oracle | None = None, seed: int = 0
+    ) -> None:
         self.spec = spec
         self.columns = columns
         self.oracle = oracle
         self.seed = seed
-        self.times = times
 
     def initial(self) -> State:
         return State(KERNEL)
@@ -66,13 +64,13 @@ class SequenceKernel:
         query = spec.query
         if self.spec.by_steps:
             carried = load_beliefs(spec, state)
-            built = build_facts(spec, rows, self.oracle, carried, self.times)
+            built = build_facts(spec, rows, self.oracle, carried)
             before = nothing_known(spec) if carried is None else before_of(spec, carried, built)
             made = evaluate_regular(query, built.facts, frozenset(spec.given), before)
             if made is None:
                 raise _too_large()
             return State(KERNEL, save_beliefs(spec, made.beliefs, built)), made.answers, built
-        built = build_facts(spec, rows, self.oracle, None, self.times)
+        built = build_facts(spec, rows, self.oracle)
         facts = built.facts
         if spec.by is not None:
             facts = most_likely(query, facts) if spec.by == "mle" else most_likely_path(query, facts)
