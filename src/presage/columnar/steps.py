@@ -27,6 +27,7 @@ from presage.plan.nodes import (
     Field,
     Filter,
     Merge,
+    Named,
     Node,
     Project,
     RelationScan,
@@ -179,6 +180,22 @@ def full(value: int, rows: int) -> pa.Array:
 def evaluated(exprs: Mapping[str, Expr], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
     """Expressions by name -> columns by name."""
     return dict(zip(exprs, context.evaluator.columns(list(exprs.values()), table), strict=True))
+
+
+def prepared_columns(named: Sequence[Named], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
+    """What a kernel wants to know of single rows, by name and in exactly its type."""
+    made = evaluated({n.name: n.expr for n in named}, table, context)
+    return {n.name: made[n.name].cast(to_arrow(n.expr.type)) for n in named}
+
+
+def united(parts: Sequence[pa.Table]) -> pa.Table:
+    """Rows of several sources as one table; columns that a source does not have are null in its rows."""
+    types = {f.name: f.type for part in parts for f in part.schema}
+
+    def column(part: pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
+        return part[name] if name in part.column_names else pa.nulls(part.num_rows, types[name])
+
+    return pa.concat_tables([pa.table({name: column(part, name) for name in types}) for part in parts])
 
 
 def _run_scan(node: Scan, context: StepContext) -> Rows:

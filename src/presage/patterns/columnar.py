@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from presage.columnar.steps import Rows, StepContext, aligned, evaluated, padded_order, run
+from presage.columnar.steps import Rows, StepContext, aligned, padded_order, prepared_columns, run, united
 from presage.errors import error
-from presage.model.arrow import to_arrow
 from presage.patterns.compile import KEYS, match_kernel, pattern_kernel
 from presage.patterns.kernel.pattern_spec import SOURCE, STATEMENT
 from presage.patterns.nodes import Match, PatternMatch
-from presage.plan.nodes import SEQ, TIME, Named, Node, order_columns
+from presage.plan.nodes import SEQ, TIME, Node, order_columns
 
 STATEFUL = (Match, PatternMatch)
 
@@ -22,7 +21,7 @@ def _run_match(node: Match, context: StepContext) -> Rows:
     kernel = context.once(node, lambda: match_kernel(node, context.relations))
     rows = run(node.input, context)
     order = node.input.order
-    prepared = _prepared(node.prepared, rows.table, context)
+    prepared = prepared_columns(node.prepared, rows.table, context)
     table = pa.table({**{name: rows.table[name] for name in (TIME, SEQ, *order)}, **prepared})
     keys = [key for key in node.tables.keys if key != STATEMENT]
     made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=keys)
@@ -35,9 +34,7 @@ def _run_pattern(node: PatternMatch, context: StepContext) -> Rows:
     depth = node.depth - 1
     tables, clock = aligned(node, [run(source, context) for source in node.sources], context)
     parts = [_source_table(i, node, table, depth, context) for i, table in enumerate(tables)]
-    names = list(dict.fromkeys(name for part in parts for name in part.column_names))
-    types = {f.name: f.type for part in parts for f in part.schema}
-    table = pa.concat_tables([_widened(part, names, types) for part in parts])
+    table = united(parts)
     sort = (TIME, SEQ, *order_columns(depth), SOURCE)
     keys = [key for key in kernel.spec.keys if key != STATEMENT]
     made = context.step(node, kernel, table, sort, clock, keys=keys)
@@ -47,7 +44,7 @@ def _run_pattern(node: PatternMatch, context: StepContext) -> Rows:
 
 def _source_table(number: int, node: PatternMatch, table: pa.Table, depth: int, context: StepContext) -> pa.Table:
     """The events of one type as rows of the kernel's common input."""
-    prepared = _prepared(node.prepared[number], table, context)
+    prepared = prepared_columns(node.prepared[number], table, context)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {TIME: table[TIME], SEQ: table[SEQ]}
     columns |= dict(zip(order_columns(depth), padded_order(table, node.sources[number], depth), strict=True))
     columns[SOURCE] = pa.array(np.full(table.num_rows, number, np.int8))
@@ -56,16 +53,6 @@ def _source_table(number: int, node: PatternMatch, table: pa.Table, depth: int, 
     if node.tables.shared:
         columns[STATEMENT] = table[STATEMENT]
     return pa.table({**columns, **prepared})
-
-
-def _widened(table: pa.Table, names: list[str], types: Mapping[str, pa.DataType]) -> pa.Table:
-    missing = {name: pa.nulls(table.num_rows, types[name]) for name in names if name not in table.column_names}
-    return pa.table({name: missing[name] if name in missing else table[name] for name in names})
-
-
-def _prepared(named: tuple[Named, ...], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
-    made = evaluated({n.name: n.expr for n in named}, table, context)
-    return {n.name: made[n.name].cast(to_arrow(n.expr.type)) for n in named}
 
 
 def has_timers(plan: Node) -> bool:

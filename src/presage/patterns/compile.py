@@ -6,13 +6,13 @@ Knows no Spark.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.evaluate import supports
+from presage.columnar.oracle import EvaluatorOracle
 from presage.errors import error
 from presage.patterns.compile_terms import CodeBuilder
 from presage.patterns.kernel.match import MatchKernel
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from presage.patterns.kernel.match_spec import Condition
 
 KEYS = "_key"
-
-
-@dataclass(frozen=True)
-class EvaluatorOracle:
-    """Conditions that only the evaluator can compute, over arguments `a0`, `a1`, …"""
-
-    conditions: Mapping[int, Expr]
-    relations: Mapping[str, pa.Table]
-
-    def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray:
-        table = pa.table(arguments, names=[f"a{i}" for i in range(len(arguments))])
-        return Evaluator(self.relations).mask(self.conditions[number], table)
 
 
 class _Programs:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from presage.columnar.steps import MOMENT, Rows, StepContext, aligned, evaluated, run
+from presage.columnar.steps import MOMENT, Rows, StepContext, aligned, prepared_columns, run, united
 from presage.errors import error
 from presage.model.arrow import to_arrow
-from presage.plan.nodes import SEQ, TIME, Named, Node
+from presage.plan.nodes import SEQ, TIME, Node
 from presage.probability.compile import KEYS, infer_kernel, sequence_kernel
 from presage.probability.kernel.sequence import ORDINAL
 from presage.probability.kernel.spec import SOURCE
@@ -24,9 +24,7 @@ def _run_sequence(node: SequenceMatch, context: StepContext) -> Rows:
     kernel = context.once(node, lambda: sequence_kernel(node, context.relations))
     tables, clock = aligned(node, [run(source, context) for source in node.sources], context)
     parts = [_source_table(i, node, table, context) for i, table in enumerate(tables)]
-    names = list(dict.fromkeys(name for part in parts for name in part.column_names))
-    types = {f.name: f.type for part in parts for f in part.schema}
-    table = pa.concat_tables([_widened(part, names, types) for part in parts])
+    table = united(parts)
     keys = [f"{KEYS}{i}" for i in range(len(node.spread_by()[0]))] if node.spread_by() else []
     made = context.step(node, kernel, table, (TIME, SEQ, SOURCE), clock, keys=keys)
     order = [TIME, SEQ, ORDINAL, *(f.name for f in node.made)]
@@ -36,7 +34,7 @@ def _run_sequence(node: SequenceMatch, context: StepContext) -> Rows:
 def _run_infer(node: Infer, context: StepContext) -> Rows:
     kernel = context.once(node, lambda: infer_kernel(node))
     rows = run(node.input, context)
-    prepared = _prepared(node.prepared, rows.table, context)
+    prepared = prepared_columns(node.prepared, rows.table, context)
     table = pa.table({TIME: rows.table[TIME], SEQ: rows.table[SEQ], **prepared})
     made = context.step(node, kernel, table, (TIME, SEQ), rows.clock)
     columns = {TIME: made[TIME], SEQ: made[SEQ], node.order[0]: made[ORDINAL]}
@@ -52,20 +50,10 @@ def _source_table(number: int, node: SequenceMatch, table: pa.Table, context: St
     """The rows of one stream as rows of the kernel's common input."""
     columns: dict[str, pa.Array | pa.ChunkedArray] = {TIME: table[TIME], SEQ: table[SEQ]}
     columns[SOURCE] = pa.array(np.full(table.num_rows, number, np.int8))
-    prepared = _prepared(node.prepared[number], table, context)
+    prepared = prepared_columns(node.prepared[number], table, context)
     if node.spread_by():
         columns |= {f"{KEYS}{i}": prepared[name] for i, name in enumerate(node.spread_by()[number])}
     return pa.table({**columns, **prepared})
-
-
-def _widened(table: pa.Table, names: list[str], types: Mapping[str, pa.DataType]) -> pa.Table:
-    missing = {name: pa.nulls(table.num_rows, types[name]) for name in names if name not in table.column_names}
-    return pa.table({name: missing[name] if name in missing else table[name] for name in names})
-
-
-def _prepared(named: tuple[Named, ...], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
-    made = evaluated({n.name: n.expr for n in named}, table, context)
-    return {n.name: made[n.name].cast(to_arrow(n.expr.type)) for n in named}
 
 
 def has_timers(plan: Node) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.evaluate import supports
+from presage.columnar.oracle import EvaluatorOracle
 from presage.errors import error
 from presage.model.arrow import to_arrow
-from presage.plan.expr import Expr
 from presage.plan.nodes import Field
 from presage.probability.inference.kernel import WholeKernel, inference_kernel
 from presage.probability.kernel.hmm_filter import FilterKernel
@@ -22,24 +20,12 @@ from presage.probability.nodes import Infer, SequenceMatch
 KEYS = "_key"
 
 
-@dataclass(frozen=True)
-class EvaluatorOracle:
-    """Conditions over variables of several goals, as columns `a0`, `a1`, …"""
-
-    conditions: tuple[Expr, ...]
-    relations: Mapping[str, pa.Table]
-
-    def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray:
-        table = pa.table(arguments, names=[f"a{i}" for i in range(len(arguments))])
-        return Evaluator(self.relations).mask(self.conditions[number], table)
-
-
 def sequence_kernel(node: SequenceMatch, relations: Mapping[str, pa.Table], seed: int = 0) -> SequenceKernel:
     for condition in node.conditions:
         if not supports(condition):
             raise error("UNSUPPORTED", condition.span, what="a function that only Spark computes",
                         where="over several subgoals", fix="use it on one subgoal at a time")  # fmt: skip
-    oracle = EvaluatorOracle(node.conditions, dict(relations)) if node.conditions else None
+    oracle = EvaluatorOracle(dict(enumerate(node.conditions)), dict(relations)) if node.conditions else None
     return SequenceKernel(node.tables, tuple(field.name for field in node.made), oracle, seed)
 
 
