@@ -12,12 +12,17 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from interleaved import ROUNDS, minima
 from ticks import count_matches, make_ticks
 
 from presage import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 STREAM = "CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sym)"
 MATCH = """Tick MATCH_RECOGNIZE (
@@ -93,13 +98,19 @@ def _print(title: str, best: dict[str, float], limit: float) -> None:
 def main(ticks: int = 2_000_000) -> None:
     table = make_ticks(ticks)
     matches = count_matches(table)
-    with tempfile.TemporaryDirectory() as folder, Engine(home=f"{folder}/home") as engine:
-        engine.execute(STREAM)
-        engine.load("Tick", table)
-        print(f"{ticks:,} ticks, {matches:,} matches")
-        batch = recent(engine, matches)
-        standing(engine, matches, batch, ticks)
+    print(f"{ticks:,} ticks, {matches:,} matches")
+    # A job that stands looks for news all the time, so it comes last.
+    with tempfile.TemporaryDirectory() as folder, loaded(f"{folder}/old", table) as engine:
         old(engine, matches)
+        with loaded(f"{folder}/recent", table, engine.spark) as other:
+            standing(other, matches, recent(other, matches), ticks)
+
+
+def loaded(home: str, table: pa.Table, spark: SparkSession | None = None) -> Engine:
+    engine = Engine(spark, home=home)
+    engine.execute(STREAM)
+    engine.load("Tick", table)
+    return engine
 
 
 if __name__ == "__main__":

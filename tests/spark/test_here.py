@@ -1,4 +1,4 @@
-"""Queries over old chunks are answered in this process: with the rows of a job of Spark's, in the same order."""
+"""Queries over few events are answered in this process: with the rows of a job of Spark's, in the same order."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TICK = """CREATE STREAM Tick (sym STRING, price DOUBLE, n LONG, at TIMESTAMP) EV
 CREATE RELATION Named (sym STRING) VALUES ('s1'), ('s3'), ('s5');"""
 FALL = "PATTERN (A B+) DEFINE B AS B.price < PREV(B.price)"
 PLACE = "== Place ==\nin this process: 4 buckets of old chunks, 900 events; as a DataFrame by Spark"
+FILES = "== Place ==\nin this process: 3 files, 900 events; as a DataFrame by Spark"
 HERE = [
     f"SELECT sym, top, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top, count(*) AS k {FALL})",
     # Expressions and a condition above the kernel, conditions below it; the key is compared, too.
@@ -34,10 +35,11 @@ HERE = [
     # Nothing is found.
     f"SELECT sym, top FROM Tick(n > 99) MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top {FALL})",
 ]
-ELSEWHERE = [
-    "SELECT sym, price FROM Tick",
+# Old chunks are divided by another key, or nothing divides the rows at all.
+UNDIVIDED = [
     f"SELECT top FROM Tick MATCH_RECOGNIZE (MEASURES FIRST(price) AS top {FALL})",
     f"SELECT n, top FROM Tick MATCH_RECOGNIZE (PARTITION BY n MEASURES FIRST(price) AS top {FALL})",
+    f"SELECT top FROM Tick MATCH_RECOGNIZE (PARTITION BY n * 2 MEASURES FIRST(price) AS top {FALL})",
 ]
 
 
@@ -50,6 +52,17 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         made.load("Tick", ticks(900))
         made.advance("Tick", "2024-01-02T00:00:00Z")
         made.maintain()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def recent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("recent") / "home") as made:
+        patch.setattr("presage.spark.here.ROWS_PER_SHARE", 100)
+        patch.setattr("os.cpu_count", lambda: 3)
+        made.execute(TICK)
+        for part in range(3):
+            made.load("Tick", ticks(900)[part * 300 : part * 300 + 300])
         yield made
 
 
@@ -75,10 +88,31 @@ def test_rows_made_here_are_those_that_spark_makes(engine: Engine, query: str) -
     assert (here.num_rows > 0) == ("n > 99" not in query)
 
 
-@pytest.mark.parametrize("query", ELSEWHERE)
-def test_a_query_that_old_chunks_do_not_divide_is_spark_s(engine: Engine, query: str) -> None:
-    assert "== Place ==" not in engine.query(query).explain()
-    assert engine.query(query).to_arrow().num_rows > 0
+@pytest.mark.parametrize("query", [*HERE, *UNDIVIDED])
+def test_files_that_are_not_old_are_shared_out_by_key(recent: Engine, query: str) -> None:
+    # A bound leaves out files that lie beyond it.
+    assert "WITHIN [" in query or recent.query(query).explain().endswith(FILES)
+    here = recent.query(query).to_arrow()
+    assert here.to_pylist() == recent.query(query).df.toArrow().cast(here.schema).to_pylist()
+    assert (here.num_rows > 0) == ("n > 99" not in query)
+
+
+@pytest.mark.parametrize("query", UNDIVIDED)
+def test_old_chunks_that_are_divided_otherwise(engine: Engine, query: str) -> None:
+    assert "== Place ==\nin this process: 12 files" in engine.query(query).explain()
+    here = engine.query(query).to_arrow()
+    assert here.to_pylist() == engine.query(query).df.toArrow().cast(here.schema).to_pylist()
+
+
+def test_other_queries_are_spark_s(engine: Engine) -> None:
+    assert "== Place ==" not in engine.query("SELECT sym, price FROM Tick").explain()
+
+
+def test_no_events_at_all(spark: SparkSession) -> None:
+    with Engine(spark) as empty:
+        empty.execute(TICK)
+        assert empty.explain(HERE[0]).endswith("in this process: 0 files, 0 events; as a DataFrame by Spark")
+        assert empty.query(HERE[0]).to_arrow().num_rows == 0
 
 
 def test_EXPLAIN_says_where_a_query_runs(engine: Engine) -> None:

@@ -22,12 +22,14 @@ def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
 
 def _is_sorted(keys: list[np.ndarray]) -> bool:
     """Whether rows rise lexicographically by the key columns."""
-    undecided = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    for key in keys:
-        rising, falling = key[:-1] < key[1:], key[:-1] > key[1:]
-        if np.any(falling & undecided):
+    first, *others = keys
+    if np.any(first[:-1] > first[1:]):
+        return False
+    # Rows that the columns so far do not tell from the next one: few.
+    tied = np.flatnonzero(first[:-1] == first[1:])
+    for key in others:
+        here, after = key[tied], key[tied + 1]
+        if np.any(here > after):
             return False
-        undecided &= ~rising
-        if not undecided.any():
-            return True
+        tied = tied[here == after]
     return True

@@ -41,8 +41,14 @@ class BatchEvents:
         self._sharers: dict[tuple[str, tuple[str, ...]], list[Source]] = {}
         self._sources: dict[int, Source] = {}  # by the identity of a task's files, which live as long as the batch
         self._equal: dict[Source, Source] = {}
+        self._counts: dict[int, int] = {}  # events of a task's files, by their identity as well
+        known = set[tuple[int, tuple[str, ...]]]()
         for task in tasks:
             for i, scan in enumerate(task.program.scans):
+                asked = id(task.files[i]), scan.attributes
+                if asked in known:
+                    continue
+                known.add(asked)
                 source = self.source(task, i)
                 self._files[source] = task.files[i]
                 hidden = HIDDEN if scan.made else ()
@@ -139,6 +145,12 @@ class BatchEvents:
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
     def rows(self, task: Task) -> int:
-        read: int = sum(self.plain(s).num_rows for i in range(len(task.files)) if (s := self.source(task, i)))
+        """How many events a task takes in."""
+        read = self._counts.get(id(task.files))
+        if read is None:
+            sources = [self.source(task, i) for i in range(len(task.files))]
+            read = self._counts[id(task.files)] = sum(self.plain(source).num_rows for source in sources if source)
+        if not task.program.reads_others:
+            return read
         made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
         return read + sum(int(table.num_rows) for table in made)

@@ -301,7 +301,8 @@ class Job:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        places = self._store.write(o for several in by_statement.values() for o in _sound(several))
+        sound = [o for several in by_statement.values() for o in _sound(several)]
+        places = self._store.write(sound)
         changes: dict[str, dict[str, Any]] = {}
         after: dict[str, Statement] = {}
         entries: list[tuple[int, int, int, pa.Table]] = []
@@ -328,7 +329,7 @@ class Job:
         job |= self._store.families_after(places, changes)
         self._log.reach(crash.STATES_WRITTEN)
         self._record("batch", {"job": job, "statements": changes}, after, tables=tables, watermarks=watermarks)
-        self._store.published(o for several in by_statement.values() for o in _sound(several))
+        self._store.published(sound)
         for number in changes:
             statement = self.statements[number]
             if statement.status != RUNNING or not (statement.states or statement.shared):
@@ -357,32 +358,38 @@ class Job:
     ) -> dict[str, Any]:
         """The values of a statement that a batch has changed."""
         program = self.programs[statement.number]
-        failure = next((o.failure for o in several if o.failure is not None), None)
-        if any(o.held for o in several):
-            return {"place": span.start}
+        failure, rows_in, made = None, 0, 0
+        joined: dict[str, str] = {}
+        partial: dict[str, int] = {}
+        for o in several:
+            if o.held:
+                return {"place": span.start}
+            failure = failure or o.failure
+            rows_in = max(rows_in, o.rows_in)
+            made += o.rows.num_rows if o.rows is not None else 0
+            if o.shared is not None:
+                joined[str(o.shard)] = o.shared.name
+            for place, count in o.partial.items():
+                partial[f"{o.shard}/{place}"] = count
         if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
             skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
             return {**skip, "rows_in": 0, "fingerprint": program.fingerprint}
         if failure is not None:
             return {"status": FAILED, "place": span.start, "error": failure.render()}
         values: dict[str, Any] = {}
-        rows_in = max((o.rows_in for o in several), default=0)
         if rows_in:
             values["rows_in"] = statement.rows_in + rows_in
-        made = sum(o.rows.num_rows for o in several if o.rows is not None)
         skipped = min(made, statement.to_skip)
         if skipped:
             values["to_skip"] = statement.to_skip - skipped
         if made > skipped:
             values["rows_out"] = statement.rows_out + made - skipped
-        joined = {str(o.shard): o.shared.name for o in several if o.shared is not None}
         if chains or not joined.items() <= statement.shared.items():
             shared = {k: f for k, f in {**statement.shared, **joined}.items() if not _of_shard(chains, k)}
             if shared != statement.shared:
                 values["shared"] = shared
             own = {**statement.states, **chains}
             values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
-        partial = {f"{o.shard}/{place}": n for o in several for place, n in o.partial.items()}
         if not partial.items() <= statement.partial.items():
             values["partial"] = {**statement.partial, **partial}
         if program.ends is not None and span.end.clock >= program.ends:

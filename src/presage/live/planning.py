@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
@@ -18,6 +19,16 @@ from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Task
 from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
+
+
+class Intake(NamedTuple):
+    """What a statement takes in. `files` are those of its scans; without any, the batch has no work for it."""
+
+    span: Span
+    files: tuple[tuple[FileSet, ...], ...] | None
+    clock: int
+    end: bool
+    must_run: bool
 
 
 @dataclass
@@ -31,7 +42,9 @@ class Batch:
     spans: dict[str, Span] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
     files: dict[tuple[Extent, Span], tuple[FileSet, ...]] = field(default_factory=dict)  # what scans take in
-    in_step: dict[frozenset[str], Span] = field(default_factory=dict)  # spans of those that are, by their streams
+    # Of statements that are in step, by the identity of what they ask.
+    in_step: dict[int, Span] = field(default_factory=dict)
+    intakes: dict[int, Intake] = field(default_factory=dict)
 
     def files_of(self, scan: Scan, span: Span) -> tuple[FileSet, ...]:
         """Looked up once for all statements that ask the same."""
@@ -52,6 +65,8 @@ class Planner:
         self._programs = programs
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
+        # What programs ask, one object for all that ask the same; by statement.
+        self._asked: dict[str, tuple[Program, tuple[object, ...]]] = {}
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
@@ -95,12 +110,13 @@ class Planner:
                 self._mark_made(batch, standing)
             elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
                 # The second: one that was behind, before it in this loop, has made rows for it.
-                self._add(batch, statement, self._span(statement, batch))
+                self._add_in_step(batch, statement)
         return batch if news or behind else None
 
     def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
         """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
-        spans = {s.number: self._span(s, batch) for s in together}
+        alike = {id(self._asks(s.number)): s for s in together}
+        spans = {s.number: self._span(s, batch) for s in alike.values()}
         cut = cut_within(self._sets(spans, batch), limit)
         if cut is not None and any(span.end.clock > cut for span in spans.values()):
             batch.arrivals = None
@@ -112,22 +128,34 @@ class Planner:
             batch.in_step.clear()
             self._mark_made(batch, standing)
 
+    def _asks(self, number: str) -> tuple[object, ...]:
+        program = self._programs[number]
+        known = self._asked.get(number)
+        if known is None or known[0] is not program:
+            # Seldom: a statement is new. Those that are gone are let go.
+            self._asked = {n: pair for n, pair in self._asked.items() if n in self._programs}
+            equal = next((asks for _, asks in self._asked.values() if asks == program.asks), program.asks)
+            known = self._asked[number] = program, equal
+        return known[1]
+
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
         """The next slice of a statement that is behind; whether more will follow."""
         span = self._span(statement, batch)
         cut = cut_within(self._sets({statement.number: span}, batch), limit)
-        self._add(batch, statement, span if cut is None else Span(span.start, Place(span.end.position, cut)))
+        span = span if cut is None else Span(span.start, Place(span.end.position, cut))
+        self._add(batch, statement, self._intake(batch, self._programs[statement.number], span))
         return cut is not None
 
     def _span(self, statement: Statement, batch: Batch) -> Span:
-        streams = self._programs[statement.number].streams
-        found = batch.in_step.get(streams) if statement.place is None else None
+        asks = id(self._asks(statement.number))
+        found = batch.in_step.get(asks) if statement.place is None else None
         if found is None:
+            streams = self._programs[statement.number].streams
             clock = min((batch.marks[s] for s in streams), default=NOTHING_KNOWN)
             start = self.place(statement)
             found = Span(start, Place(batch.position, max(clock, start.clock)))
             if statement.place is None:
-                batch.in_step[streams] = found
+                batch.in_step[asks] = found
         return found
 
     # -- statements that read each other ---------------------------------------------------------------
@@ -194,20 +222,30 @@ class Planner:
         found = {(id(f), span): f for (_, span), scan in asked.items() for f in batch.files_of(scan, span)}
         return [(files, span) for (_, span), files in found.items()]
 
-    def _add(self, batch: Batch, statement: Statement, span: Span) -> None:
-        program = self._programs[statement.number]
+    def _add_in_step(self, batch: Batch, statement: Statement) -> None:
+        span, asks = self._span(statement, batch), id(self._asks(statement.number))
+        intake = batch.intakes.get(asks)
+        if intake is None or intake.span is not span:
+            intake = batch.intakes[asks] = self._intake(batch, self._programs[statement.number], span)
+        if span.start != span.end or intake.end:
+            self._add(batch, statement, intake)
+
+    def _intake(self, batch: Batch, program: Program, span: Span) -> Intake:
         clock, end = span.end.clock, False
         if program.upper is not None and program.ends is not None:
             # Where the bound is included, events of that very time may still come when the clock has reached it.
             clock, end = min(clock, program.upper), clock >= program.ends
-        if span.start == span.end and statement.place is None and not end:
-            return
-        batch.spans[statement.number] = span
         if clock == NOTHING_KNOWN:
-            return
+            return Intake(span, None, clock, end, False)
         files = tuple(batch.files_of(scan, span) for scan in program.scans)
-        must_run = end or (program.timers and clock > span.start.clock)
+        return Intake(span, files, clock, end, end or (program.timers and clock > span.start.clock))
+
+    def _add(self, batch: Batch, statement: Statement, intake: Intake) -> None:
+        program, span = self._programs[statement.number], intake.span
+        batch.spans[statement.number] = span
+        if intake.files is None:
+            return
+        clocks = span.start.clock, intake.clock, span.end.clock
         for shard in range(program.shards):
-            batch.tasks.append(
-                Task(statement.number, program, shard, files, span.start.clock, clock, span.end.clock, end, must_run)
-            )
+            task = Task(statement.number, program, shard, intake.files, *clocks, intake.end, intake.must_run)
+            batch.tasks.append(task)

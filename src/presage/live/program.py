@@ -53,7 +53,12 @@ class Program:
         """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
         return frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
 
-    @property
+    @cached_property
+    def asks(self) -> tuple[object, ...]:
+        """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
+        return self.streams, tuple(scan.extent for scan in self.scans), self.upper, self.ends, self.timers
+
+    @cached_property
     def reads_others(self) -> bool:
         return any(scan.made for scan in self.scans)
 

@@ -242,16 +242,18 @@ class Runner:
 
     def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, dict[int, np.ndarray]]:
         """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""
-        asked: dict[Source, list[tuple[int, Filter, Scan]]] = {}
+        asked: dict[int, tuple[Source, list[tuple[int, Filter, Scan]]]] = {}
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.
             # What statements make in this batch is not known yet.
-            if len(task.program.scans) == 1 and not task.program.native and not task.program.scans[0].made:
-                for node, scan in task.program.filters:
-                    asked.setdefault(events.source(task, 0), []).append((i, node, scan))
+            program = task.program
+            if len(program.scans) == 1 and not program.foreign and not program.scans[0].made:
+                source = events.source(task, 0)
+                for node, scan in program.filters:
+                    asked.setdefault(id(source), (source, []))[1].append((i, node, scan))
         found: dict[int, dict[int, np.ndarray]] = {}
         old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
-        for source, several in asked.items():
+        for source, several in asked.values():
             if len(several) < FILTERS_PER_INDEX or not source:
                 continue
             if not events.readable(source):

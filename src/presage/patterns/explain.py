@@ -148,7 +148,7 @@ def _longest(automaton: Automaton) -> int | None:
         position, done = todo.pop()
         if done:
             on_path.discard(position)
-            longest[position] = 1 + max(longest[edge.target] for edge in automaton.follow[position])
+            longest[position] = 1 + max((longest[edge.target] for edge in automaton.follow[position]), default=0)
         elif position in on_path:
             return None
         elif position not in longest:

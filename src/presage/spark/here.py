@@ -1,8 +1,8 @@
-"""A bounded query over old chunks in, its rows out: computed in this process, by threads, without a job of Spark's.
+"""A bounded query over files of the archive in, its rows out: computed in this process, without a job of Spark's.
 
-Old chunks are divided by key already, so a query whose only stateful node is divided by that key is done bucket by
-bucket with the kernels and the evaluator that Spark's workers run. A job of Spark's would cost more than the work: what
-it takes to plan it, to start its tasks and to bring the rows back.
+Threads share the events by key, with the kernels and the evaluator that Spark's workers run. Old chunks are divided by
+key already and done bucket by bucket; others are read once and divided here. A job of Spark's would cost more than the
+work: what it takes to plan it, to start its tasks and to bring the rows back.
 """
 
 from __future__ import annotations
@@ -27,31 +27,40 @@ Files = Mapping[Extent, FileSet]
 
 # Events that are looked at here, at most; more are worth a job.
 MOST_ROWS = 4_000_000
+# A thread is worth it from so many events on.
+ROWS_PER_SHARE = 50_000
 
 
 @dataclass(frozen=True)
 class Here:
-    """A plan that can be answered here, and the node whose kernel is taken through the parts of the files."""
+    """A plan that can be answered here, and the node whose kernel is taken through the files: through their buckets,
+    or through shares of all of them."""
 
     plan: Node
     node: Node
     work: Work
-    parts: list[Part]
+    buckets: list[Part] | None
     check: Callable[[], None]
     relations: Mapping[str, pa.Table]
 
     def rows(self) -> pa.Table:
         """TIME, SEQ, order and columns of the plan's rows, bucket by bucket."""
         self.check()
-        threads = max(1, min(len(self.parts), os.cpu_count() or 1))
+        threads = os.cpu_count() or 1
         with ThreadPoolExecutor(threads, thread_name_prefix="presage-bucket") as pool:
-            made = [rows for rows in pool.map(self.work.rows, self.parts) if rows is not None]
+            if self.buckets is not None:
+                found = pool.map(self.work.rows, self.buckets)
+            else:
+                shares = min(threads, -(-self.work.files.rows // ROWS_PER_SHARE))
+                found = pool.map(self.work.made_of, self.work.shares(max(1, shares)))
+            made = [rows for rows in found if rows is not None]
         empty = schema_of(self.node.columns, self.node.order).empty_table()
         return self._finished(pa.concat_tables(made) if made else empty)
 
     def describe(self) -> str:
-        rows = self.work.files.rows
-        return f"in this process: {len(self.parts)} buckets of old chunks, {rows:,} events; as a DataFrame by Spark"
+        files, rows = self.work.files.paths, self.work.files.rows
+        where = f"{len(files)} files" if self.buckets is None else f"{len(self.buckets)} buckets of old chunks"
+        return f"in this process: {where}, {rows:,} events; as a DataFrame by Spark"
 
     def _finished(self, made: pa.Table) -> pa.Table:
         """What the nodes above the kernel make of its rows."""
@@ -79,8 +88,8 @@ def answer_here(
     most_rows: int,
     check: Callable[[], None],
 ) -> Here | None:
-    """The plan, if it can be answered here: nothing but expressions stands above the kernel, and all files but a few
-    are old. `upper`: where its time stops, if not with its last event; `check` fails when it is too late to read them.
+    """The plan, if it can be answered here: nothing but expressions stands above the kernel, and the events are few
+    enough. `upper`: where its time stops, if not with its last event; `check` fails when it is too late to read them.
     """
     node = plan.input if isinstance(plan, Stamp) else plan
     named = set[str]()
@@ -96,11 +105,10 @@ def answer_here(
     work = work_on_files(stage, lambda scan: files[scan.extent], relations, 0)
     if work is None or work.files.rows > min(most_rows, MOST_ROWS):
         return None
-    parts = work.by_bucket()
-    if parts is None:
-        return None
     clock = upper if upper is not None else _last_event(work.files)
-    return Here(plan, node, replace(work, clock=clock), parts, check, {name: relations[name] for name in named})
+    return Here(
+        plan, node, replace(work, clock=clock), work.by_bucket(), check, {name: relations[name] for name in named}
+    )
 
 
 def _last_event(files: FileSet) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TypeGuard
 
+import numpy as np
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, supports
@@ -55,9 +56,9 @@ class Part:
     def read(self, attributes: tuple[str, ...], coded: frozenset[str]) -> pa.Table:
         names = list(dict.fromkeys((SEQ, TIME, *attributes)))
         wanted = list(dict.fromkeys((*attributes, *self.key)))
-        tables = [] if self.old is None else [read_events(self.old, attributes, coded).select(names)]
+        tables = [] if self.old is None else [read_events(self.old, attributes, coded, threads=False).select(names)]
         for path in self.others.paths:
-            table = read_events(replace(self.others, paths=(path,)), wanted, coded)
+            table = read_events(replace(self.others, paths=(path,)), wanted, coded, threads=False)
             if self.count > 1:
                 table = table.filter(pa.array(self._numbers(table) == self.number))
             tables.append(table.select(names))
@@ -114,8 +115,19 @@ class Work:
 
     def rows(self, part: Part) -> pa.Table | None:
         """What the kernel makes of the part's rows, under the names of the node; None where there are none."""
+        return self.made_of(part.read(self.scan.attributes, self.coded))
+
+    def shares(self, count: int) -> list[pa.Table]:
+        """All events, read once, and divided so that the rows of a key lie in one table."""
+        table = read_events(self.files, self.scan.attributes, self.coded).combine_chunks()
+        if count == 1 or not self.divided:
+            return [table]
+        numbers = shards_of(table, self.divided, count)
+        return [table.take(pa.array(np.flatnonzero(numbers == number))) for number in range(count)]
+
+    def made_of(self, table: pa.Table) -> pa.Table | None:
+        """The same of events that are read already, all those of some keys."""
         scan, stage, evaluator = self.scan, self.stage, Evaluator(self.relations)
-        table = part.read(scan.attributes, self.coded)
         named = {f.name: table[a] for f, a in zip(scan.fields, scan.attributes, strict=True)}
         table = pa.table({TIME: table[TIME], SEQ: table[SEQ], **named})
         for condition in self.conditions:

@@ -37,6 +37,7 @@ class Edges(NamedTuple):
     label: Ints  # of each position
     accepting: Bools  # positions after which a match may end, come what may
     skip_to: Bools  # labels that the skip clause names
+    runs: Ints  # positions from runs[i] to runs[i + 1] lead to each other and to later ones, never to earlier ones
 
 
 class Rules(NamedTuple):
@@ -82,7 +83,19 @@ def edges_of(automaton: Automaton, skip_labels: tuple[int, ...]) -> Edges:
         np.array(automaton.labels, np.int64),
         np.array([any(e.target == ACCEPT and not e.at_end for e in ways) for ways in automaton.follow], np.bool_),
         labels,
+        np.array(_runs(automaton), np.int64),
     )
+
+
+def _runs(automaton: Automaton) -> list[int]:
+    """Where the shortest runs of positions begin that no way on leaves backwards."""
+    begins, first = [len(automaton.follow)], len(automaton.follow)
+    for position in range(len(automaton.follow) - 1, -1, -1):
+        back = [edge.target for edge in automaton.follow[position] if edge.target != ACCEPT]
+        first = min([first, position, *back])
+        if first == position:
+            begins.append(position)
+    return begins[::-1]
 
 
 def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:

@@ -87,11 +87,11 @@ def holds_here(
 ) -> int:
     begin, end = partitions.begin[g], partitions.end[g]
     reaches = row
-    if truth[row, label] & LOOKS:
+    if truth[label, row] & LOOKS:
         reaches = row + look[label]
         if reaches >= end and not ended:
             return WAIT
-    if truth[row, label] & HOLDS == 0:
+    if truth[label, row] & HOLDS == 0:
         look_at(progress, g, reaches, end)
         return NO
     reaches = max(reaches, extend(paths, programs, trace, scratch, start, row, begin, end, label))

@@ -42,52 +42,125 @@ def fill(
 ) -> None:
     """The tables for the rows [low, high). Where a position does not hold, `earliest` is NOWHERE and `furthest` tells
     which rows had to be seen to know that: whoever comes from the row before needs no case of its own."""
+    for run in range(len(edges.runs) - 2, -1, -1):
+        first, stop = edges.runs[run], edges.runs[run + 1]
+        for position in range(first, stop):
+            # As after the last row: nothing ends there, and what lies beyond was not seen.
+            earliest[position, high - low] = NOWHERE
+            furthest[position, high - low] = high
+        if stop - first == 1 and look[edges.label[first]] == 0:
+            fill_one(edges, holds, first, low, high, ended, earliest, furthest)
+        else:
+            fill_several(edges, holds, look, first, stop, low, high, ended, earliest, furthest)
+
+
+@inlined
+def fill_one(
+    edges: Edges, holds: Truth, position: int, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
+) -> None:
+    """A position that leads to later ones and to itself alone: column after column. Short loops without a case in them
+    become vector instructions; truth is as good as random, and a branch that guesses it costs more than the work."""
+    rows = high - low
+    truth = holds[edges.label[position], low:high]
+    ends, seen = earliest[position], furthest[position]
+    begin, stop = edges.begin[position + 1], edges.begin[position + 2]
+    accepting, again = edges.accepting[position], False
+    beyond = low + 1 if begin < stop and not accepting else low
+    for i in range(rows):
+        seen[i] = beyond + i
+    if accepting:
+        for i in range(rows):
+            ends[i] = low + i
+    else:
+        for i in range(rows):
+            ends[i] = NOWHERE
+        for x in range(begin, stop):
+            target = edges.target[x]
+            if target == position:
+                again = True
+            elif target != ACCEPT:
+                ends_after, seen_after = earliest[target, 1:], furthest[target, 1:]
+                for i in range(rows):
+                    ends[i] = min(ends[i], ends_after[i])
+                for i in range(rows):
+                    seen[i] = max(seen[i], seen_after[i])
+            elif ended:
+                ends[rows - 1] = high - 1
+    if not again:
+        for i in range(rows):
+            ends[i] = ends[i] if truth[i] else NOWHERE
+        for i in range(rows):
+            seen[i] = seen[i] if truth[i] else low + i
+        return
+    end, last = NOWHERE, high
+    for i in range(rows - 1, -1, -1):
+        end, last = min(end, ends[i]), max(last, seen[i])
+        end = end if truth[i] else NOWHERE
+        last = last if truth[i] else low + i
+        ends[i] = end
+        seen[i] = last
+
+
+@inlined
+def fill_several(
+    edges: Edges,
+    holds: Truth,
+    look: Ints,
+    first: int,
+    stop: int,
+    low: int,
+    high: int,
+    ended: bool,
+    earliest: Ints,
+    furthest: Ints,
+) -> None:
+    """Positions that lead to each other, or look ahead: row after row."""
     for row in range(high - 1, low - 1, -1):
         at = row - low
-        for position in range(len(edges.label)):
+        for position in range(first, stop):
             label = edges.label[position]
-            truth = holds[row, label]
+            truth = holds[label, row]
             ends, seen = NOWHERE, row
             known = truth & HOLDS != 0
             if truth & LOOKS:
                 seen = min(row + look[label], high)
                 known = known and (ended or row + look[label] < high)
-            if not known:
-                earliest[at, position] = NOWHERE
-                furthest[at, position] = seen
-                continue
-            if edges.accepting[position]:
+            if known and edges.accepting[position]:
                 ends = row
-            elif row + 1 == high:
-                for x in range(edges.begin[position + 1], edges.begin[position + 2]):
-                    seen = high
-                    if edges.target[x] == ACCEPT and ended:
-                        ends = row
-            else:
+            elif known:
                 for x in range(edges.begin[position + 1], edges.begin[position + 2]):
                     seen = max(seen, row + 1)
                     target = edges.target[x]
                     if target != ACCEPT:
-                        ends = min(ends, earliest[at + 1, target])
-                        seen = max(seen, furthest[at + 1, target])
-            earliest[at, position] = ends
-            furthest[at, position] = seen
+                        ends = min(ends, earliest[target, at + 1])
+                        seen = max(seen, furthest[target, at + 1])
+                    elif ended and row + 1 == high:
+                        ends = row
+            earliest[position, at] = ends
+            furthest[position, at] = seen
 
 
 @inlined
-def pass_over(
-    edges: Edges, earliest: Ints, furthest: Ints, low: int, start: int, stop: int, cut: int, seen: int
-) -> tuple[int, int]:
+def fill_starts(edges: Edges, rows: int, low: int, earliest: Ints, furthest: Ints) -> None:
+    """The last column of the tables: what all ways of a start together come to."""
+    ends, seen = earliest[len(edges.label)], furthest[len(edges.label)]
+    for i in range(rows):
+        ends[i] = NOWHERE
+    for i in range(rows):
+        seen[i] = low + i
+    for x in range(edges.begin[1]):
+        ends_there, seen_there = earliest[edges.target[x]], furthest[edges.target[x]]
+        for i in range(rows):
+            ends[i] = min(ends[i], ends_there[i])
+        for i in range(rows):
+            seen[i] = max(seen[i], seen_there[i])
+
+
+@inlined
+def pass_over(ends: Ints, sees: Ints, start: int, stop: int, cut: int, seen: int) -> tuple[int, int]:
     """The first start from `start` on, `stop` at the latest, that may lead to something; the last row seen."""
-    while start < stop:
-        nowhere, reaches = True, start
-        for x in range(edges.begin[1]):
-            target = edges.target[x]
-            nowhere = nowhere and earliest[start - low, target] >= cut
-            reaches = max(reaches, furthest[start - low, target])
-        if not nowhere or reaches >= cut:
-            break
-        seen = max(seen, reaches)
+    while start < stop and ends[start] >= cut and sees[start] < cut:
+        seen = max(seen, sees[start])
         start += 1
     return start, seen
 
@@ -105,7 +178,7 @@ def cut_path(
             row = start + length
             if row >= cut:
                 return length
-            if holds[row, edges.label[target]] & HOLDS and furthest[row - low, target] >= cut:
+            if holds[edges.label[target], row] & HOLDS and furthest[target, row - low] >= cut:
                 line[length] = target
                 length += 1
                 x, stop = edges.begin[target + 1], edges.begin[target + 2]
@@ -124,12 +197,15 @@ def search_reach(
     partial = np.empty(0, np.int64)
     ahead, covered = partitions.start.copy(), partitions.covered.copy()
     failed = np.zeros(3, np.int64)
-    earliest = np.empty((0, len(edges.label)), np.int64)
-    furthest = np.empty((0, len(edges.label)), np.int64)
-    # Whether a start that leads nowhere leaves no trace, and each way on begins with a row that is known at once.
-    plain = not rules.unmatched
+    # By position (one more for starts), then by row: as many as the block that is looked at, and one beyond it.
+    columns = len(edges.label) + 1
+    earliest, furthest = np.empty((columns, 1), np.int64), np.empty((columns, 1), np.int64)
+    # Whether some condition looks ahead; and whether a start that leads nowhere leaves no trace, and each way on begins
+    # with a row that is known at once.
+    far = False
     for label in range(len(look)):
-        plain = plain and look[label] == 0
+        far = far or look[label] > 0
+    plain = not rules.unmatched and not far
     for x in range(edges.begin[1]):
         plain = plain and edges.target[x] != ACCEPT and not edges.at_start[x]
     for g in range(len(ahead)):
@@ -142,10 +218,12 @@ def search_reach(
             low, high = start, min(end, start + size)
             final = high == end
             ended = rules.ended and final
-            if high - low > len(earliest):
-                earliest = np.empty((high - low, len(edges.label)), np.int64)
-                furthest = np.empty((high - low, len(edges.label)), np.int64)
+            if high - low >= earliest.shape[1]:
+                earliest = np.empty((columns, high - low + 1), np.int64)
+                furthest = np.empty((columns, high - low + 1), np.int64)
             fill(edges, holds, look, low, high, ended, earliest, furthest)
+            if plain:
+                fill_starts(edges, high - low, low, earliest, furthest)
             waiting = False
             while start < high:
                 cut, due, is_cut = high, OVER, False
@@ -163,10 +241,10 @@ def search_reach(
                         due = OVER
                 if plain:
                     # Most starts lead nowhere. Without bounds all of them are cut at the same row.
-                    stop = start + 1 if rules.bounded else high
-                    passed, seen = pass_over(edges, earliest, furthest, low, start, stop, cut, seen)
-                    if passed > start:
-                        start = passed
+                    at, stop = start - low, start - low + 1 if rules.bounded else high - low
+                    passed, seen = pass_over(earliest[columns - 1], furthest[columns - 1], at, stop, cut, seen)
+                    if passed > at:
+                        start = low + passed
                         continue
                 seen = max(seen, start)
                 first = partitions.fresh[g] and start == partitions.begin[g]
@@ -198,24 +276,24 @@ def search_reach(
                         continue
                     reaches = row
                     if row < cut:
-                        label = edges.label[target]
-                        truth = holds[row, label]
-                        if truth & LOOKS:
-                            reaches = row + look[label]
-                            if reaches >= high and not ended:
-                                waiting = True
-                                break
-                        if truth & HOLDS:
-                            if earliest[row - low, target] < cut:
-                                if reaches < high:
-                                    seen = max(seen, reaches)
-                                else:
-                                    timer = OVER
-                                line[used + length] = target
-                                length += 1
-                                x, stop = edges.begin[target + 1], edges.begin[target + 2]
-                                continue
-                            reaches = max(reaches, furthest[row - low, target])
+                        if far:
+                            label = edges.label[target]
+                            if holds[label, row] & LOOKS:
+                                reaches = row + look[label]
+                                if reaches >= high and not ended:
+                                    waiting = True
+                                    break
+                        # Where the position does not hold, the tables say so too.
+                        if earliest[target, row - low] < cut:
+                            if reaches < high:
+                                seen = max(seen, reaches)
+                            else:
+                                timer = OVER
+                            line[used + length] = target
+                            length += 1
+                            x, stop = edges.begin[target + 1], edges.begin[target + 2]
+                            continue
+                        reaches = max(reaches, furthest[target, row - low])
                     if reaches < cut:
                         seen = max(seen, reaches)
                     elif is_cut or ended:

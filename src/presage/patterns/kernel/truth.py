@@ -1,4 +1,4 @@
-"""Rows and conditions come in, for each row and label goes out whether the condition may hold there (uint8, bits).
+"""Rows and conditions come in, for each label and row goes out whether the condition may hold there (uint8, bits).
 
 Only what speaks of a row and its neighbours is decided here, for all rows at once: flags and `nearby` programs. What
 looks at the match so far is left to the search.
@@ -29,22 +29,22 @@ def truth_of(
 ) -> Truth:
     """`begin` and `end` are the bounds of the partitions, which fill the table one after the other."""
     size = rows.num_rows
-    truth = np.full((size, max(len(conditions), 1)), HOLDS, np.uint8)
+    truth = np.full((max(len(conditions), 1), size), HOLDS, np.uint8)
     neighbours: dict[int, Neighbours] = {}
     look = looks_ahead(conditions)
     for label, condition in enumerate(conditions):
         known = None
         if condition.flag is not None:
             known = bools(column(rows, condition.flag))
-            truth[:, label] = known
+            truth[label] = known
         if condition.nearby >= 0:
             moves = [place.moved for place in condition.places] or [0]
             for by in moves:
                 if by not in neighbours:
                     neighbours[by] = _neighbours(by, size, begin, end)
-            truth[:, label] &= true_for(code, condition.nearby, [neighbours[by] for by in moves], encoded)
+            truth[label] &= true_for(code, condition.nearby, [neighbours[by] for by in moves], encoded)
             if look[label]:
-                truth[:, label] |= LOOKS if known is None else np.where(known, LOOKS, 0).astype(np.uint8)
+                truth[label] |= LOOKS if known is None else np.where(known, LOOKS, 0).astype(np.uint8)
     return truth
 
 
