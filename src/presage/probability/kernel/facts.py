@@ -82,7 +82,11 @@ class Answers:
 
 def exact(bindings: Ints, step: Ints, probability: Floats, arrival: Ints | None = None) -> Answers:
     """Lines with a probability above zero, by step and binding."""
-    order = np.flatnonzero(probability > 0.0)
+    possible = probability > 0.0
+    if possible.all() and _rising([step, *bindings.T]):
+        p = np.minimum(probability, 1.0)
+        return Answers(bindings, step, p, p, p, arrival=arrival)
+    order = np.flatnonzero(possible)
     if not _rising([step[order], *bindings[order].T]):
         order = order[np.lexsort((*bindings[order].T[::-1], step[order]))]
     p = np.minimum(probability[order], 1.0)

@@ -9,8 +9,9 @@ from presage.probability.kernel.automaton import Steps, build_automaton
 from presage.probability.kernel.dense_beliefs import DenseBeliefs, Ran, Start
 from presage.probability.kernel.facts import CERTAIN, MARKOV, Facts, Source
 from presage.probability.kernel.grouping import Grouping
-from presage.probability.kernel.regular_loop import chances_alone, chances_linked, widths_of
+from presage.probability.kernel.regular_loop import chances_alone, chances_linked, mark_seen, widths_of
 from presage.probability.kernel.regular_rows import arrivals
+from presage.probability.kernel.regular_side_by_side import chances_side_by_side, moves_of
 
 
 def is_alone(facts: Facts, grouping: Grouping) -> bool:
@@ -39,19 +40,24 @@ def run_alone(
     dense = DenseBeliefs(automaton, widths, start)
     rows = len(source.chain)
     # Pages that are never written cost nothing.
-    found, likely = np.empty((rows, 3), np.int64), np.empty(rows)
+    found, likely = np.empty((3, rows), np.int64), np.empty(rows)
     own = source.chain, source.step, arrivals(source), letters, numbers
+    moves = moves_of(automaton)
     if linked:
         made = chances_linked(
             *own, source.value, source.prev, source.probability, grouping.codes[0], widths, dense.starts,
             automaton.follow, automaton.accepts, count, dense.mass, found, likely,
         )  # fmt: skip
+    elif moves is not None:
+        beliefs = np.ascontiguousarray(dense.mass.reshape(groups, len(automaton.states)).T)
+        made = chances_side_by_side(*own, source.probability, grouping.codes[0], moves, beliefs, found, likely)
+        dense.mass[:] = beliefs.T.reshape(-1)
     else:
         made = chances_alone(
             *own, source.probability, grouping.codes[0], automaton.follow, automaton.accepts,
             dense.mass.reshape(groups, len(automaton.states)), found, likely,
         )  # fmt: skip
-    group, step, arrival = found[:made].T
+    group, step, arrival = found[:, :made]
     return dense.ran((group, step, likely[:made], arrival))
 
 
@@ -60,7 +66,8 @@ def _letters(bits: np.ndarray) -> tuple[Ints, np.ndarray, Ints, int]:
     if bits.dtype == np.int64:
         known, letters = np.unique(bits, return_inverse=True)
         return known, letters.reshape(-1).astype(np.uint16), np.arange(len(known)), len(known)
+    letters = bits.astype(np.uint16, copy=False)
     seen = np.zeros(1 << 8 * bits.dtype.itemsize, np.bool_)
-    seen[bits] = True
+    mark_seen(letters, seen)
     known = np.flatnonzero(seen)
-    return known, bits.astype(np.uint16, copy=False), known, len(seen)
+    return known, letters, known, len(seen)

@@ -115,9 +115,9 @@ def chances_alone(
         for state in range(states):
             beliefs[group, state] = after[state] + belief[state] * rest
         if chance > 0.0:
-            found[count, 0] = group
-            found[count, 1] = now
-            found[count, 2] = last
+            found[0, count] = group
+            found[1, count] = now
+            found[2, count] = last
             likely[count] = chance
             count += 1
     return count
@@ -189,6 +189,12 @@ def forget_value(belief: Floats) -> None:
 
 
 @compiled_in_place
+def mark_seen(letters: np.ndarray, seen: Bools) -> None:
+    for letter in letters:
+        seen[letter] = True
+
+
+@compiled_in_place
 def widths_of(chain: Ints, value: Ints, prev: Ints, groups: Ints, widths: Ints) -> None:
     """How many values each group's chain has, and one for none."""
     for k in range(chain.size):
@@ -248,9 +254,9 @@ def chances_linked(
                     if accepts[state, symbol]:
                         chance += mass
         if chance > 0.0:
-            found[count, 0] = group
-            found[count, 1] = now
-            found[count, 2] = last
+            found[0, count] = group
+            found[1, count] = now
+            found[2, count] = last
             likely[count] = chance
             count += 1
     for g in range(widths.size):

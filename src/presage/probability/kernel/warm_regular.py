@@ -10,7 +10,8 @@ from presage.probability.kernel.regular import evaluate_regular
 
 
 def warm_regular() -> None:
-    """R(x) ; S(x) over two streams, independent or one of them Markov, and R(x) ; R(x) over each alone."""
+    """R(x) ; S(x) over two streams, independent or one of them Markov, R(x) ; R(x) over each alone, and a sequence
+    over an independent one whose automaton is not small."""
     x = Variable("x")
     several = (Goal(0, "R", 0, (0,), (x,)), Goal(1, "S", 1, (0,), (x,)))
     alone = (Goal(0, "R", 0, (0,), (x,)), Goal(1, "R", 0, (0,), (x,)))
@@ -23,3 +24,9 @@ def warm_regular() -> None:
             rows = [GoalRows(np.ones(3, np.bool_), np.ones(3, np.bool_), {"x": zeros}) for _ in goals]
             query = Sequence(goals, selected=("x",))
             evaluate_regular(query, Facts(3, sources, rows, domains={"x": 1}), frozenset({"x"}))
+    many = tuple(Goal(i, "R", 0, (0,), (x,)) for i in range(5))
+    step, zeros = np.arange(5), np.zeros(5, np.int64)
+    source = Source(INDEPENDENT, zeros, step, step, np.full(5, NOTHING), np.full(5, 0.5), 1)
+    rows = [GoalRows(step == i, step == i, {"x": zeros}) for i in range(5)]
+    query = Sequence(many, selected=("x",))
+    evaluate_regular(query, Facts(5, [source], rows, domains={"x": 1}), frozenset({"x"}))
