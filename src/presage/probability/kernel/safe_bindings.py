@@ -68,7 +68,10 @@ class PlanBindings:
         """Values of some variables in events that may be accepted for a goal."""
         rows = self.facts.goals[goal]
         source = self.facts.sources[self.query.goals[goal].source]
-        live = np.flatnonzero(rows.candidate & rows.accepted & (source.probability > 0.0))
+        can_be = rows.candidate & rows.accepted & (source.probability > 0.0)
+        if not names:
+            return NO_VARIABLE.lines(slice(int(can_be.any())))
+        live = np.flatnonzero(can_be)
         return distinct(names, [rows.variables[name][live] for name in names], len(live))
 
 

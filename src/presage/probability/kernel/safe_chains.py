@@ -6,11 +6,13 @@ count: what is not read leads to what is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from presage.arrays.codes import grouped_order
 from presage.arrays.jit import Floats, Ints
 from presage.probability.kernel.facts import CERTAIN, NOTHING, Source
 from presage.probability.kernel.safe_rows import ranges
@@ -62,8 +64,7 @@ class ChainRows:
         order = np.flatnonzero(can_be)
         for column in (of.value, of.step, of.chain):
             own = column[order]
-            # Short numbers are sorted digit by digit.
-            order = order[np.argsort(own.astype(np.uint16) if own.max(initial=0) < 1 << 16 else own, kind="stable")]
+            order = order[grouped_order(own, int(own.max(initial=0)) + 1)[0]]
         return order
 
     @cached_property
@@ -86,6 +87,11 @@ class ChainRows:
         first, last = self._starts[chain], self._starts[chain + 1]
         own = np.repeat(np.arange(len(owner)), last - first)
         rows = self._order[ranges(first, last)]
+        if np.bincount(chain, minlength=1).max() <= 1:
+            # A row belongs to one line at most.
+            meant = np.zeros(count, np.int64)
+            meant[row] = bits
+            return owner // max(of.chains, 1), self._sizes[chain], own, rows, meant[rows]
         read = line * count + row
         order = np.argsort(read)
         wanted = (owner // max(of.chains, 1))[own] * count + rows
@@ -115,21 +121,21 @@ def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]])
 def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:
     """Parts of several sources together. Each part ascends by line."""
     line, size = _together(parts, 0), _together(parts, 1)
-    before = np.cumsum([0, *(len(part[0]) for part in parts)])
-    own = _together([(part[2] + offset,) for part, offset in zip(parts, before, strict=False)], 0)
+    own = _together([(part[2] + first,) for part, first in zip(parts, _before(parts, 0), strict=True)], 0)
     bounds = np.searchsorted(own, np.arange(len(line) + 1))
-    columns = [
-        _together([(getattr(source, name)[part[3]],) for source, part in zip(sources, parts, strict=True)], 0)
-        for name in ("step", "prev", "value", "probability")
-    ]
-    columns.append(_together(parts, 4))
+    sizes = [(source.step,) for source in sources]
+    rows = _together([(part[3] + first,) for part, first in zip(parts, _before(sizes, 0), strict=True)], 0)
+    bits = _together(parts, 4)
     if len(parts) > 1:
         order = np.argsort(line, kind="stable")
-        rows = ranges(bounds[:-1][order], bounds[1:][order])
-        columns = [column[rows] for column in columns]
+        places = ranges(bounds[:-1][order], bounds[1:][order])
+        rows, bits = rows[places], bits[places]
         line, size = line[order], size[order]
         bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[order])])
-    step, prev, value, probability, bits = columns
+    step, prev, value, probability = (
+        _together([(getattr(source, name),) for source in sources], 0)[rows]
+        for name in ("step", "prev", "value", "probability")
+    )
     start = np.searchsorted(line, np.arange(lines + 1))
     return Chains(start, size, bounds, step, prev + 1, value + 1, probability.astype(np.float64), bits)
 
@@ -142,6 +148,12 @@ def one_letter_each(c: Chains) -> bool:
     another[c.first] = True
     same = (np.diff(c.step) == 0) & (np.diff(c.value) == 0) & ~another[1:-1]
     return not bool((same & (np.diff(c.bits) != 0)).any())
+
+
+def _before(parts: Several[Several[Ints]], place: int) -> Ints:
+    """How many items the parts before each of them have."""
+    sizes = np.array([len(part[place]) for part in parts], np.int64)
+    return np.cumsum(sizes) - sizes
 
 
 def _together(parts: list, place: int) -> Ints:  # type: ignore[type-arg]

@@ -57,7 +57,9 @@ def automaton_tables(goals: Ints, letters: Ints) -> tuple[Ints, Ints, Bools, Int
 @inlined
 def _spread(at, end, step, steps, chain, chance, letter, unions, p, q):  # type: ignore[no-untyped-def]
     """What the independent chains of a line do at a step, to `p` by letter; where the next step's rows begin."""
-    p[:] = 0.0
+    letters = len(p)
+    for i in range(letters):
+        p[i] = 0.0
     p[0] = 1.0
     while at < end and steps[at] == step:
         first, rest = at, 1.0
@@ -65,86 +67,113 @@ def _spread(at, end, step, steps, chain, chance, letter, unions, p, q):  # type:
             rest -= chance[at]
             at += 1
         rest = max(rest, 0.0)
-        q[:] = 0.0
-        for i in range(len(p)):
+        for i in range(letters):
+            q[i] = p[i] * rest
+        for i in range(letters):
             if p[i]:
-                q[i] += p[i] * rest
                 for k in range(first, at):
                     q[unions[i, letter[k]]] += p[i] * chance[k]
-        p[:] = q
+        for i in range(letters):
+            p[i] = q[i]
     return at
 
 
 @inlined
-def _add(new, mass, base, inner, prev, weight, lo, hi, columns):  # type: ignore[no-untyped-def]
-    """Rows of mass, weighted, to `new`: four at a time, which spares the memory three of four ways."""
-    k = lo
-    while k + 4 <= hi:
-        a, b = mass[base + prev[k] * inner], mass[base + prev[k + 1] * inner]
-        c, d = mass[base + prev[k + 2] * inner], mass[base + prev[k + 3] * inner]
-        w, x, y, z = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
-        if a[0] or b[0] or c[0] or d[0]:
-            for i in range(columns):
-                new[i] += (w * a[i] + x * b[i]) + (y * c[i] + z * d[i])
-        k += 4
-    while k < hi:
-        a, w = mass[base + prev[k] * inner], weight[k]
-        if a[0]:
-            for i in range(columns):
-                new[i] += w * a[i]
-        k += 1
-
-
-@inlined
-def _move(mass, after, columns, outer, size, inner, lo, hi, prev, value, chance, rest):  # type: ignore[no-untyped-def]
-    """One chain's step, along its axis of (outer, size, inner). Rows ascend by value. After some values (`rest`) there
-    may be no event."""
-    after[: outer * size * inner, :columns] = 0.0
-    idle = np.flatnonzero(rest)
-    likely = rest[idle]
+def _move(mass, after, width, columns, outer, size, inner, rows, prev, value, weight):  # type: ignore[no-untyped-def]
+    """One chain's step, along its axis of (outer, size, inner) lines of `width`, of which `columns` are in use. The
+    first `rows` ways lead from a value to a value, ascending by the new one. Lines go by their place in one array: to
+    make an array of each would cost more than to add them up. Four at a time spare the memory three of four ways."""
+    stride = inner * width
+    for line in range(outer * size * inner):
+        here = np.uint64(line * width)
+        for i in range(columns):
+            after[here + np.uint64(i)] = 0.0
     for o in range(outer):
-        for i in range(inner):
-            base = o * size * inner + i
-            _add(after[base], mass, base, inner, idle, likely, 0, len(idle), columns)
-            first = lo
-            while first < hi:
-                last = first
-                while last < hi and value[last] == value[first]:
-                    last += 1
-                _add(after[base + value[first] * inner], mass, base, inner, prev, chance, first, last, columns)
-                first = last
+        for n in range(inner):
+            base = (o * size * inner + n) * width
+            k = 0
+            while k < rows:
+                new = np.uint64(base + value[k] * stride)
+                if k + 4 <= rows and value[k + 3] == value[k]:
+                    a, b = np.uint64(base + prev[k] * stride), np.uint64(base + prev[k + 1] * stride)
+                    c, d = np.uint64(base + prev[k + 2] * stride), np.uint64(base + prev[k + 3] * stride)
+                    w, x, y, z = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
+                    if mass[a] or mass[b] or mass[c] or mass[d]:
+                        for i in range(columns):
+                            u = np.uint64(i)
+                            after[new + u] += (w * mass[a + u] + x * mass[b + u]) + (y * mass[c + u] + z * mass[d + u])
+                    k += 4
+                else:
+                    a, w = np.uint64(base + prev[k] * stride), weight[k]
+                    if mass[a]:
+                        for i in range(columns):
+                            u = np.uint64(i)
+                            after[new + u] += w * mass[a + u]
+                    k += 1
 
 
 @inlined
-def _react_all(mass, after, held, columns, joint, said, p, follow, found, unions, keep, take):  # type: ignore[no-untyped-def]
-    """The automaton's step: from all states, for each joint value and what it says."""
+def _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight):  # type: ignore[no-untyped-def]
+    """Writes the ways of a chain's step, with those to no event, which is the first value; how many there are."""
+    for v in range(size):
+        rest[v] = 1.0
+    for k in range(lo, hi):
+        rest[c_prev[k]] -= c_chance[k]
+    rows = 0
+    for v in range(size):
+        if rest[v] > 1e-12:
+            prev[rows], value[rows], weight[rows] = v, 0, rest[v]
+            rows += 1
+    for k in range(lo, hi):
+        prev[rows], value[rows], weight[rows] = c_prev[k], c_value[k], c_chance[k]
+        rows += 1
+    return rows
+
+
+@inlined
+def _react_all(mass, after, held, width, columns, joint, said, p, follow, found, unions, keep):  # type: ignore[no-untyped-def]
+    """The automaton's step: from all states, for each joint value and what it says. What accepts is taken out of the
+    intervals, but not of the first column, the mass that goes along."""
     states = len(follow)
-    after[: states * joint, :columns] = 0.0
+    for line in range(states * joint):
+        here = np.uint64(line * width)
+        for i in range(columns):
+            after[here + np.uint64(i)] = 0.0
+    alone = p[0] == 1.0  # nothing is said but by the Markov chains
     for v in range(joint):
         for s in range(states):
-            old = mass[s * joint + v]
-            if old[0] == 0.0:
+            old = np.uint64((s * joint + v) * width)
+            if mass[old] == 0.0:
                 continue
-            keep[:] = 0.0
-            take[:] = 0.0
             total = 0.0
-            for k in range(len(p)):
-                if p[k]:
-                    letter = unions[k, said[v]]
-                    if found[s, letter]:
-                        take[follow[s, letter]] += p[k]
-                        total += p[k]
-                    else:
-                        keep[follow[s, letter]] += p[k]
-            for to in range(states):
-                new = after[to * joint + v]
-                new[0] += (keep[to] + take[to]) * old[0]
-                if keep[to]:
-                    for c in range(1, columns):
-                        new[c] += keep[to] * old[c]
+            if alone:
+                to, total = follow[s, said[v]], 1.0 if found[s, said[v]] else 0.0
+                new = np.uint64((to * joint + v) * width)
+                if total:
+                    after[new] += mass[old]
+                else:
+                    for i in range(columns):
+                        after[new + np.uint64(i)] += mass[old + np.uint64(i)]
+            else:
+                for to in range(states):
+                    keep[to] = 0.0
+                for k in range(len(p)):
+                    if p[k]:
+                        letter = unions[k, said[v]]
+                        if found[s, letter]:
+                            after[np.uint64((follow[s, letter] * joint + v) * width)] += p[k] * mass[old]
+                            total += p[k]
+                        else:
+                            keep[follow[s, letter]] += p[k]
+                for to in range(states):
+                    share = keep[to]
+                    if share:
+                        new = np.uint64((to * joint + v) * width)
+                        for i in range(columns):
+                            after[new + np.uint64(i)] += share * mass[old + np.uint64(i)]
             if total:
-                for c in range(1, columns):
-                    held[c] += total * old[c]
+                for i in range(1, columns):
+                    held[np.uint64(i)] += total * mass[old + np.uint64(i)]
 
 
 @compiled
@@ -156,29 +185,31 @@ def dense_spans(
 ) -> Floats:  # fmt: skip
     """(owners, ends, starts): the chance that at least one of an owner's lines has held. `joints`: by line, how many
     joint values its chains have. Letters of a chain's rows depend on the step and the value alone."""
-    out = np.zeros((owners, len(ends), len(starts)), np.float64)
+    out = np.zeros(owners * len(ends) * len(starts), np.float64)
     states = len(follow)
-    width = states * (joints.max() if len(joints) else 1)
-    mass = np.zeros((width, len(starts) + 1), np.float64)
-    after = np.zeros((width, len(starts) + 1), np.float64)
+    lines = states * (joints.max() if len(joints) else 1)
+    # Lines of all starts, by state and joint value, one after the other.
+    columns = len(starts) + 1
+    mass, after = np.zeros(lines * columns, np.float64), np.zeros(lines * columns, np.float64)
     p, q = np.zeros(unions.shape[0], np.float64), np.zeros(unions.shape[0], np.float64)
-    keep, take = np.zeros(states, np.float64), np.zeros(states, np.float64)
+    keep = np.zeros(states, np.float64)
+    prev, value = np.empty(64, np.int64), np.empty(64, np.int64)  # the ways of a chain's step
+    weight, rest = np.empty(64, np.float64), np.empty(64, np.float64)
     last_step = ends[-1] if len(ends) else -1
     for line in range(len(owner)):
         joint = joints[line]
-        own = out[owner[line]]
         first, count = c_start[line], c_start[line + 1] - c_start[line]
         at = c_first[first : first + count].copy()
         said = np.zeros(joint, np.int64)
         mass[:] = 0.0
-        mass[0, 0] = 1.0
+        mass[0] = 1.0
         held = np.zeros(len(starts) + 1, np.float64)
         place, begun, asked = a_start[line], 0, 0
         for step in range(last_step + 1):
             while begun < len(starts) and starts[begun] == step:
                 begun += 1
                 for i in range(states * joint):
-                    mass[i, begun] = mass[i, 0]
+                    mass[i * columns + begun] = mass[i * columns]
             place = _spread(
                 place, a_start[line + 1], step, a_step, a_chain, a_chance, a_letter, unions, p, q
             )  # fmt: skip
@@ -187,30 +218,31 @@ def dense_spans(
             for j in range(count):
                 size, lo, hi = c_size[first + j], at[j], at[j]
                 inner //= size
-                rest = np.ones(size, np.float64)
                 while hi < c_first[first + j + 1] and c_step[hi] == step:
-                    rest[c_prev[hi]] -= c_chance[hi]
                     hi += 1
                 at[j] = hi
-                for v in range(size):
-                    rest[v] = rest[v] if rest[v] > 1e-12 else 0.0
+                if size + hi - lo > len(prev):
+                    prev, value = np.empty(2 * (size + hi - lo), np.int64), np.empty(2 * (size + hi - lo), np.int64)
+                    weight, rest = np.empty(len(prev), np.float64), np.empty(len(prev), np.float64)
+                rows = _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight)
                 _move(
-                    mass, after, begun + 1, states * joint // (size * inner), size, inner, lo, hi,
-                    c_prev, c_value, c_chance, rest,
+                    mass, after, columns, begun + 1, states * joint // (size * inner), size, inner, rows,
+                    prev, value, weight,
                 )  # fmt: skip
                 mass, after = after, mass
                 _say(said, joint // (size * inner), size, inner, lo, hi, c_value, c_letter, unions)
             if count or p[0] < 1.0:
                 _react_all(
-                    mass, after, held, begun + 1, joint, said, p, follow, found, unions, keep, take
+                    mass, after, held, columns, begun + 1, joint, said, p, follow, found, unions, keep
                 )  # fmt: skip
                 mass, after = after, mass
             while asked < len(ends) and ends[asked] == step:
-                cells = own[asked]
+                cells = np.uint64((owner[line] * len(ends) + asked) * len(starts))
                 for c in range(begun):
-                    cells[c] += held[c + 1] * (1.0 - cells[c])
+                    u = np.uint64(c)
+                    out[cells + u] += held[u + np.uint64(1)] * (1.0 - out[cells + u])
                 asked += 1
-    return out
+    return out.reshape((owners, len(ends), len(starts)))
 
 
 @inlined

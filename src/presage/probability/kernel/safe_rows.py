@@ -118,6 +118,12 @@ def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
     """Lines that agree on the variables of both, and from which line on the left each comes."""
+    if not right.names:
+        # Whether there is a line at all is all that it says.
+        own = np.arange(len(left) if len(right) else 0)
+        return left.lines(own), own
+    if not left.names and len(left) == 1:
+        return right, np.zeros(len(right), np.int64)
     both = [name for name in right.names if name in left.names]
     new = [name for name in right.names if name not in left.names]
     own, other = Index(right.columns(both), len(right)).pairs(left.columns(both), len(left))
