@@ -37,11 +37,17 @@ def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
     return np.where(column.is_null().to_numpy(), NULL, hashes) if column.null_count else hashes
 
 
+def hashes_of_several(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
+    """One hash per row of several columns, the same on every machine and in every process."""
+    mixed = np.zeros(rows, np.uint64)
+    for column in columns:
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(column)
+    return mixed
+
+
 def shards_of(table: pa.Table, keys: Sequence[str], shards: int) -> np.ndarray:
-    """The shard of each row: a hash of its key, the same on every machine and in every process."""
-    mixed = np.zeros(table.num_rows, np.uint64)
-    for name in keys:
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(table[name])
+    """The shard of each row: a hash of its key."""
+    mixed = hashes_of_several([table[name] for name in keys], table.num_rows)
     return (mixed >> np.uint64(32)) % np.uint64(shards)
 
 

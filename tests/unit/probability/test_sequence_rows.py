@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -92,3 +93,31 @@ def test_what_compares_an_event_with_a_value_that_comes_later_cannot_stand_for_e
     assert "the condition m > l compares an event with a selected value of a later one" in space.explain(bound)
     with pytest.raises(PresageError, match="its state would grow for ever"):
         check_end(bound.plan, None)
+
+
+ANY = "SELECT * FROM SEQUENCE [ At(p, 'a') ; At(q, 'b') ; At(p, 'c') ] APPROXIMATE (ERROR 0.1, CONFIDENCE 0.9)"
+
+
+def test_what_is_drawn_is_told_by_statement_key_and_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presage.probability.kernel.sequence.enumerate_worlds", lambda query, facts: None)
+    chance = random.Random(3)
+    events = [
+        at(person, place, second, 0.3) for second in range(6) for person in ("eve", "joe", "sue") for place in "abc"
+    ]
+    drawn = rows(ANY, events)
+    assert {row["method"] for row in drawn} == {"sampled"}
+    assert len(drawn) == 4
+    for _ in range(5):
+        chance.shuffle(events)
+        assert rows(ANY, in_order(events)) == drawn
+    # What no subgoal asks for changes nothing, nor do steps and people that have nothing else.
+    idle = [at("joe", "z", 1, 0.1), at("amy", "z", 2, 1.0), at("joe", "z", 9, 1.0)]
+    assert rows(ANY, in_order([*events, *idle])) == drawn
+    # Other keys, another statement.
+    renamed = [(stream, {**event, "person": event["person"].upper()}) for stream, event in events]
+    for other in (rows(ANY, in_order(renamed)), rows(ANY.replace("0.9", "0.91"), in_order(events))):
+        assert [row["probability"] for row in other] != [row["probability"] for row in drawn]
+
+
+def in_order(events: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    return sorted(events, key=lambda event: event[1]["ts"])

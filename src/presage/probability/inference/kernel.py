@@ -33,6 +33,7 @@ class WholeKernel:
     method: str
     particles: int = 0
     markov: bool = False
+    seed: int = 0
 
     def initial(self) -> State:
         return State(KERNEL)
@@ -49,7 +50,7 @@ class WholeKernel:
             return smooth_rows(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov)
         if self.method == "viterbi":
             return viterbi_rows(self.model, rows, self.columns)
-        return particle_rows(self.model, rows, self.columns, self.particles)
+        return particle_rows(self.model, rows, self.columns, self.particles, self.seed)
 
     def _in_order(self, made: pa.Table) -> pa.Table:
         made = take_rows(made, np.argsort(ints(made, TIME), kind="stable")) if made.num_rows else made
@@ -60,8 +61,8 @@ class WholeKernel:
 
 
 def inference_kernel(
-    model: Model, columns: Columns, method: str, particles: int, markov: bool
+    model: Model, columns: Columns, method: str, particles: int, markov: bool, seed: int = 0
 ) -> FilterKernel | WholeKernel:
     if method == "filter":
         return FilterKernel(tables_of(model), columns, idle=model.step is not None)
-    return WholeKernel(model, columns, method, particles, markov)
+    return WholeKernel(model, columns, method, particles, markov, seed)

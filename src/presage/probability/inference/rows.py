@@ -16,7 +16,7 @@ from presage.arrays.columns import ints, taken
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import lexical_order, take_rows
-from presage.columnar.key_hashes import key_hashes
+from presage.columnar.key_hashes import hashes_of_several
 from presage.errors import error
 from presage.probability.inference.model import Model
 from presage.probability.inference.tables import tables_of
@@ -137,16 +137,13 @@ def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, see
     if particles < 1:
         raise error("BAD_VALUE", what="the number of PARTICLES", found=particles, expected="at least 1", fix="raise it")
     s = Sequences(tables_of(model), table, columns)
-    mixed = np.zeros(len(s.key_rows), np.uint64)
-    for name in columns.key:
-        keys = pa.chunked_array([taken(table, name, s.key_rows)])
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + key_hashes(keys)
+    keys = [pa.chunked_array([taken(table, name, s.key_rows)]) for name in columns.key]
     ends, states, chances, usable = particle_steps(
         s.model.chain,
         s.model.emission,
         *s.arguments,
         s.steps.time,
-        mixed.view(np.int64),
+        hashes_of_several(keys, len(s.key_rows)).view(np.int64),
         (seed + 2**63) % 2**64 - 2**63,
         particles,
     )

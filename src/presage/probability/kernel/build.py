@@ -22,7 +22,7 @@ from presage.arrays.jit import Bools, Ints
 from presage.errors import error
 from presage.probability.kernel.carried import CHAIN_KEY, CHAIN_VALUE, Carried
 from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
-from presage.probability.kernel.spec import SEQ, SOURCE, TIME, Oracle, SequenceTables, StreamColumns
+from presage.probability.kernel.spec import SEQ, SOURCE, TIME, KeyHashes, Oracle, SequenceTables, StreamColumns
 
 A = TypeVar("A", bound=np.ndarray)
 NULL = -2
@@ -95,8 +95,14 @@ def numbered(columns: Several[pa.ChunkedArray | pa.Array]) -> tuple[list[Ints], 
     return np.split(codes, bounds), together.take(pa.array(first)).combine_chunks()
 
 
-def build_facts(spec: SequenceTables, table: pa.Table, oracle: Oracle | None, carried: Carried | None = None) -> Built:
-    """`table`: rows of all sources, told apart by SOURCE."""
+def build_facts(
+    spec: SequenceTables,
+    table: pa.Table,
+    oracle: Oracle | None,
+    carried: Carried | None = None,
+    names: KeyHashes | None = None,
+) -> Built:
+    """`table`: rows of all sources, told apart by SOURCE. `names`: hashes of keys, where there may be a draw."""
     if spec.by_steps and not spec.query.markov:
         # What no goal can take means the same as no event; nobody looks at the steps between.
         table = _candidates(spec, table)
@@ -119,15 +125,21 @@ def build_facts(spec: SequenceTables, table: pa.Table, oracle: Oracle | None, ca
         # Which value a row has does not matter where steps are independent and only its meaning counts.
         if columns.kind == MARKOV or (columns.kind != CERTAIN and not spec.by_steps):
             together = _value_columns(part, columns, lines)
-            coded = _values(together, columns, key, count, len(step), spec.by is not None)
+            coded = _values(together, columns, key, count, len(step), spec.by is not None or names is not None)
             value = coded.numbers[: len(step)]
             if columns.kind == MARKOV:
                 prev = coded.numbers[len(step) : 2 * len(step)]
                 _remember(built, columns, part, lines, key, coded, together)
+        named = None
+        if names is not None:
+            named, first = np.zeros(count, np.int64), first_of(chain, count)
+            there = np.flatnonzero(first >= 0)
+            rows = pa.array(first[there])
+            named[there] = names([part.column(name).take(rows) for name in columns.key], len(there))
         order = _by_step_and_chain(step, chain, len(times), count)
         chain, step, value, prev = (_ordered(array, order) for array in (chain, step, value, prev))
         likely, arrival = _ordered(probability, order), _ordered(ints(part, SEQ), order)
-        found.append(Source(columns.kind, chain, step, value, prev, likely, count, arrival))
+        found.append(Source(columns.kind, chain, step, value, prev, likely, count, arrival, named))
         orders.append(order)
     goals = []
     for goal, columns_ in zip(spec.query.goals, spec.goals, strict=True):
@@ -137,7 +149,7 @@ def build_facts(spec: SequenceTables, table: pa.Table, oracle: Oracle | None, ca
         goals.append(GoalRows(flags[0], flags[1], own, flags[2]))
     domains = {name: len(array) for name, array in values.items()}
     allowed = [_allowed(i, names, values, oracle) for i, names in enumerate(spec.conditions)]
-    built.facts = Facts(len(times), found, goals, allowed, domains)
+    built.facts = Facts(len(times), found, goals, allowed, domains, times)
     return built
 
 
@@ -276,7 +288,7 @@ def _value_columns(table: pa.Table, columns: StreamColumns, lines: pa.Table | No
 def _values(
     together: list[pa.ChunkedArray], columns: StreamColumns, key: Ints, chains: int, rows: int, ranked: bool
 ) -> ChainValues:
-    """`ranked`: numbers are in the order of values, where a tie is decided by it."""
+    """`ranked`: numbers are in the order of values, where a tie or a draw is decided by it."""
     owners = np.concatenate([key[:rows], key]) if columns.kind == MARKOV else key
     nothing = np.zeros(len(owners), np.bool_)
     if columns.kind == MARKOV:

@@ -31,6 +31,7 @@ class Source:
     probability: Floats
     chains: int
     arrival: Ints | None = None  # of each row, where answers tell when they were known
+    names: Ints | None = None  # of each chain: a hash of its key, which tells its random numbers
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Facts:
     goals: list[GoalRows]
     conditions: list[Allowed] = field(default_factory=list)
     domains: dict[str, int] = field(default_factory=dict)
+    times: Ints | None = None  # of each step
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """A sequence of any class and its facts in, answers with bounds out: it is run in random worlds and counted.
 
 So many worlds are drawn that, for each answer by itself, the estimate is off by more than `error` with a probability of
-at most 1 - `confidence` (Hoeffding). The same seed gives the same worlds.
+at most 1 - `confidence` (Hoeffding). The same seed gives the same worlds, in whatever order rows and keys come.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from presage.arrays.jit import Bools, Ints
 from presage.errors import error as mistake
-from presage.probability.kernel.facts import MARKOV, Answers, Facts
+from presage.probability.kernel.facts import CERTAIN, MARKOV, Answers, Facts
 from presage.probability.kernel.outcomes import Outcomes, gathered, needed_draws, outcomes_of
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.registers import START, Edges, Registers
@@ -40,7 +40,7 @@ def count_worlds(query: Sequence, facts: Facts, worlds: int, seed: int) -> tuple
     """Bindings, steps, and in how many of so many random worlds they are answers, if in any; by step and binding."""
     outcomes = outcomes_of(query, facts)
     registers = Registers(query, facts, outcomes)
-    tables = _tables(outcomes, _candidates(query, facts, outcomes))
+    tables = _tables(facts, outcomes, _candidates(query, facts, outcomes))
     blocks = _Blocks(registers, facts.steps)
     words = (worlds + 63) // 64
     seed = (seed + (1 << 63)) % (1 << 64) - (1 << 63)  # as a number of 64 bits with a sign
@@ -68,8 +68,9 @@ class _Tables:
 
     kind: Ints
     source: Ints
-    chain: Ints
+    name: Ints  # of its chain
     step: Ints
+    time: Ints
     slot: Ints  # of Markov chains: where its value is
     rows: Ints
     prev: Ints
@@ -91,11 +92,15 @@ def _candidates(query: Sequence, facts: Facts, outcomes: Outcomes) -> Bools:
     return found
 
 
-def _tables(outcomes: Outcomes, events: Bools) -> _Tables:
+def _tables(facts: Facts, outcomes: Outcomes, events: Bools) -> _Tables:
     wanted = np.zeros(len(outcomes.step), np.bool_)
     wanted[outcomes.event_draw[events]] = True
     draws, _ = needed_draws(outcomes, np.flatnonzero(wanted))
     rows, owner = gathered(np.arange(len(outcomes.event)), outcomes.first, draws)
+    # Of an independent chain, what no goal can take is as good as no event: a draw does not depend on whether the rows
+    # are there.
+    read = np.flatnonzero(events[outcomes.event[rows]] | (outcomes.kind[draws] == MARKOV)[owner])
+    rows, owner = rows[read], owner[read]
     prev = outcomes.prev[rows]
     new = np.ones(len(rows), np.bool_)
     new[1:] = (owner[1:] != owner[:-1]) | (prev[1:] != prev[:-1])
@@ -107,11 +112,22 @@ def _tables(outcomes: Outcomes, events: Bools) -> _Tables:
     chains, slot[linked] = np.unique(outcomes.line[draws][linked], return_inverse=True)
     value = outcomes.value[rows] + 1
     return _Tables(
-        outcomes.kind[draws], outcomes.source[draws], outcomes.chain[draws], outcomes.step[draws], slot,
+        outcomes.kind[draws], outcomes.source[draws], _names(facts, outcomes)[draws], outcomes.step[draws],
+        outcomes.step[draws] if facts.times is None else facts.times[outcomes.step[draws]], slot,
         np.searchsorted(owner, np.arange(len(draws) + 1)), prev + 1, value, outcomes.event[rows], low, high,
         np.append(first[1:], len(rows))[group] if len(rows) else first, len(chains),
         int(max(value.max(initial=0), prev.max(initial=0) + 1)),
     )  # fmt: skip
+
+
+def _names(facts: Facts, outcomes: Outcomes) -> Ints:
+    """Of the chain of each draw: what tells its random numbers, however chains are counted."""
+    names = outcomes.chain.copy()
+    for number, source in enumerate(facts.sources):
+        if source.names is not None and source.kind != CERTAIN:
+            own = outcomes.source == number
+            names[own] = source.names[names[own]]
+    return names
 
 
 class _Blocks:
@@ -172,7 +188,8 @@ class _Blocks:
             out = np.zeros((3, int(is_answer[edges.target[edges.target >= 0]].sum())), np.int64)
             made = sampled(
                 seed, first, words,
-                tables.kind[low:high], tables.source[low:high], tables.chain[low:high], tables.step[low:high], rows,
+                tables.kind[low:high], tables.source[low:high], tables.name[low:high], tables.step[low:high],
+                tables.time[low:high], rows,
                 tables.slot[low:high], tables.prev, tables.value, tables.event, tables.low, tables.high,
                 tables.group_end, base, event_edges, edges.origin, edges.target, waiting, left, entered, alive,
                 is_answer, values, slot_step, where, masks, touched, mark, out[0], out[1], out[2],

@@ -1,8 +1,8 @@
 """Draws and edges come in; in how many worlds each answer held at each step goes out. A bit is a world.
 
 Registers are rows of 64-bit words. For each draw a word of bits for each event says in which worlds it happened; an
-edge is then a few operations on words. A random number is a hash of (seed, source, chain, step, world), so a draw has
-the same result whichever worlds are drawn together, and a draw that nobody waits for need not be made.
+edge is then a few operations on words. A random number is a hash of (seed, source, name of the chain, time, world), so
+a draw has the same result whichever worlds are drawn together, and a draw that nobody waits for need not be made.
 Cost: one hash and one comparison for each world and alternative that matters, one operation for each word and edge.
 """
 
@@ -34,12 +34,12 @@ def mixed(number: np.uint64) -> np.uint64:
 
 
 @inlined
-def stream_of(seed: int, source: int, chain: int, step: int) -> np.uint64:
+def stream_of(seed: int, source: int, name: int, time: int) -> np.uint64:
     """Where the random numbers of a draw begin."""
     found = mixed(np.uint64(seed) + _GOLDEN)
     found = mixed((found ^ np.uint64(source)) + _GOLDEN)
-    found = mixed((found ^ np.uint64(chain)) + _GOLDEN)
-    return mixed((found ^ np.uint64(step)) + _GOLDEN)
+    found = mixed((found ^ np.uint64(name)) + _GOLDEN)
+    return mixed((found ^ np.uint64(time)) + _GOLDEN)
 
 
 @inlined
@@ -106,7 +106,8 @@ def draw_linked(
 @compiled_in_place
 def sampled(
     seed: int, word: int, words: int,
-    draw_kind: Ints, draw_source: Ints, draw_chain: Ints, draw_step: Ints, draw_rows: Ints, draw_slot: Ints,
+    draw_kind: Ints, draw_source: Ints, draw_name: Ints, draw_step: Ints, draw_time: Ints, draw_rows: Ints,
+    draw_slot: Ints,
     row_prev: Ints, row_value: Ints, row_event: Ints, row_low: Ints, row_high: Ints, group_end: Ints,
     first_event: int, event_edges: Ints, edge_from: Ints, edge_to: Ints,
     waiting: Words, left: Words, entered: Words, alive: Bools, is_answer: Bools, values: Values, slot_step: Ints,
@@ -138,7 +139,7 @@ def sampled(
                 asked = True
                 break
         if asked or kind == MARKOV:
-            stream = stream_of(seed, draw_source[draw], draw_chain[draw], draw_step[draw])
+            stream = stream_of(seed, draw_source[draw], draw_name[draw], draw_time[draw])
             if kind == CERTAIN:
                 for event in range(last + 1 - base):
                     for w in range(words):

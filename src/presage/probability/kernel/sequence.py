@@ -23,7 +23,7 @@ from presage.probability.kernel.regular import evaluate_regular
 from presage.probability.kernel.rivals import most_likely, most_likely_path
 from presage.probability.kernel.safe import evaluate_safe
 from presage.probability.kernel.sampling import sample_worlds
-from presage.probability.kernel.spec import SEQ, TIME, Oracle, SequenceTables
+from presage.probability.kernel.spec import SEQ, TIME, KeyHashes, Oracle, SequenceTables
 from presage.probability.kernel.worlds import enumerate_worlds
 
 KERNEL = "sequence"
@@ -34,15 +34,21 @@ EXACT, SAMPLED = "exact", "sampled"
 
 class SequenceKernel:
     """`columns`: names of the output beside time and order: the selected variables, the probability and, where it may
-    have been sampled, the method and its bounds."""
+    have been sampled, the method and its bounds. `seed` and `names` tell random numbers: by statement, key and time."""
 
     def __init__(
-        self, spec: SequenceTables, columns: tuple[str, ...], oracle: Oracle | None = None, seed: int = 0
+        self,
+        spec: SequenceTables,
+        columns: tuple[str, ...],
+        oracle: Oracle | None = None,
+        seed: int = 0,
+        names: KeyHashes | None = None,
     ) -> None:
         self.spec = spec
         self.columns = columns
         self.oracle = oracle
         self.seed = seed
+        self.names = names
 
     def initial(self) -> State:
         return State(KERNEL)
@@ -70,7 +76,7 @@ class SequenceKernel:
             if made is None:
                 raise _too_large()
             return State(KERNEL, save_beliefs(spec, made.beliefs, built)), made.answers, built
-        built = build_facts(spec, rows, self.oracle)
+        built = build_facts(spec, rows, self.oracle, names=self.names)
         facts = built.facts
         if spec.by is not None:
             facts = most_likely(query, facts) if spec.by == "mle" else most_likely_path(query, facts)

@@ -38,6 +38,12 @@ class GoalColumns:
     variables: tuple[tuple[str, str], ...] = ()
 
 
+class KeyHashes(Protocol):
+    """The columns of keys and how many keys there are in, a number of 64 bits for each of them out."""
+
+    def __call__(self, columns: list[pa.ChunkedArray], rows: int) -> np.ndarray: ...
+
+
 class Oracle(Protocol):
     """Evaluates conditions over variables of several goals: columns of values in, truth out (null is false)."""
 
