@@ -21,7 +21,7 @@ def facts_of(share: float) -> Facts:
     there[0, 0] = True
     step, chain, value = np.nonzero(there)
     p = random.random(len(step)) / VALUES
-    arrival = np.arange(len(step))
+    arrival = np.arange(len(step)) - len(step) // 2  # what a timer makes has a number below zero
     source = Source(INDEPENDENT, chain, step, value, np.full(len(step), NOTHING), p, KEYS, arrival)
     goals = [GoalRows(value >= goal, value > goal, {"x": chain}) for goal in range(3)]
     return Facts(STEPS, [source], goals, domains={"x": KEYS})

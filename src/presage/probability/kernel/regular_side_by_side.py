@@ -123,15 +123,15 @@ def chances_side_by_side(
     while at < rows:
         now, some = step[at], 0
         while at < rows and step[at] == now:
-            own, latest = chain[at], -1
+            own, latest, read = chain[at], -1, False
             group = groups[own]
             while at < rows and chain[at] == own and step[at] == now:
                 symbol = numbers[letters[at]]
                 if group >= 0 and symbol > 0:
                     happened[symbol, group] += probability[at]
-                    latest = max(latest, arrival[at])
+                    latest, read = max(latest, arrival[at]), True
                 at += 1
-            if latest >= 0:
+            if read:
                 here[some] = group
                 last[some] = latest
                 some += 1
