@@ -3,7 +3,8 @@
 People at one of twenty places, four alternatives at each step; `office ; hall+ ; coffee room`, for each person and for
 some person. The rivals: BY MLE, which looks for the most likely value of each step in the same rows; the same query on
 a stream that has only those, as events that happened; and a bit-vector sampler with error 0.1 at confidence 0.9, which
-begins with the same arrays as the exact evaluation. Kernels alone, one core; interleaved, the minimum of seven.
+begins with the same arrays as the exact evaluation. Kernels alone, one core; interleaved, the minimum of seven. Last,
+10,000 keys of 10,000 steps, as the kernel stands.
 Run as: python benchmarks/sequences.py [keys] [steps] [rounds]
 """
 
@@ -168,10 +169,29 @@ def growth(rounds: int) -> None:
         print(f"  {goals} subgoals: {best:7.3f} s {table.num_rows / best / 1e6:6.1f}")
 
 
+def at_length(keys: int = 10_000, steps: int = 10_000, batch: int = 100) -> None:
+    """As it stands: batch after batch of steps, with the state carried. The seconds of the first and the last tenth."""
+    case = Case(COFFEE.format("p", "At", ""))
+    kernel, table = case.kernel(), case.rows(uncertain(keys, batch))
+    state, took = kernel.initial(), []
+    for first in range(0, steps, batch):
+        times = pa.array(table[TIME].to_numpy() + first * SECOND)
+        arrivals = pa.array(table[SEQ].to_numpy() + first * keys * ALTERNATIVES)
+        rows = pa.table({**{name: table[name] for name in table.column_names}, TIME: times, SEQ: arrivals})
+        begin = time.perf_counter()
+        state, _ = kernel.step(state, rows, (first + batch) * SECOND, first + batch >= steps)
+        took.append(time.perf_counter() - begin)
+    tenth = max(len(took) // 10, 1)
+    rate = keys * steps * ALTERNATIVES / sum(took) / 1e6
+    print(f"standing, {keys:,} keys x {steps:,} steps in batches of {batch}: {sum(took):.1f} s, {rate:.1f} M tuples/s;")
+    print(f"  the first tenth {sum(took[:tenth]):.1f} s, the last {sum(took[-tenth:]):.1f} s")
+
+
 def main(keys: int = 1_000, steps: int = 500, rounds: int = ROUNDS) -> None:
     begin = time.perf_counter()
     against_rivals(keys, steps, rounds)
     growth(min(rounds, 3))
+    at_length()
     print(f"in {time.perf_counter() - begin:.0f} s")
 
 

@@ -72,3 +72,25 @@ def test_rows_of_a_frame_are_judged_and_those_accepted_can_be_looked_at(spark: S
             ("hall", 0.3),
             ("lab", 0.7),
         ]
+
+
+@pytest.mark.parametrize("method", ["FILTER", "SMOOTH", "VITERBI", "PARTICLES 40"])
+def test_every_method_gives_the_same_rows_on_spark_and_in_batches(
+    method: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "two.json").write_text("""{"states": ["lab", "hall"], "initial": [0.5, 0.5],
+        "transition": [[0.7, 0.3], [0.4, 0.6]], "emission": {"kind": "discrete", "absent": "evidence",
+        "table": {"lab": {"A": 0.6, "B": 0.1}, "hall": {"B": 0.5}}}}""")
+    readings = [
+        {"person": f"p{i % 5}", "antenna": [None, "A", "B"][i * 7 % 3], "at": f"2024-01-01T00:00:{i // 5:02d}Z"}
+        for i in range(40)
+    ]
+    with Engine(spark, home=tmp_path / "home", roots=[tmp_path]) as engine:
+        engine.execute(f"""{READING} CREATE MODEL two FROM '{tmp_path / "two.json"}';
+            CREATE STREAM Spot (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person)
+              FROM INFERENCE OVER Reading USING MODEL two ({method});""")
+        engine.load("Reading", readings)
+        for query in ("SELECT * FROM Spot", "SELECT p FROM SEQUENCE [ Spot(p, 'lab') ; Spot(p, 'hall') ]"):
+            whole = engine.query(query).to_arrow().to_pylist()
+            assert len({row.get("person", row.get("p")) for row in whole}) == 5
+            assert engine.query(query, mode="stream", batches=3).to_arrow().to_pylist() == whole
