@@ -108,6 +108,11 @@ def test_other_queries_are_spark_s(engine: Engine) -> None:
     assert "== Place ==" not in engine.query("SELECT sym, price FROM Tick").explain()
 
 
+def test_large_files_are_spark_s(recent: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("presage.spark.here.MOST_BYTES", 1)
+    assert "== Place ==" not in recent.query(HERE[0]).explain()
+
+
 def test_no_events_at_all(spark: SparkSession) -> None:
     with Engine(spark) as empty:
         empty.execute(TICK)

@@ -25,8 +25,8 @@ from presage.spark.keyed_files import Part, Stage, Work, work_on_files
 
 Files = Mapping[Extent, FileSet]
 
-# Events that are looked at here, at most; more are worth a job.
-MOST_ROWS = 4_000_000
+# Events that are looked at here, and bytes of their files, at most; more are worth a job.
+MOST_ROWS, MOST_BYTES = 4_000_000, 1 << 29
 # A thread is worth it from so many events on.
 ROWS_PER_SHARE = 50_000
 
@@ -103,7 +103,7 @@ def answer_here(
         return None
     stage = stages[type(node)](node, relations)
     work = work_on_files(stage, lambda scan: files[scan.extent], relations, 0)
-    if work is None or work.files.rows > min(most_rows, MOST_ROWS):
+    if work is None or work.files.rows > min(most_rows, MOST_ROWS) or work.files.bytes > MOST_BYTES:
         return None
     clock = upper if upper is not None else _last_event(work.files)
     return Here(
