@@ -48,6 +48,21 @@ def ordinals(starts: Bools) -> Ints:
     return at - np.maximum.accumulate(np.where(starts, at, 0))
 
 
+def in_order(columns: Sequence[Ints]) -> bool:
+    """Whether rows rise, or stay as they are, as `lexical_order` would have them."""
+    first, *others = columns
+    if np.any(first[:-1] > first[1:]):
+        return False
+    # Rows that the columns so far do not tell from the next one: few.
+    tied = np.flatnonzero(first[:-1] == first[1:])
+    for column in others:
+        here, after = column[tied], column[tied + 1]
+        if np.any(here > after):
+            return False
+        tied = tied[here == after]
+    return True
+
+
 def lexical_order(columns: Sequence[Ints]) -> Ints:
     """Rows by the first column, equal ones by the second, and so on; rows that are equal in all stay as they are.
 

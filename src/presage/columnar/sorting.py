@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
-from presage.arrays.rows import lexical_order
+from presage.arrays.rows import in_order, lexical_order
 
 
 def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
@@ -15,21 +14,6 @@ def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
     if table.num_rows < 2:
         return table
     keys = [table[name].to_numpy() for name in sort]
-    if _is_sorted(keys):
+    if in_order(keys):
         return table
     return table.combine_chunks().take(pa.array(lexical_order(keys)))
-
-
-def _is_sorted(keys: list[np.ndarray]) -> bool:
-    """Whether rows rise lexicographically by the key columns."""
-    first, *others = keys
-    if np.any(first[:-1] > first[1:]):
-        return False
-    # Rows that the columns so far do not tell from the next one: few.
-    tied = np.flatnonzero(first[:-1] == first[1:])
-    for key in others:
-        here, after = key[tied], key[tied + 1]
-        if np.any(here > after):
-            return False
-        tied = tied[here == after]
-    return True

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.rows import in_order
 from presage.probability.kernel.query import CERTAIN, INDEPENDENT, MARKOV
 
 __all__ = ["CERTAIN", "INDEPENDENT", "MARKOV", "NOTHING", "Allowed", "Answers", "Facts", "GoalRows", "Source", "exact"]
@@ -85,21 +86,11 @@ class Answers:
 def exact(bindings: Ints, step: Ints, probability: Floats, arrival: Ints | None = None) -> Answers:
     """Lines with a probability above zero, by step and binding."""
     possible = probability > 0.0
-    if possible.all() and _rising([step, *bindings.T]):
+    if possible.all() and in_order([step, *bindings.T]):
         p = np.minimum(probability, 1.0)
         return Answers(bindings, step, p, p, p, arrival=arrival)
     order = np.flatnonzero(possible)
-    if not _rising([step[order], *bindings[order].T]):
+    if not in_order([step[order], *bindings[order].T]):
         order = order[np.lexsort((*bindings[order].T[::-1], step[order]))]
     p = np.minimum(probability[order], 1.0)
     return Answers(bindings[order], step[order], p, p, p, arrival=None if arrival is None else arrival[order])
-
-
-def _rising(keys: list[Ints]) -> bool:
-    """Whether lines are in order already."""
-    undecided = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
-    for key in keys:
-        if (undecided & (key[1:] < key[:-1])).any():
-            return False
-        undecided &= key[1:] == key[:-1]
-    return True

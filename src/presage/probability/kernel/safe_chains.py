@@ -121,10 +121,10 @@ def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]])
 def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:
     """Parts of several sources together. Each part ascends by line."""
     line, size = _together(parts, 0), _together(parts, 1)
-    own = _together([(part[2] + first,) for part, first in zip(parts, _before(parts, 0), strict=True)], 0)
+    own = _together([(part[2] + first,) for part, first in zip(parts, _before(parts), strict=True)], 0)
     bounds = np.searchsorted(own, np.arange(len(line) + 1))
     sizes = [(source.step,) for source in sources]
-    rows = _together([(part[3] + first,) for part, first in zip(parts, _before(sizes, 0), strict=True)], 0)
+    rows = _together([(part[3] + first,) for part, first in zip(parts, _before(sizes), strict=True)], 0)
     bits = _together(parts, 4)
     if len(parts) > 1:
         order = np.argsort(line, kind="stable")
@@ -150,9 +150,9 @@ def one_letter_each(c: Chains) -> bool:
     return not bool((same & (np.diff(c.bits) != 0)).any())
 
 
-def _before(parts: Several[Several[Ints]], place: int) -> Ints:
+def _before(parts: Several[Several[Ints]]) -> Ints:
     """How many items the parts before each of them have."""
-    sizes = np.array([len(part[place]) for part in parts], np.int64)
+    sizes = np.array([len(part[0]) for part in parts], np.int64)
     return np.cumsum(sizes) - sizes
 
 
