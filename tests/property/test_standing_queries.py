@@ -85,6 +85,10 @@ def run(
     """Rows of each batch; the last batch ends the input."""
     stepper = Stepper(query, program, world, shard, program.shards)
     events = [e for name in program.streams for e in world.streams[name]]
+    spoken = [e[TIME] for scan in program.scans for e in world.streams[scan.stream] if inside(e, scan.time)]
+    last_spoken = max(spoken, default=NOTHING_KNOWN)
+    last = last_spoken if query.upper is None else query.upper
+    inner_last = max(last, last_spoken)
     made = []
     clock = NOTHING_KNOWN
     for position, behind in cut:
@@ -93,12 +97,8 @@ def run(
         if known:
             clock = max(clock, min([max(known) - behind, *coming]))
         if clock != NOTHING_KNOWN:
-            own = clock if query.upper is None else min(clock, query.upper)
-            made.append(stepper.step((position, clock), own, clock, False))
-    spoken = [e[TIME] for scan in program.scans for e in world.streams[scan.stream] if inside(e, scan.time)]
-    last = max(spoken, default=NOTHING_KNOWN)
-    own = last if query.upper is None else query.upper
-    made.append(stepper.step((2**60, 2**61), own, max(last, own), True))
+            made.append(stepper.step((position, clock), min(clock, last), min(clock, inner_last), False))
+    made.append(stepper.step((2**60, 2**61), last, inner_last, True))
     return made
 
 

@@ -54,13 +54,11 @@ class Replay:
         span = Span(self._places[number - 1], self._places[number])
         if span.end.clock == NOTHING_KNOWN:
             return
-        upper = program.upper
-        if end:
-            clock = upper if upper is not None else self._last
-            inner = max(clock, self._last)
-        else:
-            inner = span.end.clock
-            clock = inner if upper is None else min(inner, upper)
+        # Events that the query does not speak of move the clock of their stream, but not past the end of the query.
+        last = program.upper if program.upper is not None else self._last
+        inner_last = max(last, self._last)
+        clock = last if end else min(span.end.clock, last)
+        inner = inner_last if end else min(span.end.clock, inner_last)
         files = tuple(tuple(span.files(scan, self._archive)) for scan in program.scans)
         (outcome,) = self._runner.run(
             [Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True)]
