@@ -15,7 +15,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from presage.errors import PresageError, error, located
+from presage.knowledge.contexts import read_context
+from presage.knowledge.library import Library, Tables
+from presage.knowledge.spark import with_answers
 from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.live.bounded import Replay
 from presage.live.deployment import Deployment, describe_statement, show_statements
@@ -37,6 +41,7 @@ from presage.log import (
     numbered_attributes,
 )
 from presage.log.files import read_files
+from presage.log.knowledge import keep_knowledge, recall_knowledge
 from presage.log.looking import describe, show
 from presage.log.models import keep_model, recall_model
 from presage.log.relations import read_copy, relation_table, write_copy
@@ -97,22 +102,25 @@ class Engine:
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)
         base = Path.cwd()
-        self._workspace = Workspace(roots if roots is not None else [base, self._log.home.path], base)
+        library = Library(self._log.home.path / "knowledge")
+        roots = roots if roots is not None else [base, self._log.home.path]
+        self._workspace = Workspace(roots, base, library=library, optimizing=optimize)
         self._relations: dict[str, pa.Table] = {}
         self._upkeep: Upkeep | None = None
         try:
             self._standing = Standing(
                 self._log,
                 self._workspace,
-                relations=lambda: self._relations,
+                relations=self._tables,
                 result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
                 optimize=optimize,
                 # Not through the property: its lock may be held by one who waits for the batch.
-                foreign=lambda: catalyst(self._spark or self.spark, self._relations),
+                foreign=lambda: catalyst(self._spark or self.spark, self._tables()),
                 workers=lambda function, shares: call_on_workers(self._spark or self.spark, function, shares),
                 # Keys are dealt apart for the workers; on the driver that would only cost.
                 shards=(os.cpu_count() or 1) if rows_per_batch > rows_on_driver else 1,
                 parallelism=os.cpu_count() or 1,
+                refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,
             )
@@ -334,6 +342,11 @@ class Engine:
         if isinstance(statement, s.Describe):
             self._workspace.named(statement.name, statement)
             return self._table(*describe(statement.name, self.catalog, self._log.archive, self._relations))
+        if isinstance(statement, RefreshKnowledge):
+            return self._refresh(statement)
+        if isinstance(statement, CreateKnowledge):
+            self._standing.know(lambda: self._declare(statement))
+            return None
         if isinstance(statement, s.Drop):
             self._refuse_if_standing(statement)
             if statement.kind == "statement":
@@ -348,23 +361,33 @@ class Engine:
         if users:
             raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
 
-    def _declare(self, statement: s.Statement) -> None:
+    def _refresh(self, statement: RefreshKnowledge) -> None:
+        """Read the files of a knowledge base again; what stands goes on with what they say now."""
+        after = self._workspace.declare(statement)
+        if after.knowledge != self.catalog.knowledge:
+            self._standing.know(lambda: self._declare(statement, after))
+
+    def _declare(self, statement: s.Statement, after: Catalog | None = None) -> None:
         """Change the catalog: check first, then make it durable, then let it be seen."""
         statement = self._workspace.settle(statement)
-        before, after = self.catalog, self._workspace.declare(statement)
+        before, after = self.catalog, after or self._workspace.declare(statement)
         if after is before:
             return
+        if after.knowledge != before.knowledge:
+            # What is known must be sound before anybody hears of it.
+            self._workspace.library.graph(after.knowledge.values())
         tables = {n: relation_table(r) for n, r in after.relations.items() if n not in before.relations}
         # The rows of a file are copied into the home: it must open again when the file has moved or changed.
         copies = {n: write_copy(self.home, t) for n, t in tables.items() if after.relations[n].path is not None}
         model = keep_model(self.home, next((m for n, m in after.models.items() if n not in before.models), None))
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
+        known = keep_knowledge(name, before, after)
         self._log.append_catalog(
             "drop" if isinstance(statement, s.Drop) else "create",
             type(statement).__name__,
             name,
             print_statement(statement),
-            {"rows": copies[name]} if name in copies else model,
+            {"rows": copies[name]} if name in copies else {**model, **known},
             creates=_loadable(after, besides=before),
             drops=[t.name for t in _loadable(before, besides=after)],
         )
@@ -382,6 +405,7 @@ class Engine:
                 for statement in script.statements:
                     self._workspace.catalog = self._workspace.declare(statement, again=True)
             self._workspace.catalog = recall_model(self.home, self.catalog, entry.name, entry.extra)
+            self._workspace.catalog = recall_knowledge(self.catalog, entry.name, entry.extra, read_context)
             copy = entry.extra.get("rows")
             for name, relation in self.catalog.relations.items():
                 if name == entry.name:
@@ -403,7 +427,8 @@ class Engine:
         program = make_program(bound, self._workspace.optimize(bound).plan if self._optimize else bound.plan, 1)
         position, spark = self._log.position, self.spark
         delays = {stream: self.catalog.types[stream].max_delay for stream in program.streams}
-        relations = {name: self._relations[name] for name in program.relations}
+        tables = self._tables()
+        relations = {name: tables[name] for name in program.relations}
         count = batches or max(1, -(-position // ROWS_PER_BATCH))
         replay = Replay(
             program, self._log.archive, position, count, delays, relations, lambda: catalyst(spark, relations)
@@ -430,10 +455,10 @@ class Engine:
         # What the query sees is fixed now, though it runs when its rows are asked for.
         position = self._log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
-        relations = dict(self._relations)
+        relations = self._tables()
         return Result(
             bound.columns,
-            lambda: run_root(plan, self._context(bound, plan, files, relations)),
+            lambda: run_root(plan, with_answers(plan, self._context(bound, plan, files, relations))),
             plan.depth,
             lambda: self._workspace.explain(bound),
             lambda: self._partitions(count_events(files.values())),
@@ -446,7 +471,11 @@ class Engine:
         up_to = position if scan.until is None else min(position, scan.until)
         return self._log.archive.snapshot(scan.stream, up_to, scan.time.low, scan.time.high, scan.after)
 
-    def _context(self, bound: BoundQuery, plan: Node, files: Files, relations: dict[str, pa.Table]) -> BatchContext:
+    def _tables(self) -> Tables:
+        """Relations, and what is known now."""
+        return Tables(self._relations, self._workspace.library, self.catalog.knowledge.values())
+
+    def _context(self, bound: BoundQuery, plan: Node, files: Files, relations: Mapping[str, pa.Table]) -> BatchContext:
         def read(scan: Scan) -> DataFrame | None:
             found = files[scan.extent]
             return read_archive(self.spark, found) if found.paths else None

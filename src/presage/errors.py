@@ -175,6 +175,43 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "IN_USE": Condition(BindingError, "'{name}' is used by {users}", "drop {users} first"),
     "CYCLE": Condition(BindingError, "{what} leads back to itself: {path}", "break the circle"),
+    # -- knowledge ------------------------------------------------------------------------------
+    "BAD_PATH": Condition(QuerySyntaxError, "PATH is not a graph pattern of SPARQL: {why}", "{fix}"),
+    "UNKNOWN_PREFIX": Condition(BindingError, "the prefix '{prefix}' is not declared", "{fix}"),
+    "UNKNOWN_TERM": Condition(BindingError, "no attribute of {owner} means {term}", "{fix}"),
+    "NO_CONTEXT": Condition(
+        BindingError,
+        "nothing says what the attributes of {kind} '{name}' mean",
+        "declare the stream with CONTEXT 'file.jsonld'",
+    ),
+    "NO_KNOWLEDGE": Condition(
+        BindingError,
+        "a PATH needs a knowledge base, and none is declared",
+        "write CREATE KNOWLEDGE name FROM 'file.ttl'",
+    ),
+    "BAD_CONTEXT": Condition(DataError, "the context '{path}' cannot be used: {why}", "{fix}"),
+    "KNOWLEDGE_NOT_RDF": Condition(DataError, "the file '{path}' cannot be read as {format}: {why}", "{fix}"),
+    "KNOWLEDGE_INCONSISTENT": Condition(
+        DataError,
+        "the knowledge bases contradict themselves: {told}",
+        "correct one of the facts, or leave out REASONING OWL_RL",
+    ),
+    "KNOWLEDGE_TOO_LARGE": Condition(
+        ResourceError,
+        "the closure of the knowledge bases has more than {size} triples; the limit is {limit}",
+        "leave out REASONING OWL_RL, or an owl:TransitiveProperty or owl:sameAs over many entities",
+    ),
+    "KNOWLEDGE_CHANGED": Condition(
+        DataError,
+        "the statement '{name}' asks for other attributes since the knowledge bases have changed",
+        "deploy it again with replace=True",
+    ),
+    "PATH_WITHOUT_EVENT": Condition(BindingError, "this PATH speaks of no event: {events} is not in it", "{fix}"),
+    "PATH_LINKS_EVENTS": Condition(
+        BindingError,
+        "a PATH cannot link {first} and {second}: they meet here",
+        "use different variables for the two events, and compare their attributes outside of the PATH",
+    ),
     # -- types ----------------------------------------------------------------------------------
     "TYPE_MISMATCH": Condition(QueryTypeError, "{what} needs {expected}, found {found}", "{fix}"),
     "WRONG_ARGUMENTS": Condition(QueryTypeError, "{name} takes {expected}, found {found}", "{fix}"),

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from presage.analyze.declare import declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
+from presage.knowledge.analyze import KnowledgeRoom
+from presage.knowledge.contexts import read_context
+from presage.knowledge.library import Library
+from presage.knowledge.rewrite import speaks_of_knowledge
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
 from presage.lang.sequence_syntax import CreateModel, Subgoal
+from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import read_text, resolve_under_roots
+from presage.model.semantics import Context
 from presage.model.text import Span
 from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
@@ -35,8 +42,8 @@ if TYPE_CHECKING:
     from presage.plan.picture import Picture
 
 
-class _Rooms(PatternsRoom, ProbabilityRoom):
-    """Items of FROM beyond streams and windows."""
+class _Rooms(PatternsRoom, ProbabilityRoom, KnowledgeRoom):
+    """Items of FROM beyond streams and windows, and words of the domain."""
 
 
 def _model_text(path: str) -> str:
@@ -44,6 +51,15 @@ def _model_text(path: str) -> str:
     text = read_text(path)
     model_of_text(text, path)
     return text
+
+
+def _no_context(path: str) -> Context:
+    """Of a stream that was declared before: the home knows what its file said."""
+    return Context(path=path)
+
+
+def _nothing_taken(path: str) -> tuple[str, str]:
+    return path, ""
 
 
 def wall_clock() -> int:
@@ -58,6 +74,8 @@ class Workspace:
     base: str | os.PathLike[str]
     catalog: Catalog = field(default_factory=Catalog)
     now: Callable[[], int] = wall_clock
+    library: Library = field(default_factory=Library)
+    optimizing: bool = True
 
     def parse(self, text: str, name: str = "query") -> s.Script:
         return parse(text, name)
@@ -69,7 +87,7 @@ class Workspace:
         said is known to the home.
         """
         if isinstance(statement, s.CreateType):
-            after = declare_type(statement, self.catalog)
+            after = declare_type(statement, self.catalog, _no_context if again else self._context)
             if statement.inference is not None and not again:
                 with placed(statement.span):
                     check_inferred(after.types[statement.name], after, statement.span)
@@ -79,6 +97,10 @@ class Workspace:
         if isinstance(statement, CreateModel):
             resolve, read = (str, lambda path: "") if again else (self._resolve, _model_text)
             return declare_model(statement, self.catalog, resolve, read)
+        if isinstance(statement, CreateKnowledge):
+            return declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in)
+        if isinstance(statement, RefreshKnowledge):
+            return self.catalog if again else self._refreshed(statement)
         if isinstance(statement, s.Drop):
             self._refuse_if_read(statement)
             return drop(statement, self.catalog)
@@ -96,7 +118,8 @@ class Workspace:
 
     def bind(self, query: s.Query, since: Moment | None = None, live: bool = False) -> BoundQuery:
         """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`."""
-        context = QueryContext(self.catalog, self.now(), _parse_producer, _Rooms(), since, live=live)
+        rooms = _Rooms(self.library, self.optimizing)
+        context = QueryContext(self.catalog, self.now(), _parse_producer, rooms, since, live=live)
         return bind_query(query, context)
 
     def optimize(self, query: BoundQuery) -> Optimized:
@@ -157,13 +180,17 @@ class Workspace:
             self.bind(statement.statement)
         elif isinstance(statement, s.Query) and statement.insert_into is None:
             self.bind(statement)
+        elif isinstance(statement, CreateKnowledge):
+            self.catalog = self.declare(statement)
+            with placed(statement.span):
+                self.library.graph(self.catalog.knowledge.values())
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
         elif not isinstance(statement, s.Show):
             self.catalog = self.declare(statement)
 
     def named(self, name: str, statement: s.Statement) -> EventType | None:
-        """The type of that name, None for a relation or a model; an error for none of them."""
+        """The type of that name, None for a relation, a model or a knowledge base; an error for none of them."""
         if name not in self.catalog.taken():
             raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.taken()))
         return self.catalog.types.get(name)
@@ -187,14 +214,40 @@ class Workspace:
             raise error("UNSUPPORTED", what=f"loading '{name}'", where="because it is made by inference", fix=fix)
         return found
 
+    def _context(self, path: str) -> Context:
+        found = self._resolve(path)
+        return read_context(read_text(found), found)
+
+    def _take_in(self, path: str) -> tuple[str, str]:
+        found = self._resolve(path)
+        return found, self.library.take_in(found)
+
+    def _refreshed(self, statement: RefreshKnowledge) -> Catalog:
+        """The catalog with what the files of a knowledge base say now."""
+        base = self.catalog.knowledge.get(statement.name)
+        if base is None:
+            known = list(self.catalog.knowledge)
+            fix = did_you_mean(statement.name, known, "declare it with CREATE KNOWLEDGE")
+            raise error("UNKNOWN_OBJECT", statement.span, kind="knowledge base", name=statement.name, fix=fix)
+        with placed(statement.span):
+            digests = tuple(self.library.take_in(path) for path in base.paths)
+            if digests == base.files:
+                return self.catalog
+            after = self.catalog.with_knowledge(replace(base, files=digests, since=self.now()))
+            # What cannot be used does not take the place of what can.
+            self.library.graph(after.knowledge.values())
+        return after
+
     def _resolve(self, path: str) -> str:
         return str(resolve_under_roots(path, self.roots, self.base))
 
     def _refuse_if_read(self, statement: s.Drop) -> None:
-        """A stream or relation that a derived stream reads cannot go."""
+        """A stream or relation that a derived stream reads cannot go, nor what it must know."""
         for stream in self.catalog.types.values():
             for producer in stream.producers:
-                if stream.name != statement.name and reads(_parse_producer(producer.text), statement.name):
+                query = _parse_producer(producer.text)
+                knows = statement.kind == "knowledge" and speaks_of_knowledge(query)
+                if knows or (stream.name != statement.name and reads(query, statement.name)):
                     raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
 
     def declare_producer(self, statement: s.Query, since: Moment | None, number: int) -> Catalog:
@@ -250,7 +303,7 @@ def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
 
 def reads(query: s.Query, name: str) -> bool:
     """Whether a query names it in FROM, in a pattern or sequence, or as a relation in a condition."""
-    named = (n for n in _nodes(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal))
+    named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal))
     return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
 
 
@@ -261,21 +314,9 @@ def _types_read(query: s.Query) -> list[str]:
         if item.sequence is not None:
             found += [part.stream for part in item.sequence.parts]
             continue
-        terms = [n.name for n in _nodes(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
+        terms = [n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
         found += terms or [EVENT]
     return found
-
-
-def _nodes(top: object) -> Iterator[s.Node]:
-    """All nodes of a syntax tree."""
-    todo: list[object] = [top]
-    while todo:
-        current = todo.pop()
-        if isinstance(current, s.Node):
-            yield current
-            todo.extend(vars(current).values())
-        elif isinstance(current, tuple):
-            todo.extend(current)
 
 
 def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:

@@ -10,8 +10,10 @@ from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import CreateKnowledge
 from presage.lang.sequence_syntax import CreateModel
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Model, Relation, merge_attributes
+from presage.model.semantics import Context, Knowledge
 from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
@@ -25,8 +27,10 @@ MAX_DURATION = 2**53  # microseconds, 285 years
 RESERVED_COLUMNS = ("_seq", "_t")
 
 
-def declare_type(node: s.CreateType, catalog: Catalog) -> Catalog:
-    """The catalog with a new schema or stream."""
+def declare_type(
+    node: s.CreateType, catalog: Catalog, read_context: Callable[[str], Context] = lambda path: Context()
+) -> Catalog:
+    """The catalog with a new schema or stream; `read_context` gives what a JSON-LD context says."""
     _refuse_known(node.name, catalog, node.span)
     parents = [_parent(name, catalog, node.span) for name in node.inherits]
     own = _attributes(node.columns, f"{node.kind} '{node.name}'")
@@ -54,12 +58,30 @@ def declare_type(node: s.CreateType, catalog: Catalog) -> Catalog:
         key=key,
         max_delay=parse_duration(options["max_delay"]) or 0 if "max_delay" in options else 0,
         options=options,
+        context=_context(node, parents, read_context),
     )
     if node.inference is not None:
         made = bind_inference(node, node.inference, made, catalog)
     elif node.probabilistic is not None:
         made = bind_uncertain(node, made, catalog)
     return catalog.with_type(made)
+
+
+def _context(node: s.CreateType, parents: list[EventType], read_context: Callable[[str], Context]) -> Context | None:
+    """What the attributes mean: as its own context says, else as that of the first parent that has one."""
+    if node.context is None:
+        return next((p.context for p in parents if p.context is not None), None)
+    with placed(node.span):
+        return read_context(node.context)
+
+
+def declare_knowledge(node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]]) -> Catalog:
+    """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and the digest of what it says."""
+    _refuse_known(node.name, catalog, node.span)
+    with placed(node.span):
+        files = [take_in(path) for path in node.paths]
+    base = Knowledge(node.name, tuple(p for p, _ in files), node.reasoning, tuple(digest for _, digest in files))
+    return catalog.with_knowledge(base)
 
 
 def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
@@ -92,6 +114,10 @@ def declare_model(
 
 def drop(node: s.Drop, catalog: Catalog) -> Catalog:
     """The catalog without a name that nothing else uses."""
+    if node.kind == "knowledge":
+        if node.name not in catalog.knowledge:
+            raise _unknown_object(node, list(catalog.knowledge))
+        return catalog.without(node.name)
     if node.kind == "model":
         if node.name not in catalog.models:
             raise _unknown_object(node, list(catalog.models))

@@ -10,6 +10,7 @@ from presage.analyze.functions import constants_of, resolve_function
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import EventVariable, InTable
 from presage.model import types as t
 from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
@@ -46,6 +47,8 @@ class ExpressionBinder:
             s.IsNull: self._is_null,
             s.Case: self._case,
             s.Cast: self._cast,
+            InTable: self._in_table,
+            EventVariable: lambda node: self.bind(s.Name(node.name, span=node.span)),
         }
 
     def bind(self, node: s.Expr) -> e.Expr:
@@ -251,6 +254,23 @@ class ExpressionBinder:
             columns.append(attribute.name)
             args.append(bound)
         return e.InRelation(t.BOOLEAN, node.name, tuple(columns), tuple(args), span=node.span)
+
+    def _in_table(self, node: InTable) -> e.Expr:
+        args = tuple(self.bind(arg) for arg in node.args)
+        values = tuple(self.bind(value) for value in node.values)
+        if node.condition is None:
+            return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, span=node.span)
+        given = tuple((f"{e.GIVEN}{i}", value.type) for i, value in enumerate(values))
+        beside = ExpressionBinder(Scope([ScopeItem("", "a row of a table", (*given, *node.columns))]))
+        named = {f".{name}": name for name, _ in (*given, *node.columns)}
+
+        def own_name(expr: e.Expr) -> e.Expr:
+            return e.ColumnRef(expr.type, named[expr.name]) if isinstance(expr, e.ColumnRef) else expr
+
+        condition = beside.condition(node.condition, "PATH").rewrite(own_name)
+        columns = tuple(name for name, _ in node.columns)
+        found = e.RowCondition(condition, columns)
+        return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, values, found, span=node.span)
 
     # -- operators ----------------------------------------------------------------------------------
 

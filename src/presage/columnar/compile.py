@@ -17,10 +17,10 @@ from presage.columnar.casts import cast
 from presage.columnar.functions import compile_function
 from presage.columnar.functions.call import Kernel
 from presage.columnar.like import like
-from presage.columnar.membership import in_list, in_relation, relation_terms_supported
+from presage.columnar.membership import in_list, in_relation, in_relation_where, relation_of, relation_terms_supported
 from presage.columnar.order import compare
 from presage.columnar.texts import concatenated
-from presage.columnar.vectors import Flat, Vector, constant, from_arrow, one_array
+from presage.columnar.vectors import Bools, Flat, Vector, constant, from_arrow, one_array, truth
 from presage.model import types as t
 from presage.model.types import ArrayOf
 from presage.plan import expr as e
@@ -120,12 +120,24 @@ class Nodes:
             return ConstantNode(number, Flat(np.array([expr.micros], np.int64)))
         if isinstance(expr, e.ColumnRef):
             return ColumnNode(number, expr)
-        kernel = in_relation(expr, self._relations) if isinstance(expr, e.InRelation) else kernel_of(expr)
+        kernel = self._membership(expr) if isinstance(expr, e.InRelation) else kernel_of(expr)
         if kernel is None:
             return None
         if all(isinstance(child, ConstantNode) for child in children):
             return ConstantNode(number, kernel(*[child.vector for child in children]))  # type: ignore[attr-defined]
         return Node(number, kernel, children)
+
+    def _membership(self, expr: e.InRelation) -> Kernel:
+        if expr.condition is None:
+            return in_relation(expr, self._relations)
+        # Its columns are those of pairs, and mean nothing here.
+        condition = Nodes(self._relations).node(expr.condition.expr)
+        assert condition is not None
+
+        def holds(pairs: pa.Table) -> Bools:
+            return truth(condition.value(Batch(pairs)), pairs.num_rows)
+
+        return in_relation_where(expr, relation_of(expr, self._relations), holds)
 
 
 # Statements come and go; what they left behind is forgotten now and then.
@@ -156,7 +168,8 @@ def supports_node(expr: e.Expr) -> bool:
     if isinstance(expr, e.Constant | e.Duration | e.ColumnRef):
         return True
     if isinstance(expr, e.InRelation):
-        return relation_terms_supported(expr)
+        inner = expr.condition.expr.walk() if expr.condition is not None else ()
+        return relation_terms_supported(expr) and all(map(supports_node, inner))
     return kernel_of(expr) is not None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from presage.columnar.vectors import (
     from_arrow,
     is_flat,
     one_array,
+    to_array,
 )
 from presage.errors import error
 from presage.model import types as t
@@ -96,15 +98,48 @@ def relation_terms_supported(expr: e.InRelation) -> bool:
     return all(is_flat(a.type) or a.type in (t.STRING, t.NULL) for a in expr.args)
 
 
-def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callable[..., Vector]:
-    """Never NULL: a null matches nothing, neither among the terms nor in the relation."""
+def relation_of(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> pa.Table:
     relation = relations.get(expr.relation)
     if relation is None:
         raise error("INTERNAL", expr.span, what=f"the rows of relation '{expr.relation}' were not given")
+    return relation
+
+
+def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callable[..., Vector]:
+    """Never NULL: a null matches nothing, neither among the terms nor in the relation."""
+    relation = relation_of(expr, relations)
+    if not isinstance(relation, pa.Table):
+        return _asked(expr, relation)
     if not expr.args:
         return _always(relation.num_rows > 0)
     if any(arg.type == t.NULL for arg in expr.args):
         return _always(False)
+    codes_of_terms, known = _numbered(expr, relation)
+    present = np.unique(known[known >= 0])
+
+    def run(*args: Vector) -> Vector:
+        return Flat(_placed(codes_of_terms(*args), present) >= 0)
+
+    return run
+
+
+class Asked(Protocol):
+    """A relation of which nobody knows the rows: it says of values whether it has them."""
+
+    def holds(self, columns: Sequence[pa.Array]) -> Bools: ...
+
+
+def _asked(expr: e.InRelation, relation: Asked) -> Callable[..., Vector]:
+    def run(*terms: Vector) -> Vector:
+        rows = max(map(len, terms), default=1)
+        return Flat(relation.holds([to_array(x, arg.type, rows) for x, arg in zip(terms, expr.args, strict=True)]))
+
+    return run
+
+
+def _numbered(expr: e.InRelation, relation: pa.Table) -> tuple[Callable[..., Ints], Ints]:
+    """A function from terms to the number of their combination among the relation's rows, -1 for none; and the numbers
+    of those rows."""
     steps: list[Codes] = []
     known: Ints | None = None
     tables: list[Ints] = []
@@ -121,13 +156,51 @@ def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callab
             tables.append(np.unique(pairs[pairs >= 0]))
             known = _placed(pairs, tables[-1])
     assert known is not None
-    present = np.unique(known[known >= 0])
 
-    def run(*args: Vector) -> Vector:
+    def run(*args: Vector) -> Ints:
         codes = steps[0](args[0])
         for step, table, arg in zip(steps[1:], tables, args[1:], strict=True):
             codes = _placed(_pairs(codes, step(arg)), table)
-        return Flat(_placed(codes, present) >= 0)
+        return codes
+
+    return run, known
+
+
+def in_relation_where(
+    expr: e.InRelation, relation: pa.Table, holds: Callable[[pa.Table], Bools]
+) -> Callable[..., Vector]:
+    """Whether one of the rows that are equal in the terms is one of which the condition holds, too.
+
+    Every row is put beside each such row of the relation; `holds` looks at all pairs together.
+    """
+    assert expr.condition is not None
+    arity, columns = len(expr.args), relation.select(list(expr.condition.columns)).combine_chunks()
+    if any(arg.type == t.NULL for arg in expr.args):
+        return _always(False)
+    if arity:
+        codes_of_terms, known = _numbered(expr, relation)
+    else:
+        codes_of_terms, known = (lambda: np.zeros(1, np.int64)), np.zeros(relation.num_rows, np.int64)
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+
+    def run(*children: Vector) -> Vector:
+        rows = max(map(len, children), default=1)
+        codes = np.broadcast_to(codes_of_terms(*children[:arity]), rows)
+        first = np.searchsorted(ordered, codes, side="left")
+        counts = np.where(codes >= 0, np.searchsorted(ordered, codes, side="right") - first, 0)
+        left = np.repeat(np.arange(rows), counts)
+        right = order[np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)]
+        given = {
+            f"{e.GIVEN}{i}": to_array(vector, value.type, rows).take(left)
+            for i, (vector, value) in enumerate(zip(children[arity:], expr.values, strict=True))
+        }
+        beside = columns.take(right)
+        pairs = pa.table({**given, **{name: beside.column(name) for name in beside.column_names}})
+        found = np.zeros(rows, np.bool_)
+        if len(left):
+            found[left[holds(pairs)]] = True
+        return Flat(found)
 
     return run
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import os
 
 from presage.lang.lalr import Builder
-from presage.lang.trees import declare, look, match, patterns, query, sequences, terms, types, windows, within
+from presage.lang.trees import (
+    declare,
+    knowledge,
+    look,
+    match,
+    patterns,
+    query,
+    sequences,
+    terms,
+    types,
+    windows,
+    within,
+)
 
 FOLDER = os.path.join(os.path.dirname(__file__), "grammar")
 # Each name is a file grammar/<name>.lark. A later one may extend the rules of those before it.
@@ -20,6 +32,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("match", match.BUILDERS),
     ("declare", declare.BUILDERS),
     ("sequences", sequences.BUILDERS),
+    ("knowledge", knowledge.BUILDERS),
     ("look", look.BUILDERS),
 )
 # What can be parsed by itself: one statement, or one term.

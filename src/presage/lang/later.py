@@ -35,13 +35,7 @@ FORMS = (
     _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
     _form("the window of a prediction join", r"WINDOW\s+[0-9]"),
     _form("VALIDATE EVERY", r"VALIDATE\s+EVERY\b"),
-    _form("PATH {…}", r"PATH\s*\{"),
-    _form("a term with a prefix", r"[^\W\d]\w*:[^\W\d]", "."),
-    _form("a variable with ?", r"\?[^\W\d]"),
-    _form("CREATE KNOWLEDGE", r"KNOWLEDGE\b", "CREATE"),
-    _form("CONTEXT", r"CONTEXT\s*['\"]"),
     _form("PREDICTED (…)", r"PREDICTED\s*\("),
-    _form("REFRESH KNOWLEDGE", r"REFRESH\s+KNOWLEDGE\b"),
     _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
     # Forms of SQL that the language does without.
     _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),

@@ -116,7 +116,7 @@ def _range(term: RepeatTerm) -> str:
         return ""
     if term.low is not None and term.low == term.high:
         return f"[{_bound(term.low)}] "
-    return f"[{_bound(term.low)}:{_bound(term.high)}] "
+    return f"[{_bound(term.low)} : {_bound(term.high)}] "
 
 
 def _bound(bound: Expr | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.syntax import (
     AllOf,
     AnyOf,
@@ -110,6 +111,14 @@ def _bare(expr: Expr) -> str:
             return f"CAST({_text(operand, OR)} AS {print_type(target)})"
         case Case():
             return _case(expr)
+        case Path(text=text):
+            return f"PATH {{ {text} }}" if "#" not in text else f"PATH {{ {text}\n}}"
+        case InTable(table=table, args=args, values=values):
+            return f"{table}({_listed((*args, *values))})"
+        case EventVariable(name=name):
+            return f"?{name}"
+        case Qualified(base=base, prefix=prefix, name=name):
+            return f"{_text(base, POSTFIX)}.{prefix}:{name}"
     return _operation(expr)
 
 

@@ -7,6 +7,16 @@ are reserved or odd; strings are in single quotes.
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.knowledge_syntax import (
+    ClausePart,
+    CreateKnowledge,
+    FilterPart,
+    JoinPart,
+    PathPart,
+    RefreshKnowledge,
+    SequencePart,
+    WindowPart,
+)
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
 from presage.lang.print_terms import print_expression, print_type
@@ -50,6 +60,12 @@ def print_statement(statement: Statement) -> str:
         return _create_relation(statement)
     if isinstance(statement, CreateModel):
         return print_model(statement)
+    if isinstance(statement, CreateKnowledge):
+        paths = ", ".join(spell_string(path) for path in statement.paths)
+        reasoning = f" REASONING {statement.reasoning}" if statement.reasoning is not None else ""
+        return f"CREATE KNOWLEDGE {spell_name(statement.name)} FROM {paths}{reasoning}"
+    if isinstance(statement, RefreshKnowledge):
+        return f"REFRESH KNOWLEDGE {spell_name(statement.name)}"
     if isinstance(statement, Explain):
         form = f"\nFORMAT {statement.format}" if statement.format != "text" else ""
         return f"EXPLAIN\n{_query(statement.statement)}{form}"
@@ -74,6 +90,7 @@ def _query(query: Query) -> str:
         lines.append(_within(query.within))
     if query.where is not None:
         lines.append(f"WHERE {print_expression(query.where)}")
+    lines.extend(_clause_parts(query))
     if query.group_by:
         lines.append(f"GROUP BY {', '.join(print_expression(key) for key in query.group_by)}")
     if query.having is not None:
@@ -86,6 +103,30 @@ def _query(query: Query) -> str:
     if query.approximate is not None:
         lines.append(f"APPROXIMATE (ERROR {query.approximate.error!r}, CONFIDENCE {query.approximate.confidence!r})")
     return "\n".join(lines)
+
+
+def _clause_parts(query: Query) -> list[str]:
+    """The clause form. A JOIN in front needs its WHERE, where it cannot be taken for one of FROM."""
+    lines = [_clause_part(part) for part in query.parts]
+    first_is_join = bool(query.parts) and isinstance(query.parts[0], JoinPart)
+    if first_is_join and query.where is None:
+        lines[0] = f"WHERE {lines[0]}"
+    return lines
+
+
+def _clause_part(part: ClausePart) -> str:
+    match part:
+        case FilterPart(condition=condition):
+            return f"FILTER ({print_expression(condition)})"
+        case JoinPart(condition=condition):
+            return f"JOIN ({print_expression(condition)})"
+        case SequencePart(events=events):
+            return f"SEQ ({', '.join(f'?{name}' for name in events)})"
+        case WindowPart(events=events, form=form, size=size):
+            return f"WINDOW ({', '.join(f'?{name}' for name in events)}, {form}, {print_expression(size)})"
+        case PathPart(condition=condition):
+            return print_expression(condition)
+    raise error("INTERNAL", what=f"a {type(part).__name__} has no text")
 
 
 def _select_item(item: SelectItem) -> str:
@@ -147,6 +188,8 @@ def _create_type(statement: CreateType) -> str:
         parts.append(print_probabilistic(statement.probabilistic))
     if statement.inference is not None:
         parts.append(print_inference(statement.inference))
+    if statement.context is not None:
+        parts.append(f"CONTEXT {spell_string(statement.context)}")
     if statement.options:
         options = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in statement.options]
         parts.append(f"WITH ({', '.join(options)})")

@@ -29,7 +29,7 @@ _PIECE = re.compile(
 )
 # In brackets a `;` is part of a sequence or of a graph pattern; but what follows this one is a statement of its own.
 _NEW_STATEMENT = re.compile(
-    r"(?:\s++|--[^\n]*+)*+(?:SELECT|CREATE|INSERT|EXPLAIN|SHOW|DESCRIBE|DROP|PREFIX)\s++[\w*]", re.IGNORECASE
+    r"(?:\s++|--[^\n]*+)*+(?:SELECT|CREATE|INSERT|EXPLAIN|SHOW|DESCRIBE|DROP|PREFIX|REFRESH)\s++[\w*]", re.IGNORECASE
 )
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _QUOTED = {"'": "a string", '"': "a string", "`": "a name in back-ticks"}
@@ -66,8 +66,8 @@ class _Scan:
         self.start: int | None = None
         self.end = 0
         self.broken = False
-        # Openers not yet closed: offset, character, and whether WITHIN stands before it.
-        self.open: list[tuple[int, str, bool]] = []
+        # Openers not yet closed: offset, character, and the word before it.
+        self.open: list[tuple[int, str, str]] = []
         self.word = ""
 
     def run(self) -> None:
@@ -86,6 +86,11 @@ class _Scan:
             if kind == "end" and (not self.open or _NEW_STATEMENT.match(self.text, position)):
                 self.end_statement()
                 continue
+            if piece == "#" and any(word == "PATH" for _, _, word in self.open):
+                # A comment of SPARQL's: quotes and brackets in it are words of a sentence.
+                line = self.text.find("\n", position)
+                position = len(self.text) if line < 0 else line
+                continue
             self.start = match.start() if self.start is None else self.start
             self.end = position
             self.take(kind, piece, match.start())
@@ -93,7 +98,7 @@ class _Scan:
 
     def take(self, kind: str, piece: str, at: int) -> None:
         if kind == "opener":
-            self.open.append((at, piece, self.word == "WITHIN"))
+            self.open.append((at, piece, self.word))
             if len(self.open) > MAX_DEPTH:
                 raise error("QUERY_TOO_DEEP", Span(at, at + 1), limit=MAX_DEPTH)
         elif kind == "closer":
@@ -107,9 +112,9 @@ class _Scan:
         if not self.open:
             self.report(at, "UNOPENED", closer=f"'{closer}'")
             return
-        opened_at, opener, within = self.open.pop()
+        opened_at, opener, word = self.open.pop()
         # WITHIN [t1, t2) is the one place where brackets of two kinds form a pair.
-        if _CLOSER[opener] != closer and not (within and closer in "])"):
+        if _CLOSER[opener] != closer and not (word == "WITHIN" and closer in "])"):
             self.report(opened_at, "UNCLOSED", what=f"'{opener}'", closer=f"'{_CLOSER[opener]}' before the '{closer}'")
 
     def end_statement(self) -> None:

@@ -9,6 +9,7 @@ from presage.model.text import NOWHERE, Source, Span
 from presage.model.types import DataType
 
 if TYPE_CHECKING:
+    from presage.lang.knowledge_syntax import ClausePart
     from presage.lang.match_syntax import MatchClause
     from presage.lang.pattern_syntax import PatternSource
     from presage.lang.sequence_syntax import Inference, Probabilistic, SequenceItem
@@ -310,6 +311,8 @@ class Query(Statement):
     output: OutputClause | None = None
     probability: ProbabilityClause | None = None
     approximate: ApproximateClause | None = None
+    # FILTER, JOIN, SEQ, WINDOW and PATH of the clause form, in order; they are further conditions beside WHERE.
+    parts: tuple[ClausePart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -341,6 +344,7 @@ class CreateType(Statement):
     options: tuple[Option, ...] = ()
     probabilistic: Probabilistic | None = None
     inference: Inference | None = None
+    context: str | None = None  # the path of a JSON-LD context
 
 
 @dataclass(frozen=True)
@@ -363,7 +367,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS, in lower case."""
+    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS | KNOWLEDGE, in lower case."""
 
     what: str
 
@@ -377,7 +381,7 @@ class Describe(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model."""
+    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model, knowledge."""
 
     kind: str
     name: str

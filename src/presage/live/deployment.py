@@ -34,7 +34,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Status:
     """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream.
 
-    `partial_matches`: matches of its patterns that have begun and may still go on.
+    `partial_matches`: matches of its patterns that have begun and may still go on. `unknown_entities`: values that
+    should have named an entity, for a PATH, and named none that is known.
     """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
@@ -46,6 +47,7 @@ class Status:
     partial_matches: int
     last_error: str | None
     position: int
+    unknown_entities: int = 0
 
     def __getitem__(self, name: str) -> Any:
         """A field by its name, for those who print or send them all."""
@@ -101,6 +103,7 @@ class Deployment:
             statement.partial_matches,
             statement.error or self._standing.trouble() or None,
             place.position,
+            statement.unknown_entities,
         )
 
     def explain(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -67,17 +68,20 @@ class Job:
         rows_on_driver: int = ROWS_ON_DRIVER,
         parallelism: int = 1,
         least_members: int = LEAST_MEMBERS,
+        refreshed: Callable[[], int] = lambda: 0,
     ) -> None:
         self._log = log
         self._relations = relations
         self._event_type = event_type
         self._foreign = foreign
         self._workers = workers
+        self._refreshed = refreshed  # when knowledge was read again, by the wall clock
         self.rows_on_driver = rows_on_driver
         self._parallelism = parallelism
         self._lock = threading.RLock()
         self.changed = threading.Condition()
         self._unsettled = False  # the last record may not be carried out
+        self._identity, self._changes = uuid.uuid4().hex, 0  # of what is known
         self.programs: dict[str, Program] = {}
         self._kept: dict[str, Kept] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
@@ -177,6 +181,28 @@ class Job:
             while self.statements[number].place is None and not self.caught_up(number, arrivals):
                 if not self.advance():
                     break
+
+    def catch_up(self, number: str) -> None:
+        """Let a statement take in all that had arrived by now, however far behind it is."""
+        with self._lock:
+            arrivals = self._log.point.arrivals
+            while not self.caught_up(number, arrivals) and self.advance():
+                pass
+
+    def know_anew(self, programs: Mapping[str, Program], fails: Mapping[str, str]) -> None:
+        """What is known has changed: statements go on with it, or fail, with the reason, where they cannot."""
+        with self._lock:
+            for number, program in programs.items():
+                self.programs[number] = program
+                self._kept.pop(number, None)
+            self._runner.forget()
+            self._changes += 1
+            if fails:
+                changes = {
+                    n: self.statements[n].change(status=FAILED, place=self.place(self.statements[n]), error=why)[1]
+                    for n, why in fails.items()
+                }
+                self._record("refresh", {"statements": changes})
 
     def resume(self, number: str) -> None:
         """Let a statement that failed try again from where it stopped."""
@@ -281,18 +307,23 @@ class Job:
             chains = {(t.number, t.shard): self._store.chains(t.number, t.shard) for t in portion}
             names = {name for task in portion for name in task.program.relations}
             relations = {name: self._relations()[name] for name in names}
-            shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable))
+            known = f"{self._identity}/{self._changes}"
+            shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable, known))
         try:
             answers = self._workers(do_share, shares) if shares else []
         except PresageError as failure:
             # A worker is gone, or one statement is too much for it: here each statement fails for itself.
             _LOGGER.warning("Spark's workers could not do a batch, the driver does it: %s", failure)
             return self._runner.run(tasks)
-        return [*self._runner.run(here), *(outcome for several in answers for outcome in several)]
+        done = [outcome for several in answers for outcome in several]
+        self._runner.count_unknown(
+            [(t, next(o for o in done if (o.number, o.shard) == (t.number, t.shard))) for t in away]
+        )
+        return [*self._runner.run(here), *done]
 
     def _stays(self, task: Task) -> bool:
         program = task.program
-        apart = not program.native and not program.reads_others and program.into is None
+        apart = not program.native and not program.asks_store and not program.reads_others and program.into is None
         return not apart or bool(self.statements[task.number].shared)
 
     # -- what a batch made ---------------------------------------------------------------------------
@@ -358,7 +389,7 @@ class Job:
     ) -> dict[str, Any]:
         """The values of a statement that a batch has changed."""
         program = self.programs[statement.number]
-        failure, rows_in, made = None, 0, 0
+        failure, rows_in, made, unknown = None, 0, 0, 0
         joined: dict[str, str] = {}
         partial: dict[str, int] = {}
         for o in several:
@@ -366,19 +397,22 @@ class Job:
                 return {"place": span.start}
             failure = failure or o.failure
             rows_in = max(rows_in, o.rows_in)
+            unknown += o.unknown
             made += o.rows.num_rows if o.rows is not None else 0
             if o.shared is not None:
                 joined[str(o.shard)] = o.shared.name
             for place, count in o.partial.items():
                 partial[f"{o.shard}/{place}"] = count
-        if failure is not None and failure.code in LOST_STATE and self._still_archived(program):
+        if failure is not None and failure.code in LOST_STATE and self._can_repeat(statement, program):
             skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
-            return {**skip, "rows_in": 0, "fingerprint": program.fingerprint}
+            return {**skip, "rows_in": 0, "unknown_entities": 0, "fingerprint": program.fingerprint}
         if failure is not None:
             return {"status": FAILED, "place": span.start, "error": failure.render()}
         values: dict[str, Any] = {}
         if rows_in:
             values["rows_in"] = statement.rows_in + rows_in
+        if unknown:
+            values["unknown_entities"] = statement.unknown_entities + unknown
         skipped = min(made, statement.to_skip)
         if skipped:
             values["to_skip"] = statement.to_skip - skipped
@@ -400,8 +434,11 @@ class Job:
             values["place"] = None if there else span.end
         return values
 
-    def _still_archived(self, program: Program) -> bool:
-        """Whether the log holds all that a statement has ever read: only then can its state be made again."""
+    def _can_repeat(self, statement: Statement, program: Program) -> bool:
+        """Whether a statement can make its rows again: the log holds all that it has ever read, and what it knew then
+        is what is known now."""
+        if program.knows and self._refreshed() > statement.started:
+            return False
         archive = self._log.archive
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         return all(info.retained == info.rows for info in figures)
@@ -436,9 +473,11 @@ class Job:
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
             program = self.programs[task.number]
-            relations = {name: self._relations()[name] for name in program.relations}
+            tables = self._relations()
+            relations = {name: tables[name] for name in program.relations}
             foreign = self._foreign() if program.native and self._foreign is not None else None
-            self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations)
+            entities = {watched.known: tables[watched.known] for watched in program.watched}
+            self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations, entities)
         return self._kept[task.number]
 
     def _record(

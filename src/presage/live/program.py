@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from presage.columnar.compile import supports_node
+from presage.knowledge.library import is_asked, is_known
 from presage.live.derived import derived_table
 from presage.live.rooms import check_order, has_timers, shard_node
 from presage.live.shapes import Shape, shape_of
@@ -15,7 +16,7 @@ from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import AggregateCall, Expr, InRelation
 from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
-from presage.plan.query import BoundQuery
+from presage.plan.query import BoundQuery, Watched
 from presage.probability.nodes import SequenceMatch
 from presage.windows.keep_time import is_own_time
 from presage.windows.sources import event_time_of
@@ -37,6 +38,7 @@ class Program:
     timers: bool
     foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
     fingerprint: str
+    watched: tuple[Watched, ...]  # attributes whose values should name entities
     places: dict[int, int] = field(repr=False)
     scans: tuple[Scan, ...] = ()
 
@@ -79,6 +81,16 @@ class Program:
                 named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
         return frozenset(named)
 
+    @property
+    def knows(self) -> bool:
+        """Whether its rows depend on what the knowledge bases say."""
+        return bool(self.watched) or any(is_known(name) for name in self.relations)
+
+    @property
+    def asks_store(self) -> bool:
+        """Whether it asks something of the knowledge bases that only the driver can answer."""
+        return any(is_asked(name) for name in self.relations)
+
     @cached_property
     def shape(self) -> Shape | None:
         """What it has in common with statements that differ in constants alone; None if it goes its own way."""
@@ -105,7 +117,7 @@ def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | N
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
         plan, bound.columns, bound.upper, bound.ends, into, retimed, spread, has_timers(plan), foreign, fingerprint,
-        **_numbered(plan),
+        bound.watched, **_numbered(plan),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.errors import did_you_mean, error
+from presage.errors import PresageError, did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment, Subscription
@@ -190,6 +190,39 @@ class Standing(Mapping[str, Deployment]):
         if number in self.job.statements:
             self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
 
+    def know(self, change: Callable[[], None]) -> None:
+        """Change what is known between two batches: what has arrived is read by what was known, the rest by the new.
+
+        `change` makes it durable and seen.
+        """
+        with self.job.between_batches():
+            knowing = [st for st in self.job.statements.values() if st.stands and self.job.programs[st.number].knows]
+            for statement in knowing:
+                if statement.status == RUNNING:
+                    self.job.catch_up(statement.number)
+            change()
+            programs, fails = {}, {}
+            for statement in knowing:
+                program, why = self._known_anew(statement)
+                if program is not None:
+                    programs[statement.number] = program
+                elif statement.status == RUNNING:
+                    fails[statement.number] = why
+            self.job.know_anew(programs, fails)
+        self._go_on()
+
+    def _known_anew(self, statement: Statement) -> tuple[Program | None, str]:
+        """The program of a statement after a change of what is known; None, and why, if it cannot go on with it."""
+        parsed = self._workspace.parse(statement.text).statements[0]
+        assert isinstance(parsed, s.Query)
+        try:
+            program = self._program(parsed, statement.since, statement.shards)
+        except PresageError as problem:
+            return None, problem.render()
+        if program.fingerprint != self.job.programs[statement.number].fingerprint:
+            return None, error("KNOWLEDGE_CHANGED", name=statement.name).render()
+        return program, ""
+
     def users(self, name: str) -> list[str]:
         """Statements that stand and read a stream or relation of that name."""
         found = []
@@ -200,6 +233,9 @@ class Standing(Mapping[str, Deployment]):
                 assert isinstance(parsed, s.Query)
                 into = program.insert_into == name
                 named = {name, derived_table(name)}
+                if name in self._workspace.catalog.knowledge and program.knows:
+                    found.append(statement.name)
+                    continue
                 if into or named & (program.streams | program.relations) or reads(parsed, name):
                     found.append(statement.name)
         return found

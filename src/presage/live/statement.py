@@ -28,6 +28,7 @@ class Statement:
     status: str = RUNNING
     rows_in: int = 0
     rows_out: int = 0
+    unknown_entities: int = 0
     to_skip: int = 0
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
     shared: dict[str, str] = field(default_factory=dict)  # by shard: the family whose states its own are a part of

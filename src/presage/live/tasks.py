@@ -67,6 +67,7 @@ class Outcome:
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
     rows_in: int = 0
+    unknown: int = 0  # of those: values that should name an entity and name none
     shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
@@ -79,6 +80,7 @@ class Kept:
     program: Program
     evaluator: Evaluator
     relations: Mapping[str, pa.Table]
+    entities: Mapping[str, Any] = field(default_factory=dict)  # by the name of a watched attribute
     compiled: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -108,6 +110,11 @@ class Runner:
         # By the identity of the filters, which are kept with the index so that nothing else gets it.
         self._indexes: dict[tuple[int, ...], _Index] = {}
 
+    def forget(self) -> None:
+        """What was compiled with tables that hold no more."""
+        self._families.clear()
+        self._indexes.clear()
+
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         events = BatchEvents(tasks)
         matched = self._match(tasks, events)
@@ -120,7 +127,37 @@ class Runner:
                 done[i] = self._one(task, events, matched.get(i, {}))
             if task.program.into is not None and task.shard == task.program.shards - 1:
                 events.take(task.program, [done[j] for j in range(i + 1 - task.program.shards, i + 1)])
+        self._count_unknown([(task, done[i]) for i, task in enumerate(tasks)], events)
         return [done[i] for i in range(len(tasks))]
+
+    def count_unknown(self, pairs: Sequence[tuple[Task, Outcome]]) -> None:
+        """For tasks that ran elsewhere, where nobody knows the entities."""
+        watching = [pair for pair in pairs if pair[0].program.watched]
+        if watching:
+            self._count_unknown(watching, BatchEvents([task for task, _ in watching]))
+
+    def _count_unknown(self, pairs: Sequence[tuple[Task, Outcome]], events: BatchEvents) -> None:
+        counted: dict[tuple[int, str], int] = {}
+        for task, outcome in pairs:
+            # The shards of a statement see the same events.
+            if not task.program.watched or task.shard or outcome.failure is not None or outcome.held:
+                continue
+            entities = self._keeper(task).entities
+            for watched in [w for w in task.program.watched if w.known in entities]:
+                for number, scan in enumerate(task.program.scans):
+                    source = events.source(task, number)
+                    if (
+                        scan.made
+                        or scan.stream != watched.stream
+                        or watched.attribute not in scan.attributes
+                        or not source
+                    ):
+                        continue
+                    key = id(source), watched.known
+                    if key not in counted:
+                        values = events.plain(source).column(watched.attribute)
+                        counted[key] = entities[watched.known].unknown(values)
+                    outcome.unknown += counted[key]
 
     # -- statements of one form ------------------------------------------------------------------------
 

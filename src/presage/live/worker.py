@@ -17,7 +17,7 @@ from presage.live.tasks import Kept, Outcome, Runner, Task
 from presage.model.state import State
 
 # Compiled stages and expressions outlive a batch where Spark keeps its Python workers.
-_KEPT: dict[tuple[str, str], Kept] = {}
+_KEPT: dict[tuple[str, str, str], Kept] = {}
 MOST_KEPT = 1_000
 
 
@@ -30,6 +30,7 @@ class Share:
     relations: Mapping[str, pa.Table]
     folder: str
     durable: bool
+    known: str = ""  # changes with what the relations hold
 
 
 def do_share(share: Share) -> list[Outcome]:
@@ -43,7 +44,7 @@ def do_share(share: Share) -> list[Outcome]:
         return read[key]
 
     def keep(task: Task) -> Kept:
-        key = task.number, task.program.fingerprint
+        key = task.number, task.program.fingerprint, share.known
         if key not in _KEPT:
             if len(_KEPT) >= MOST_KEPT:
                 _KEPT.clear()

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from presage.log.archive import Archive
 from presage.model.catalog import EVENT, Catalog, EventType
+from presage.model.semantics import Knowledge
 from presage.model.time import format_duration, format_timestamp
 
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -16,7 +17,7 @@ SHOWN_ROWS = 20
 
 
 def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
-    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS."""
+    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS | KNOWLEDGE."""
     if what == "streams":
         names = ("name", "kind", "attributes", "event_time", "max_delay", "source", "rows", "late", "rejected")
         return names, [_stream_row(t, archive) for t in catalog.types.values() if t.name != EVENT]
@@ -24,11 +25,18 @@ def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
         rows = [(r.name, ", ".join(f"{a.name} {a.type}" for a in r.attributes), r.path or "VALUES")
                 for r in catalog.relations.values()]  # fmt: skip
         return ("name", "attributes", "source"), rows
+    if what == "knowledge":
+        rows = [(k.name, ", ".join(k.paths), k.reasoning or "", _read_at(k)) for k in catalog.knowledge.values()]
+        return ("name", "files", "reasoning", "read"), rows
     if what == "models":
         return ("name", "source", "streams"), [
             (m.name, m.path, ", ".join(catalog.inferred(m.name))) for m in catalog.models.values()
         ]
     return ("name",), []  # of statements there are none without an engine
+
+
+def _read_at(base: Knowledge) -> str:
+    return format_timestamp(base.since) if base.since else "when it was declared"
 
 
 def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:
@@ -58,6 +66,11 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
         model = catalog.models[name]
         rows = [("kind", "model"), ("source", model.path), ("characters", str(len(model.text)))]
         return columns, [*rows, ("streams", ", ".join(catalog.inferred(name)))]
+    if name in catalog.knowledge:
+        base = catalog.knowledge[name]
+        rows = [("kind", "knowledge base"), ("reasoning", base.reasoning or ""), ("read", _read_at(base))]
+        rows += [(f"file {i + 1}", path) for i, path in enumerate(base.paths)]
+        return columns, [*rows, ("streams", ", ".join(t.name for t in catalog.types.values() if t.context is not None))]
     event_type = catalog.types[name]
     rows = [("kind", event_type.kind)]
     if event_type.parents:
@@ -65,6 +78,10 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
     rows += [(f"attribute {a.name}", str(a.type)) for a in event_type.attributes]
     rows.append(("event time", event_type.event_time or ""))
     rows += [("key", ", ".join(event_type.key))] if event_type.key else []
+    if event_type.context is not None:
+        rows.append(("context", event_type.context.path))
+        rows += [(f"meaning of {n}", f"<{m.term}>") for n, m in event_type.context.meanings.items()
+                 if event_type.attribute(n) is not None]  # fmt: skip
     rows += _uncertain_rows(event_type)
     rows += [(f"option {n}", v) for n, v in event_type.options.items()]
     rows += [(f"statement {i + 1}", p.text) for i, p in enumerate(event_type.producers)]

@@ -1,4 +1,4 @@
-"""What is declared: event types with inheritance, relations, models. Immutable: a declaration makes a new one."""
+"""What is declared: event types with inheritance, relations, models, knowledge. Immutable: a declaration makes a new one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from presage.errors import error
+from presage.model.semantics import Context, Knowledge
 from presage.model.text import Span
 from presage.model.types import DataType
 
@@ -84,6 +85,17 @@ class InferredFrom:
 
 
 @dataclass(frozen=True)
+class Virtual:
+    """An attribute that a query gives to a type whose streams spell it differently. By stream: its attribute, or the
+    constant that tells it apart; NULL for the others."""
+
+    name: str
+    type: DataType
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class EventType:
     """An event type. `attributes` holds all of them, inherited ones first; `kind` is schema, stream or derived.
 
@@ -102,6 +114,8 @@ class EventType:
     producers: tuple[Producer, ...] = ()
     probabilistic: Uncertain | None = None
     inference: InferredFrom | None = None
+    context: Context | None = None
+    virtual: tuple[Virtual, ...] = ()
 
     @property
     def declared(self) -> tuple[Attribute, ...]:
@@ -114,6 +128,11 @@ class EventType:
     def positional(self) -> tuple[Attribute, ...]:
         """What the terms of a subgoal stand for, in order: the declared attributes without the time."""
         return tuple(a for a in self.declared if a.name != self.event_time)
+
+    @property
+    def hidden(self) -> tuple[tuple[str, DataType], ...]:
+        """Attributes that a query may name and that `*` does not show."""
+        return tuple((v.name, v.type) for v in self.virtual)
 
     @property
     def has_events(self) -> bool:
@@ -147,26 +166,29 @@ class Model:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All declared names. One name space: a name is a type, a relation or a model, never two of them."""
+    """All declared names. One name space: a name is a type, a relation, a model or a knowledge base, never two of them."""
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)
 
     models: Mapping[str, Model] = field(default_factory=dict)
+    knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         """What can be asked: types and relations."""
         return [*self.types, *self.relations]
 
     def taken(self) -> list[str]:
-        """All names, those of models too."""
-        return [*self.names(), *self.models]
+        """All names, those of models and knowledge bases too."""
+        return [*self.names(), *self.models, *self.knowledge]
 
     def kind(self, name: str) -> str:
-        """What a declared name is: schema, stream, derived, relation or model."""
+        """What a declared name is: schema, stream, derived, relation, model or knowledge."""
         if name in self.types:
             return self.types[name].kind
-        return "relation" if name in self.relations else "model"
+        if name in self.relations:
+            return "relation"
+        return "model" if name in self.models else "knowledge"
 
     def with_type(self, event_type: EventType) -> Catalog:
         return replace(self, types={**self.types, event_type.name: event_type})
@@ -177,12 +199,16 @@ class Catalog:
     def with_model(self, model: Model) -> Catalog:
         return replace(self, models={**self.models, model.name: model})
 
+    def with_knowledge(self, base: Knowledge) -> Catalog:
+        return replace(self, knowledge={**self.knowledge, base.name: base})
+
     def without(self, name: str) -> Catalog:
         return replace(
             self,
             types={n: t for n, t in self.types.items() if n != name},
             relations={n: r for n, r in self.relations.items() if n != name},
             models={n: m for n, m in self.models.items() if n != name},
+            knowledge={n: k for n, k in self.knowledge.items() if n != name},
         )
 
     def ancestors(self, name: str) -> set[str]:

@@ -75,7 +75,7 @@ class _PatternBinder:
             event_type = self.sources[tag.source].event_type
             attributes = tuple((a.name, a.type) for a in event_type.attributes)
             title = f"tag '{tag.name}' ({event_type.name})"
-            scope = ScopeItem(tag.name, title, attributes, grouped=True, repeated=bool(tag.repeats))
+            scope = ScopeItem(tag.name, title, attributes, event_type.hidden, grouped=True, repeated=bool(tag.repeats))
             if tag.denials:
                 fix = f"take '{tag.name}' out of SELECT and of conditions on the pattern's rows"
                 scopes.append(replace(scope, aside=True, unbound=fix))
@@ -87,7 +87,9 @@ class _PatternBinder:
                 shown.append(Shown(tag.name, number, prepared.name(own.as_struct())))
                 made.append(Field(tag.name, t.ArrayOf(t.StructOf(attributes))))
                 continue
-            for (name, kind), column in zip(attributes, own.all_columns(), strict=True):
+            for name, kind in (*attributes, *event_type.hidden):
+                column = own.column(name)
+                assert column is not None
                 shown.append(Shown(scope.plan_name(name), number, prepared.name(column)))
                 made.append(Field(scope.plan_name(name), kind))
         listed = tuple(Listed(tag.name, tag.source, bool(tag.repeats)) for tag in self.tags)

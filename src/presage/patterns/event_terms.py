@@ -73,7 +73,7 @@ class TagScope(Scope):
             title = f"tag '{tag.name}' ({event_type.name})"
             denied = tag.denials != denials[: len(tag.denials)]
             unbound = f"take '{tag.name}' out of this term" if denied else ""
-            item = ScopeItem(tag.name, title, attributes, repeated=not inside, unbound=unbound)
+            item = ScopeItem(tag.name, title, attributes, event_type.hidden, repeated=not inside, unbound=unbound)
             scope.items.append(item)
             scope.numbers[tag.name] = (number, tag.source, item)
         return scope
@@ -96,7 +96,7 @@ class TagScope(Scope):
         if alias in scope.numbers:
             alias = f"_{alias}"  # an event without a tag, of a type whose name is a tag: it goes without a qualifier
         attributes = tuple((a.name, a.type) for a in event_type.attributes)
-        scope.own = ScopeItem(alias, f"{event_type.kind} '{event_type.name}'", attributes)
+        scope.own = ScopeItem(alias, f"{event_type.kind} '{event_type.name}'", attributes, event_type.hidden)
         scope.items.insert(0, scope.own)
         return scope
 
@@ -213,7 +213,7 @@ class Reader:
 def event_item(event_type: EventType) -> ScopeItem:
     """The columns of a source of the pattern: they go by the type's name."""
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
-    return ScopeItem(event_type.name, f"{event_type.kind} '{event_type.name}'", attributes)
+    return ScopeItem(event_type.name, f"{event_type.kind} '{event_type.name}'", attributes, event_type.hidden)
 
 
 def _over_event(expr: e.Expr) -> e.Expr:

@@ -49,6 +49,9 @@ def show(expr: e.Expr) -> str:
             return f"{_tight(expr.operand)} IN ({', '.join(shown)})"
         case e.InRelation():
             terms = [f"{name} = {show(arg)}" for name, arg in zip(expr.attributes, expr.args, strict=True)]
+            if expr.condition is not None:
+                given = {f"{e.GIVEN}{i}": value for i, value in enumerate(expr.values)}
+                terms.append(show(expr.condition.expr.rewrite(lambda x: _given(x, given))))
             return f"{expr.relation}({', '.join(terms)})"
         case e.Like():
             return f"{_tight(expr.operand)} LIKE {show(expr.pattern)}"
@@ -62,6 +65,10 @@ def show(expr: e.Expr) -> str:
             widening = t.common_type(expr.operand.type, expr.type) == expr.type
             return show(expr.operand) if widening else f"CAST({show(expr.operand)} AS {expr.type})"
     raise TypeError(f"no notation for {type(expr).__name__}")
+
+
+def _given(expr: e.Expr, values: dict[str, e.Expr]) -> e.Expr:
+    return values.get(expr.name, expr) if isinstance(expr, e.ColumnRef) else expr
 
 
 def show_named(name: str, expr: e.Expr) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from presage.plan.display import show_plan
 from presage.plan.nodes import Merge, Node, RelationScan, Scan
-from presage.plan.query import BoundQuery
+from presage.plan.query import BoundQuery, RuleNote
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,23 @@ def explain(
     parallel = [r.parallelism for _, _, r in reports if r.parallelism]
     state = [r.state for _, _, r in reports if r.state]
     warnings = list(dict.fromkeys(w for _, _, r in reports for w in r.warnings))
+    rules = list(dict.fromkeys([*(note.rule for note in query.notes), *applied]))
     sections = [
         ("Query", query.text),
+        *([("Knowledge", "\n".join(map(_noted, query.notes)))] if query.notes else []),
         ("Logical plan", show_plan(query.plan)),
-        ("Optimized plan", show_plan(optimized) + f"\nrules: {', '.join(applied) or 'none applied'}"),
+        ("Optimized plan", show_plan(optimized) + f"\nrules: {', '.join(rules) or 'none applied'}"),
         ("Physical plan", physical),
         ("Parallelism", "\n".join(parallel) or "stateless: as many tasks as there are files"),
         ("State", "\n".join(state) or "none"),
         ("Warnings", "\n".join(warnings) or "none"),
     ]
     return "\n\n".join(f"== {title} ==\n{body}" for title, body in sections)
+
+
+def _noted(note: RuleNote) -> str:
+    before = " ".join(note.before.split())
+    return f"{note.rule}\n  before  {before}\n  after   {note.after}"
 
 
 def _with_depth(node: Node, depth: int = 0) -> list[tuple[Node, int]]:

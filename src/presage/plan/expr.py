@@ -155,12 +155,27 @@ class InList(Expr):
 
 
 @dataclass(frozen=True)
+class RowCondition:
+    """What must hold of a row of a relation and of values beside it, as columns of one row: GIVEN and a number for the
+    values, the relation's own names for its columns. No expression of the plan: nobody above it sees those columns."""
+
+    expr: Expr
+    columns: tuple[str, ...]
+
+
+GIVEN = "given"
+
+
+@dataclass(frozen=True)
 class InRelation(Expr):
-    """`R(x, _, …)`: the relation has a row equal to the given terms. Never NULL: null matches nothing."""
+    """`R(x, _, …)`: the relation has a row equal to the given terms, of which the condition holds, if there is one.
+    Never NULL: null matches nothing."""
 
     relation: str
     attributes: tuple[str, ...]
     args: tuple[Expr, ...]
+    values: tuple[Expr, ...] = ()
+    condition: RowCondition | None = None
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def run_root(node: Node, context: BatchContext) -> DataFrame:
 def column(expr: Expr, context: BatchContext) -> Column:
     """An expression of the plan as a Catalyst column."""
     names = {e.relation for e in expr.walk() if isinstance(e, InRelation)}
-    return compile_expression(expr, {n: context.relations[n] for n in names})
+    return compile_expression(expr, {n: context.relations[n] for n in names}, frame=context.spark.createDataFrame)
 
 
 def ordering(node: Node) -> list[Column]:

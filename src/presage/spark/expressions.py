@@ -7,10 +7,10 @@ cast) is NULL under ANSI rules and without them, and time is UTC in every time z
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
@@ -23,7 +23,7 @@ from presage.spark.arithmetic import compute, negate, plain_zero
 from presage.spark.casts import cast_column
 from presage.spark.functions import compile_function
 from presage.spark.literals import literal
-from presage.spark.membership import member_of
+from presage.spark.membership import equal_terms, is_large, member_of, numbered_columns
 from presage.spark.types import to_spark
 
 # A lone backslash stands for itself; Spark would fail on it. A pair or an escaped wildcard is matched first and kept.
@@ -39,18 +39,21 @@ def compile_expression(
     expr: e.Expr,
     relations: Mapping[str, pa.Table] | None = None,
     column: Callable[[str], Column] = quoted,
+    frame: Callable[[pa.Table], DataFrame] | None = None,
 ) -> Column:
     """The Catalyst column of a bound expression without aggregates.
 
-    `relations` gives the tables of the relations that it names; `column` turns a plan's column name into a column.
+    `relations` gives the tables of the relations that it names; `column` turns a plan's column name into a column;
+    `frame` makes a frame of a table, for relations that are too large to be constants of the plan.
     """
-    return _Compiler(relations or {}, column).compile(expr)
+    return _Compiler(relations or {}, column, frame).compile(expr)
 
 
 @dataclass(frozen=True)
 class _Compiler:
     relations: Mapping[str, pa.Table] = field(default_factory=dict)
     column: Callable[[str], Column] = quoted
+    frame: Callable[[pa.Table], DataFrame] | None = None
 
     def compile(self, expr: e.Expr) -> Column:
         match expr:
@@ -132,8 +135,25 @@ class _Compiler:
         relation = self.relations.get(expr.relation)
         if relation is None:
             raise error("INTERNAL", expr.span, what=f"the rows of relation '{expr.relation}' were not given")
+        if self.frame is not None and (expr.condition is not None or is_large(relation)):
+            return self._joined(expr, relation, self.frame)
         args = [(name, self.compile(a), a.type) for name, a in zip(expr.attributes, expr.args, strict=True)]
         return member_of(expr.relation, relation, args)
+
+    def _joined(self, expr: e.InRelation, relation: pa.Table, frame: Callable[[pa.Table], DataFrame]) -> Column:
+        """As a semi-join: the relation goes to every task, once."""
+        outer = replace(self, column=lambda name: self.column(name).outer())
+        condition = F.lit(True)
+        columns = expr.condition.columns if expr.condition is not None else ()
+        inner = numbered_columns(relation, (*expr.attributes, *columns))
+        for i, (name, arg) in enumerate(zip(expr.attributes, expr.args, strict=True)):
+            condition = condition & equal_terms(F.col(f"r{i}"), relation, name, outer.compile(arg), arg.type)
+        if expr.condition is not None:
+            own = {name: F.col(f"r{len(expr.attributes) + i}") for i, name in enumerate(columns)}
+            given = {f"{e.GIVEN}{i}": outer.compile(value) for i, value in enumerate(expr.values)}
+            beside = replace(self, column=lambda name: {**own, **given}[name])
+            condition = condition & beside.compile(expr.condition.expr)
+        return F.broadcast(frame(inner)).where(condition).exists()
 
     def _like_pattern(self, pattern: e.Expr) -> Column:
         return F.regexp_replace(self.compile(pattern), _ESCAPES, "$1$2$2")

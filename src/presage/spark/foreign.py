@@ -30,7 +30,9 @@ def catalyst(spark: SparkSession, relations: Mapping[str, pa.Table] | None = Non
         sent = pa.table([rows, *arrays], names=[_ROW, *numbered.values()])
         frame = spark.createDataFrame(sent).coalesce(1)
         columns = [
-            compile_expression(expr, relations, lambda name: quoted(numbered[name])).alias(f"e{i}")
+            compile_expression(expr, relations, lambda name: quoted(numbered[name]), spark.createDataFrame).alias(
+                f"e{i}"
+            )
             for i, expr in enumerate(exprs)
         ]
         found = frame.select(_ROW, *columns).toArrow()

@@ -14,6 +14,8 @@ from presage.spark.casts import cast_column
 from presage.spark.literals import literal
 
 # Rows become constants of the plan, in a hash set on every executor. Past this a join is the better plan.
+MANY_ROWS = 1_000
+# Where no join can be made.
 MAX_ROWS = 20_000
 
 Term = tuple[str, Column, DataType]
@@ -49,6 +51,23 @@ def member_of(name: str, table: pa.Table, terms: list[Term]) -> Column:
         given = given & column.isNotNull()
     items = [_struct([plain_zero(literal(v, c), c) for v, c in zip(row, common, strict=True)]) for row in rows]
     return given & _struct(columns).isin(*items)
+
+
+def is_large(table: pa.Table) -> bool:
+    return table.num_rows > MANY_ROWS
+
+
+def numbered_columns(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """Columns `r0`, `r1`, …, which no name of the plan is; in one piece, as Spark wants a table."""
+    chosen = {f"r{i}": table.column(name) for i, name in enumerate(names)}
+    return pa.table(chosen).combine_chunks() if chosen else pa.table({"r": pa.array([0] * table.num_rows)})
+
+
+def equal_terms(row: Column, table: pa.Table, attribute: str, term: Column, found: DataType) -> Column:
+    """A relation's column and a term, compared in the type that both widen to."""
+    own = _type(table.schema.field(attribute).type, found)
+    wanted = t.common_type(found, own) or found
+    return plain_zero(cast_column(row, own, wanted), wanted) == plain_zero(cast_column(term, found, wanted), wanted)
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:

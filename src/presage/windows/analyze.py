@@ -24,11 +24,27 @@ from presage.model.time import TimeRange
 from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationScan, Stamp
-from presage.plan.query import BoundQuery
+from presage.plan.query import BoundQuery, RuleNote, Watched
 from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.sources import bind_stream
 from presage.windows.uncertain import refuse_uncertain, refuse_uncertain_items
 from presage.windows.window_defs import bind_window
+
+
+class PlainWords(Protocol):
+    """A query without words of the domain, and the catalog that it is bound against."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def notes(self) -> tuple[RuleNote, ...]: ...
+
+    @property
+    def watched(self) -> tuple[Watched, ...]: ...
 
 
 class OtherRooms(Protocol):
@@ -51,6 +67,8 @@ class OtherRooms(Protocol):
         catalog: Catalog,
         span: Span,
     ) -> Node: ...
+
+    def in_plain_words(self, query: s.Query, catalog: Catalog, live: bool) -> PlainWords: ...
 
     def match(
         self, clause: MatchClause, item: ScopeItem, node: Node, event_time: str | None, whole: bool,
@@ -79,6 +97,12 @@ class QueryContext:
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     """The plan of a query; raises all the errors that it finds."""
+    said = context.rooms.in_plain_words(query, context.catalog, context.live)
+    bound = _bind_plain(said.query, replace(context, catalog=said.catalog))
+    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched)
+
+
+def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     sequence = next((item for item in query.items if item.sequence is not None), None)
     if sequence is not None:
         return _bind_sequence(query, sequence, context)
@@ -165,8 +189,7 @@ class _SelectBinder:
         if all(c.name.lower() != "at" for c in columns):
             node = Stamp(node, shown=SHOWN_TIME if brought else TIME)
             columns = (*columns, Field("at", TIMESTAMP))
-        text = print_statement(query)
-        return BoundQuery(node, columns, upper, query.insert_into, text)
+        return BoundQuery(node, columns, upper, query.insert_into)
 
     def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
         bound = binder.bind(_resolve_alias(node, self.query, self.scope))
@@ -269,7 +292,7 @@ def _bind_item(item: s.FromItem, context: QueryContext, time: TimeRange) -> _Ite
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
     # What stands under MATCH_RECOGNIZE goes by its own name there; the alias is that of the matches.
     own = alias if item.match is None else item.name
-    scope = ScopeItem(own, f"{event_type.kind} '{item.name}'", attributes)
+    scope = ScopeItem(own, f"{event_type.kind} '{item.name}'", attributes, event_type.hidden)
     node = bind_stream(event_type, own, time, context, bind_query, item.span)
     binder = ExpressionBinder(Scope([scope], catalog), no_aggregates_in="the filter of a stream")
     if item.condition is not None:

@@ -27,6 +27,8 @@ STANDING = 1_000_000
 RETIMED = 2_000_000
 # A plan is walked by recursion, and Spark plans it in a time that grows faster than its size.
 MAX_DEPTH = 32
+# Before the name of an attribute that one stream of a type has and the type has not.
+OWN = "~"
 MAX_STATEMENTS = 256
 
 Bind = Callable[["s.Query", "QueryContext"], BoundQuery]
@@ -38,9 +40,11 @@ def bind_stream(
     """All events that `FROM event_type` sees, with the attributes of that type as `alias.attribute`."""
     fields = tuple(Field(plan_name(alias, a.name), a.type) for a in event_type.attributes)
     names = tuple(a.name for a in event_type.attributes)
+    shown, spoken = fields, names
     sources: list[Node] = []
     ranks: list[int] = []
     for stream in context.catalog.streams_of(event_type.name):
+        fields, names = _with_own(event_type, stream, alias, shown, spoken)
         if stream.inference is not None:
 
             def readings(kind: EventType, name: str, at: Span) -> Node:
@@ -50,14 +54,40 @@ def bind_stream(
         if stream.kind == "stream":
             after = context.since.position if context.since else None
             until = context.until.position if context.until else None
-            sources.append(Scan(stream.name, alias, fields, names, time, stream.event_time, after, until))
+            scan = Scan(stream.name, alias, fields, names, time, stream.event_time, after, until)
+            sources.append(_with_virtual(scan, event_type, stream, alias, shown))
             ranks.append(0)
         derived = _derived(stream, fields, names, time, context, bind, span)
-        sources.extend(node for node, _ in derived)
+        sources.extend(_with_virtual(node, event_type, stream, alias, shown) for node, _ in derived)
         ranks.extend(rank for _, rank in derived)
     if ranks == [0]:
         return sources[0]
-    return Merge(tuple(sources), alias, fields, tuple(ranks))
+    virtual = tuple(Field(plan_name(alias, v.name), v.type) for v in event_type.virtual)
+    return Merge(tuple(sources), alias, (*shown, *virtual), tuple(ranks))
+
+
+def _with_own(
+    event_type: EventType, stream: EventType, alias: str, fields: tuple[Field, ...], names: tuple[str, ...]
+) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """What is read of a stream: the attributes of the type, and those of its own that virtual ones are made of."""
+    own = dict.fromkeys(v.attributes[stream.name] for v in event_type.virtual if stream.name in v.attributes)
+    types = {a.name: a.type for a in stream.attributes}
+    further = tuple(Field(plan_name(alias, f"{OWN}{name}"), types[name]) for name in own)
+    return (*fields, *further), (*names, *own)
+
+
+def _with_virtual(node: Node, event_type: EventType, stream: EventType, alias: str, fields: tuple[Field, ...]) -> Node:
+    if not event_type.virtual:
+        return node
+    outputs = [Named(f.name, ColumnRef(f.type, f.name)) for f in fields]
+    types = {a.name: a.type for a in stream.attributes}
+    for virtual in event_type.virtual:
+        attribute = virtual.attributes.get(stream.name)
+        made: Expr = Constant(virtual.type, virtual.constants.get(stream.name))
+        if attribute is not None:
+            made = cast_to(ColumnRef(types[attribute], plan_name(alias, f"{OWN}{attribute}")), virtual.type)
+        outputs.append(Named(plan_name(alias, virtual.name), made))
+    return Project(node, tuple(outputs))
 
 
 def _derived(

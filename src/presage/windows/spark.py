@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from presage.model import types as t
-from presage.plan.expr import Expr
+from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, order_columns
 from presage.spark.batch import BatchContext, column, ordering, padded_order, run, run_stateful
 from presage.spark.expressions import quoted
@@ -180,8 +180,15 @@ def _join_fields(node: WindowJoin, stage: JoinStage, changelog: bool) -> list[Fi
 def _run_relation_join(node: RelationJoin, context: BatchContext) -> DataFrame:
     left = run(node.input, context)
     right = F.broadcast(run(node.relation, context))
-    condition = column(node.condition, context) if node.condition is not None else F.lit(True)
-    joined = left.join(right, condition, "inner")
+    # A relation that is asked about both sides is a join of its own, which Spark cannot do inside of another.
+    asking = [c for c in conjuncts(node.condition) if any(isinstance(e, InRelation) for e in c.walk())]
+    plain = conjunction([c for c in conjuncts(node.condition) if c not in asking])
+    joined = left.join(right, column(plain, context) if plain is not None else F.lit(True), "inner")
+    if asking:
+        # The number of the row stands in the way of an optimizer that would put them together again.
+        joined = joined.withColumn("_row", F.col("_row") + F.monotonically_increasing_id() * 0)
+    for condition in asking:
+        joined = joined.where(column(condition, context))
     order = [*ordering(node.input), F.col("_row").alias(node.order[-1])]
     return joined.select(*order, *(quoted(c.name) for c in node.columns))
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from presage.errors import error
+from presage.lang.knowledge_syntax import ClausePart, JoinPart
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.match_syntax import MatchClause
@@ -45,6 +46,13 @@ class Alias(NamedTuple):
     bare: bool
 
 
+class EventSource(NamedTuple):
+    """`(?e, R)`, which is `R AS e`."""
+
+    alias: Token
+    name: Token
+
+
 class Joined(NamedTuple):
     """An item after the first, with what JOIN says of it."""
 
@@ -53,15 +61,43 @@ class Joined(NamedTuple):
     joined: bool = False
 
 
-def query(span: Span, *parts: Prefix | Token | Clause | tuple[SelectItem, ...] | tuple[FromItem, ...] | None) -> Query:
+class FromList(NamedTuple):
+    """The items of FROM, and the JOINs of the clause form behind them."""
+
+    items: tuple[FromItem, ...]
+    joins: tuple[JoinPart, ...]
+
+
+class Where(NamedTuple):
+    """WHERE with JOINs of the clause form behind its condition."""
+
+    clause: Clause
+    joins: tuple[JoinPart, ...]
+
+
+def query(
+    span: Span,
+    *parts: Prefix | Token | Clause | Where | FromList | tuple[SelectItem, ...] | tuple[ClausePart, ...] | None,
+) -> Query:
     prefixes = tuple(part for part in parts if isinstance(part, Prefix))
-    insert, tentative, distinct, select, items, *clauses = parts[len(prefixes) :]
+    insert, tentative, distinct, select, listed, *clauses = parts[len(prefixes) :]
     assert isinstance(select, tuple)
-    assert isinstance(items, tuple)
-    fields = collect_clauses(tuple(clause for clause in clauses if isinstance(clause, Clause)), CLAUSE_ORDER)
+    assert isinstance(listed, FromList)
+    plain: list[Clause] = []
+    form: list[ClausePart] = list(listed.joins)
+    for clause in clauses:
+        if isinstance(clause, Where):
+            plain.append(clause.clause)
+            form.extend(clause.joins)
+        elif isinstance(clause, Clause):
+            plain.append(clause)
+        elif isinstance(clause, tuple):
+            form.extend(part for part in clause if isinstance(part, ClausePart))
+    fields = collect_clauses(tuple(plain), CLAUSE_ORDER)
     return Query(
         select=select,  # type: ignore[arg-type]
-        items=items,  # type: ignore[arg-type]
+        items=listed.items,
+        parts=tuple(form),
         prefixes=prefixes,
         insert_into=read_name(insert.text) if isinstance(insert, Token) else None,
         tentative=tentative is not None,
@@ -81,13 +117,18 @@ def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
 
 def from_item(
     span: Span,
-    source: StreamSource | PatternSource | SequenceItem,
+    source: StreamSource | EventSource | PatternSource | SequenceItem,
     *rest: WindowClause | MatchClause | Alias | None,
 ) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
     match = next((part for part in rest if isinstance(part, MatchClause)), None)
     name = read_name(alias.name.text) if alias else None
+    if isinstance(source, EventSource):
+        if alias is not None:
+            fix = f"leave out {alias.name.text}: the event goes by {source.alias.text}"
+            raise error("SYNTAX", alias.name.span, found="an alias", expected="none behind (?e, Stream)", fix=fix)
+        name, source = source.alias.text[1:], StreamSource(source.name, None)
     if isinstance(source, PatternSource):
         item = FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
     elif isinstance(source, SequenceItem):
@@ -102,13 +143,15 @@ def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Join
     return Joined(replace(right.item, on=on, analysis=analysis), right.bare_alias, joined=True)
 
 
-def from_list(span: Span, *items: Joined) -> tuple[FromItem, ...]:
+def from_list(span: Span, *parts: Joined | JoinPart) -> FromList:
+    items = [part for part in parts if isinstance(part, Joined)]
     for item, following in pairwise(items):
         word = item.bare_alias
         if following.joined and word is not None and word.text.upper() in OTHER_JOINS:
             fix = "write JOIN … ON …, which keeps the pairs that match"
             raise error("UNSUPPORTED", word.span, what=f"{word.text.upper()} JOIN", where="in queries", fix=fix)
-    return tuple(item.item for item in items)
+    joins = tuple(part for part in parts if isinstance(part, JoinPart))
+    return FromList(tuple(item.item for item in items), joins)
 
 
 def stream_source(span: Span, name: Token, condition: Expr | None) -> StreamSource:
@@ -163,7 +206,9 @@ BUILDERS: dict[str, Builder] = {
     "bare_alias": lambda span, name: Alias(name, bare=True),
     "stream_source": stream_source,
     "filters": filters,
-    "where": lambda span, condition: Clause("WHERE", "where", condition, span),
+    "event_source": lambda span, alias, name: EventSource(alias, name),
+    "join_condition": lambda span, condition: JoinPart(condition, span=span),
+    "where": lambda span, condition, *joins: Where(Clause("WHERE", "where", condition, span), joins),
     "group_by": lambda span, *keys: Clause("GROUP BY", "group_by", keys, span),
     "having": lambda span, condition: Clause("HAVING", "having", condition, span),
     "output": output,

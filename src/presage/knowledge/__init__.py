@@ -1,0 +1,1 @@
+"""Knowledge: queries in the words of the domain (see README.md)."""

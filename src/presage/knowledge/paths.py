@@ -1,0 +1,561 @@
+"""A graph pattern about one event in, a condition on its attributes out, over tables of what is known.
+
+The triples that begin at the event name its attributes; they are taken out. What is left speaks of the knowledge bases
+alone and is answered once, into tables keyed on the entities that the event may name. A FILTER that compares a measured
+value is taken out, too, and stays a comparison of that value, with a column of a table or with a constant.
+
+Parts of the rest that share no variable are answered apart: one that begins at constants alone (semantic pruning)
+becomes literals, one that is a single hop from the event (transformation) becomes a plain comparison.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from presage.errors import error
+from presage.knowledge import sparql as q
+from presage.knowledge.contexts import spellings
+from presage.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
+from presage.knowledge.notes import PRUNE, RELATE, TRANSFORM
+from presage.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
+from presage.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
+from presage.knowledge.vocabulary import Reading, Vocabulary
+from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import InTable
+from presage.lang.print_terms import print_expression
+from presage.model.types import DOUBLE, DataType
+from presage.plan.expr import GIVEN
+
+# Alternatives of one PATH: branches of UNION, times attributes that say the same.
+MOST_CHOICES = 64
+# Of a table that becomes constants, in EXPLAIN.
+SHOWN_ROWS = 5
+_RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
+_SAME_CLASS = q.Iri(_OWL + "equivalentClass")
+# From a class to all above it, whether the graph is closed or not.
+_SAME = q.Iri(_OWL + "sameAs")
+_CLASSES_ABOVE = q.OneOrMore(
+    q.Alternative((q.Iri(_RDFS + "subClassOf"), _SAME_CLASS, q.Inverse(_SAME_CLASS), _SAME, q.Inverse(_SAME)))
+)
+
+Literals = Callable[[PathTable], list[tuple[object, ...]]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way in which the event can be what the pattern says: an attribute for each triple that begins at it."""
+
+    roots: tuple[tuple[q.Triple, Reading], ...]
+    rest: tuple[q.Element, ...]
+
+
+@dataclass
+class Unit:
+    """Parts of the pattern that hang together: answered by one table."""
+
+    elements: list[q.Element] = field(default_factory=list)
+    keys: list[tuple[str, Reading]] = field(default_factory=list)
+    filters: list[q.Filter] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PathReader:
+    """Reads the patterns about one event of one stream. `value` gives the expression of an attribute.
+
+    `apart`: parts without a common variable are answered apart. `literals` gives the rows of a table that hangs on no
+    event, which then become constants of the condition; None leaves them in their table, as a statement wants it that
+    must stay the same when the knowledge changes. `ask` is told of every table, `note` of what was done: a rule, what
+    stood there before, what stands there now.
+    """
+
+    event: str
+    vocabulary: Vocabulary
+    value: Callable[[str], s.Expr]
+    ask: Callable[[PathTable], str]
+    apart: bool = True
+    literals: Literals | None = None
+    note: Callable[[str, str, str], None] = lambda rule, before, after: None
+
+    def condition(self, group: q.Group) -> s.Expr:
+        """True where the pattern has a solution; raises NotNativeError where only the store can tell."""
+        if meets_events(group, self.event, self.vocabulary):
+            raise NotNativeError
+        return any_of([self._choice(choice) for choice in self.choices(group)])
+
+    def choices(self, group: q.Group) -> list[Choice]:
+        """All ways in which the pattern may hold: a branch of each UNION at the event, an attribute for each triple."""
+        found: list[Choice] = []
+        for elements in _branches(group, self.event):
+            rest = tuple(e for e in elements if self.event not in e.variables())
+            at_event = [self._ways(e) for e in elements if self.event in e.variables()]
+            for ways in itertools.product(*at_event):
+                roots = tuple(way for way in ways if isinstance(way, tuple))
+                found.append(Choice(roots, (*rest, *(way for way in ways if not isinstance(way, tuple)))))
+                if len(found) > MOST_CHOICES:
+                    raise NotNativeError
+        return found
+
+    def _ways(self, element: q.Element) -> list[tuple[q.Triple, Reading] | q.Element]:
+        """What a triple at the event can mean: an attribute, or something that must be known of the event's class."""
+        event = q.Var(self.event)
+        if not isinstance(element, q.Triple) or not isinstance(element.predicate, q.Iri):
+            raise NotNativeError
+        iri = element.predicate.value
+        if element.subject == event and element.object != event:
+            ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.says(iri)]
+            if iri == RDF_TYPE and self.vocabulary.class_iri is not None:
+                ways.append(_has_class(q.Iri(self.vocabulary.class_iri), element.object))
+            return ways
+        if element.object == event and element.subject != event:
+            turned = q.Triple(event, element.predicate, element.subject)
+            return [(turned, r) for r in self.vocabulary.is_said(iri)]
+        raise NotNativeError
+
+    # -- one choice ------------------------------------------------------------------------------------
+
+    def _choice(self, choice: Choice) -> s.Expr:
+        plan = self.plan(choice)
+        parts = [*plan.plain, *(self._unit(unit, plan) for unit in plan.units)]
+        return all_of(list(dict.fromkeys(parts)))
+
+    def plan(self, choice: Choice) -> ChoicePlan:
+        elements = [e for e in choice.rest if not isinstance(e, q.Filter)]
+        filters = [f for e in choice.rest if isinstance(e, q.Filter) for f in _conjuncts(e)]
+        plain: list[s.Expr] = []
+        given: dict[str, tuple[s.Expr, DataType]] = {}
+        keys: list[tuple[str, Reading]] = []
+        for triple, reading in choice.roots:
+            target = triple.object
+            if not isinstance(target, q.Var):
+                plain.append(self._constant(target, reading))
+                self.note(TRANSFORM, q.print_group(q.Group((triple,))), print_expression(plain[-1]))
+            elif reading.meaning.is_entity:
+                keys.append((target.name, reading))
+            elif any(target.name in e.variables() for e in elements):
+                if not is_natural(reading) or not _joined_as_value(target.name, elements) or reading.type == DOUBLE:
+                    raise NotNativeError
+                keys.append((target.name, reading))
+            else:
+                plain.append(s.IsNull(self.value(reading.attribute), True))
+                if any(target.name in f.variables() for f in filters):
+                    if not is_natural(reading):
+                        raise NotNativeError
+                    given[target.name] = (self.value(reading.attribute), reading.type)
+        named = [t.object.name for t, _ in choice.roots if isinstance(t.object, q.Var)]
+        if any(named.count(name) > 1 for name in given):
+            raise NotNativeError  # two attributes of one literal
+        measured = [f for f in filters if f.variables() & given.keys()]
+        if any(f.variables() & {name for name, _ in keys} for f in measured):
+            raise NotNativeError
+        inside = [f for f in filters if f not in measured]
+        return ChoicePlan(plain, given, self._units([*elements, *inside], keys, measured, given))
+
+    def _constant(self, target: q.Term, reading: Reading) -> s.Expr:
+        """The attribute is this very term: one hop from the event."""
+        value = self.value(reading.attribute)
+        if isinstance(target, q.Iri) and reading.meaning.is_entity and self.vocabulary.knows(target.value):
+            known = spellings(reading.context, reading.meaning, target.value)
+            items = tuple(s.Literal(spelling) for spelling in known)
+            return all_of([s.IsNull(value, True), s.InList(value, items, False)]) if items else FALSE
+        if isinstance(target, q.Literal) and not reading.meaning.is_entity:
+            if not is_natural(reading):
+                raise NotNativeError
+            wanted = None if target.language else literal_value(reading, target.lexical, target.datatype)
+            if wanted is None:
+                return FALSE
+            if isinstance(wanted, float) and (wanted == 0 or wanted != wanted):
+                raise NotNativeError  # 0.0 and -0.0 are two terms, NaN is one
+            written = (
+                signed(wanted)
+                if isinstance(wanted, int | float) and not isinstance(wanted, bool)
+                else s.Literal(wanted)
+            )
+            return all_of([s.IsNull(value, True), s.Binary("=", value, written)])
+        return FALSE
+
+    def _units(
+        self,
+        elements: Sequence[q.Element],
+        keys: Sequence[tuple[str, Reading]],
+        measured: Sequence[q.Filter],
+        given: Iterable[str],
+    ) -> list[Unit]:
+        """Parts that hang together by their variables; `given` ones are values of the event and link nothing."""
+        members: list[tuple[frozenset[str], object]] = [(e.variables(), e) for e in elements]
+        members += [(frozenset([name]), (name, reading)) for name, reading in keys]
+        members += [(f.variables() - frozenset(given), f) for f in measured]
+        groups: list[tuple[set[str], list[object]]] = []
+        for names, member in members:
+            linked = [g for g in groups if g[0] & names] if self.apart else groups
+            merged: tuple[set[str], list[object]] = (set(names), [])
+            for found in linked:
+                merged[0].update(found[0])
+                merged[1].extend(found[1])
+                groups = [g for g in groups if g is not found]
+            merged[1].append(member)
+            groups.append(merged)
+        units = []
+        for _, several in groups:
+            unit = Unit()
+            for member in several:
+                if isinstance(member, tuple):
+                    unit.keys.append(member)
+                elif isinstance(member, q.Filter) and member in measured:
+                    unit.filters.append(member)
+                else:
+                    unit.elements.append(member)  # type: ignore[arg-type]
+            units.append(unit)
+        return units
+
+    # -- one unit --------------------------------------------------------------------------------------
+
+    def _unit(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
+        columns: dict[tuple[str, str], str] = {}
+
+        def column(variable: str, kind: str) -> s.Expr:
+            return s.Name(columns.setdefault((variable, kind), f"v{len(columns)}"))
+
+        numbered = {name: (s.Name(f"{GIVEN}{i}"), kind) for i, (name, (_, kind)) in enumerate(plan.given.items())}
+        reader = FilterReader(numbered, column)
+        condition = all_of([reader.condition(f.expression) for f in unit.filters])
+        if condition == FALSE:
+            return FALSE
+        values = tuple(ValueColumn(variable, kind) for variable, kind in columns)
+        expressions = tuple(expr for expr, _ in plan.given.values())
+        if not unit.elements and not unit.keys:
+            # A comparison of the event's values with constants of the query.
+            own = dict(zip((n.name for n, _ in numbered.values()), expressions, strict=True))  # type: ignore[attr-defined]
+            made = _substituted(condition, own)
+            self.note(TRANSFORM, _printed(unit.filters), print_expression(made))
+            return made
+        table = self.table(unit, values)
+        if not unit.keys and self.literals is not None:
+            return self._as_literals(table, condition, numbered, expressions, unit.filters)
+        name = self.ask(table)
+        args = tuple(self.value(k.reading.attribute) for k in table.keys)
+        made = InTable(name, table.key_names, args)
+        if condition != TRUE:
+            made = replace(made, columns=table.value_columns, values=expressions, condition=condition)
+        rule = RELATE if unit.keys else PRUNE
+        self.note(rule, " ".join([table.pattern, _printed(unit.filters)]).strip(), print_expression(made))
+        return made
+
+    def table(self, unit: Unit, values: tuple[ValueColumn, ...]) -> PathTable:
+        keys = tuple(KeyColumn(variable, reading) for variable, reading in unit.keys)
+        bound = _certainly_bound(unit.elements)
+        # What no triple binds ranges over all that is known.
+        free = dict.fromkeys(k.variable for k in keys if k.reading.meaning.is_entity and k.variable not in bound)
+        known = [f"{{ SELECT DISTINCT ?{v} WHERE {{ {{ ?{v} ?p ?o }} UNION {{ ?s ?p ?{v} }} FILTER(isIRI(?{v})) }} }}"
+                 for v in free]  # fmt: skip
+        body = q.print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
+        return PathTable(" ".join([*known, body]).strip(), keys, values)
+
+    def known(self, group: q.Group) -> s.Expr:
+        """True where a pattern that speaks of no event has a solution."""
+        table = PathTable(q.print_group(group))
+        if self.literals is None:
+            return InTable(self.ask(table))
+        found = TRUE if self.literals(table) else FALSE
+        self.note(PRUNE, table.pattern, print_expression(found))
+        return found
+
+    def _as_literals(
+        self,
+        table: PathTable,
+        condition: s.Expr,
+        numbered: dict[str, tuple[s.Expr, DataType]],
+        given: tuple[s.Expr, ...],
+        filters: Sequence[q.Filter],
+    ) -> s.Expr:
+        assert self.literals is not None
+        own = {n.name: expr for (n, _), expr in zip(numbered.values(), given, strict=True)}  # type: ignore[attr-defined]
+        found, said = [], []
+        for row in self.literals(table):
+            values = {f"v{i}": _literal(value) for i, value in enumerate(row[: len(table.values)])}
+            found.append(_substituted(condition, {**own, **values}))
+            known = [
+                f"?{v.variable} = {print_expression(_literal(x))}" for v, x in zip(table.values, row, strict=False)
+            ]
+            said.append(" AND ".join(known) or "TRUE")
+        made = any_of(list(dict.fromkeys(found)))
+        self.note(
+            PRUNE, table.pattern, " OR ".join(said[:SHOWN_ROWS]) + (" OR …" * (len(said) > SHOWN_ROWS)) or "FALSE"
+        )
+        if filters:
+            self.note(TRANSFORM, _printed(filters), print_expression(made))
+        return made
+
+    # -- variables that are selected -------------------------------------------------------------------
+
+    def solutions(self, group: q.Group, selected: Sequence[str]) -> Solutions:
+        """The table of the selected variables by the event's keys, and what must hold of the event besides."""
+        if meets_events(group, self.event, self.vocabulary):
+            raise NotNativeError
+        choices = self.choices(group)
+        if len(choices) != 1:
+            raise NotNativeError
+        plan = self.plan(choices[0])
+        own = {t.object.name: r for t, r in choices[0].roots if isinstance(t.object, q.Var) and not r.meaning.is_entity}
+        wanted = [name for name in selected if name not in own]
+        speaking = [u for u in plan.units if any(name in _names(u) for name in wanted)]
+        others = [self._unit(u, plan) for u in plan.units if u not in speaking]
+        together = Unit()
+        for unit in speaking:
+            together.elements += unit.elements
+            together.keys += unit.keys
+            together.filters += unit.filters
+        shown = tuple(ValueColumn(name, SHOWN) for name in wanted)
+        table = self.table(replace(together, filters=[]), shown) if wanted else None
+        holds = self._unit_of_selected(together, plan, shown) if together.filters else None
+        return Solutions(
+            table, tuple(self.value(reading.attribute) for _, reading in together.keys),
+            {name: i for i, name in enumerate(wanted)},
+            {name: self.value(reading.attribute) for name, reading in own.items() if name in selected},
+            all_of([*plan.plain, *others]), holds,
+        )  # fmt: skip
+
+    def _unit_of_selected(
+        self, unit: Unit, plan: ChoicePlan, shown: tuple[ValueColumn, ...]
+    ) -> Callable[[Callable[[int], s.Expr]], s.Expr]:
+        """A condition on measured values, for a solution whose selected values are given: they are keys, too."""
+
+        def holds(chosen: Callable[[int], s.Expr]) -> s.Expr:
+            columns: dict[tuple[str, str], str] = {(v.variable, SHOWN): f"v{i}" for i, v in enumerate(shown)}
+
+            def column(variable: str, kind: str) -> s.Expr:
+                return s.Name(columns.setdefault((variable, kind), f"v{len(columns)}"))
+
+            numbered = {name: (s.Name(f"{GIVEN}{i}"), kind) for i, (name, (_, kind)) in enumerate(plan.given.items())}
+            reader = FilterReader(numbered, column)
+            condition = all_of([reader.condition(f.expression) for f in unit.filters])
+            table = self.table(unit, tuple(ValueColumn(variable, kind) for variable, kind in columns))
+            args = [self.value(k.reading.attribute) for k in table.keys] + [chosen(i) for i in range(len(shown))]
+            names = (*table.key_names, *(f"v{i}" for i in range(len(shown))))
+            values = tuple(expr for expr, _ in plan.given.values())
+            return InTable(self.ask(table), names, tuple(args), table.value_columns, values, condition)
+
+        return holds
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """`plain` conditions on attributes; `given`: measured values by variable; `units`: what the knowledge must say."""
+
+    plain: list[s.Expr]
+    given: dict[str, tuple[s.Expr, DataType]]
+    units: list[Unit]
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """`table`: keys, then the selected variables at `places`; `args`: the event's values for the keys. `own`: selected
+    variables that are attributes. `condition` must hold of the event, `holds` of a solution as well."""
+
+    table: PathTable | None
+    args: tuple[s.Expr, ...]
+    places: dict[str, int]
+    own: dict[str, s.Expr]
+    condition: s.Expr
+    holds: Callable[[Callable[[int], s.Expr]], s.Expr] | None
+
+
+def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
+    """What must be known if something of a class is to have a type: the class itself, or one above it."""
+    if own == wanted:
+        return q.Filter(q.Literal("true", XSD_BOOLEAN))
+    above = q.Triple(own, _CLASSES_ABOVE, wanted)
+    if not isinstance(wanted, q.Var):
+        return above
+    return q.Union((q.Group((q.Values((wanted,), ((own,),)),)), q.Group((above,))))
+
+
+def with_named_blanks(group: q.Group) -> q.Group:
+    """Blank nodes of the outermost triples as variables, which is what they mean there."""
+    taken = group.variables()
+
+    def name(term: q.Term) -> q.Term:
+        if not isinstance(term, q.Blank):
+            return term
+        found = f"blank_{term.label}"
+        while found in taken:
+            found += "_"
+        return q.Var(found, span=term.span)
+
+    elements = tuple(
+        replace(e, subject=name(e.subject), object=name(e.object)) if isinstance(e, q.Triple) else e
+        for e in group.elements
+    )
+    return replace(group, elements=elements)
+
+
+def _branches(group: q.Group, event: str) -> list[tuple[q.Element, ...]]:
+    """The group without the UNIONs and braces around what begins at the event: one list of elements for each way."""
+    found: list[tuple[q.Element, ...]] = [()]
+    for element in group.elements:
+        ways: list[tuple[q.Element, ...]] = [(element,)]
+        if event in element.variables() and isinstance(element, q.Union | q.SubGroup):
+            inner = element.groups if isinstance(element, q.Union) else (element.group,)
+            if not all(_opens(each) for each in inner):
+                raise NotNativeError
+            ways = [way for each in inner for way in _branches(with_named_blanks(each), event)]
+        found = [(*before, *way) for before in found for way in ways]
+        if len(found) > MOST_CHOICES:
+            raise NotNativeError
+    return found
+
+
+def _opens(group: q.Group) -> bool:
+    """Whether a group may stand without its braces: its filters speak of what it binds, and nothing in it depends on
+    what stands before it."""
+    bound = _certainly_bound(group.elements)
+    plain = all(isinstance(e, q.Triple | q.Filter | q.Union | q.SubGroup) for e in group.elements)
+    return plain and all(e.variables() <= bound for e in group.elements if isinstance(e, q.Filter))
+
+
+def _conjuncts(element: q.Filter) -> list[q.Filter]:
+    if isinstance(element.expression, q.And):
+        return [f for operand in element.expression.operands for f in _conjuncts(q.Filter(operand, span=element.span))]
+    return [element]
+
+
+def _joined_as_value(name: str, elements: Sequence[q.Element]) -> bool:
+    """Whether a variable stands only as the object of plain triples, and in one at least."""
+    using = [e for e in elements if name in e.variables()]
+    plain = [
+        e for e in using if isinstance(e, q.Triple) and isinstance(e.predicate, q.Iri) and e.subject != q.Var(name)
+    ]
+    return len(plain) == len(using) > 0
+
+
+def _certainly_bound(elements: Iterable[q.Element]) -> frozenset[str]:
+    """Variables that a triple binds; not one whose path may have no step."""
+    found: set[str] = set()
+    for element in elements:
+        if isinstance(element, q.Triple) and not any(
+            isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in q.walk(element)
+        ):
+            found |= element.variables()
+        elif isinstance(element, q.Values):
+            columns = zip(*element.rows, strict=True) if element.rows else [()] * len(element.columns)
+            found |= {c.name for c, terms in zip(element.columns, columns, strict=True) if None not in terms}
+    return frozenset(found)
+
+
+def _printed(filters: Sequence[q.Filter]) -> str:
+    return q.print_group(q.Group(tuple(filters))) if filters else ""
+
+
+def _names(unit: Unit) -> frozenset[str]:
+    return frozenset().union(*(e.variables() for e in unit.elements), (name for name, _ in unit.keys))
+
+
+def _literal(value: object) -> s.Expr:
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return signed(value)
+    assert value is None or isinstance(value, str | bool)
+    return s.Literal(value)
+
+
+def _substituted(condition: s.Expr, values: dict[str, s.Expr]) -> s.Expr:
+    """The condition with expressions for its names, and without what is settled by that."""
+    match condition:
+        case s.Name(name=name):
+            return values.get(name, condition)
+        case s.AllOf(operands=operands):
+            return all_of([_substituted(o, values) for o in operands])
+        case s.AnyOf(operands=operands):
+            return any_of([_substituted(o, values) for o in operands])
+        case s.Not(operand=operand):
+            inner = _substituted(operand, values)
+            return {TRUE: FALSE, FALSE: TRUE}.get(inner, s.Not(inner)) if isinstance(inner, s.Literal) else s.Not(inner)
+        case s.Binary(left=left, right=right):
+            one, other = _substituted(left, values), _substituted(right, values)
+            return FALSE if s.Literal(None) in (one, other) else replace(condition, left=one, right=other)
+        case s.IsNull(operand=operand, negated=negated):
+            inner = _substituted(operand, values)
+            if isinstance(inner, s.Literal):
+                return TRUE if (inner.value is None) != negated else FALSE
+            return replace(condition, operand=inner)
+        case s.Call(args=args):
+            inner_args = tuple(_substituted(a, values) for a in args)
+            if condition.name == "isnan" and isinstance(inner_args[0], s.Literal | s.Unary):
+                constant = inner_args[0].value if isinstance(inner_args[0], s.Literal) else 0.0
+                return TRUE if isinstance(constant, float) and constant != constant else FALSE
+            return replace(condition, args=inner_args)
+        case s.Unary(operand=operand) | s.Cast(operand=operand):
+            return replace(condition, operand=_substituted(operand, values))
+    return condition
+
+
+def meets_events(group: q.Group, event: str, vocabulary: Vocabulary) -> bool:
+    """Whether a term of the pattern other than the event's own variable could be an event: `?any evt:hasSource ?s`.
+
+    A variable cannot be one that the event leads to, or that a property binds which no event has.
+    """
+    own = q.Var(event)
+
+    def said(predicate: object) -> tuple[bool, bool]:
+        """Whether events have the property, and whether something has an event as its value."""
+        assert isinstance(predicate, q.Iri)
+        typed = predicate.value == RDF_TYPE and vocabulary.class_iri is not None
+        return typed or bool(vocabulary.says(predicate.value)), bool(vocabulary.is_said(predicate.value))
+
+    safe: set[q.Term] = {own}
+    for element in group.elements:
+        if isinstance(element, q.Triple) and isinstance(element.predicate, q.Iri):
+            if element.subject == own:
+                safe.add(element.object)
+            elif element.object == own or not any(said(element.predicate)):
+                safe |= {element.subject, element.object}
+
+    def is_safe(term: q.Term) -> bool:
+        return term in safe or isinstance(term, q.Iri | q.Literal)
+
+    for node in q.walk(group):
+        if isinstance(node, q.SubSelect):
+            return True
+        if not isinstance(node, q.Triple) or own in (node.subject, node.object):
+            continue
+        if isinstance(node.predicate, q.Iri):
+            forward, backward = said(node.predicate)
+            if (forward and not is_safe(node.subject)) or (backward and not is_safe(node.object)):
+                return True
+        elif isinstance(node.predicate, q.Var):
+            if not (is_safe(node.subject) and is_safe(node.object)):
+                return True
+        else:
+            inside = list(q.walk(node.predicate))
+            if any(isinstance(n, q.NegatedSet) or (isinstance(n, q.Iri) and any(said(n))) for n in inside):
+                return True
+            if any(isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in inside):
+                if not (is_safe(node.subject) or is_safe(node.object)):
+                    return True
+    return False
+
+
+def unlinked_parts(group: q.Group, events: Iterable[str]) -> list[tuple[str | None, q.Group]]:
+    """The group in parts that share no variable but an event's, each with the event that it speaks of, in the order of
+    the text; those that speak of none have None."""
+    known = frozenset(events)
+    parts: list[tuple[set[str], list[q.Element]]] = []
+    for element in group.elements:
+        names = element.variables()
+        linked = [part for part in parts if part[0] & names]
+        merged: tuple[set[str], list[q.Element]] = (set(names), [])
+        for part in linked:
+            merged[0].update(part[0])
+            merged[1].extend(part[1])
+            parts = [p for p in parts if p is not part]
+        merged[1].append(element)
+        both = sorted(merged[0] & known)
+        if len(both) > 1:
+            one, other = both[:2]
+            raise error("PATH_LINKS_EVENTS", element.span, first=f"?{one}", second=f"?{other}")
+        parts.append(merged)
+    order = {id(e): i for i, e in enumerate(group.elements)}
+    found: dict[str | None, list[q.Element]] = {}
+    for names, elements in parts:
+        found.setdefault(next(iter(names & known), None), []).extend(elements)
+    return [(event, q.Group(tuple(sorted(es, key=lambda e: order[id(e)])))) for event, es in found.items()]

@@ -1,0 +1,475 @@
+"""A query in the words of the domain in, the same query in the words of its streams out.
+
+Terms with a prefix become the attributes that mean them, PATHs become conditions on attributes and on tables of what is
+known. It happens before names are bound, so that both may stand wherever a condition may: in WHERE, in the filters of
+patterns, in DEFINE, in HAVING.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from presage.errors import PresageError, did_you_mean, error
+from presage.knowledge import sparql as q
+from presage.knowledge.clauses import general_form, is_clause_form
+from presage.knowledge.filters import FALSE, NotNativeError, all_of, any_of
+from presage.knowledge.library import Library
+from presage.knowledge.notes import RELATE, normalised, shortened
+from presage.knowledge.paths import PathReader, Solutions, meets_events, unlinked_parts, with_named_blanks
+from presage.knowledge.probes import Probe, sees
+from presage.knowledge.tables import PathTable
+from presage.knowledge.vocabulary import Vocabulary
+from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
+from presage.lang.match_syntax import VariableTerm
+from presage.lang.pattern_syntax import EventTerm
+from presage.lang.tree_walk import nodes_of
+from presage.model import types as t
+from presage.model.catalog import Attribute, Catalog, EventType, Relation, Virtual
+from presage.model.text import Span
+from presage.model.types import DataType, common_type
+from presage.plan.query import RuleNote, Watched
+
+PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+# Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
+SOLUTIONS, STREAM, OF_STREAM = "~path", "~stream", "~of"
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The query, the catalog that it is bound against, and what was done."""
+
+    query: s.Query
+    catalog: Catalog
+    notes: tuple[RuleNote, ...] = ()
+    watched: tuple[Watched, ...] = ()
+
+
+def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize: bool, fixed: bool) -> Rewritten:
+    """`fixed`: the plan must stay what it is when the knowledge changes, so that nothing of it becomes a constant."""
+    if not query.parts and not any(isinstance(node, Path | Qualified | EventVariable) for node in nodes_of(query)):
+        return Rewritten(query, catalog)
+    return _Rewriter(query, catalog, library, optimize, fixed).rewrite()
+
+
+def speaks_of_knowledge(query: s.Query) -> bool:
+    return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
+
+
+def events_of(query: s.Query, catalog: Catalog) -> dict[str, str]:
+    """The names by which a query speaks of events, each with its type: aliases, tags, variables of MATCH_RECOGNIZE."""
+    found: dict[str, str] = {}
+    for item in query.items:
+        if item.pattern is not None:
+            found |= {n.tag or n.name: n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)}
+        elif item.sequence is None and item.name in catalog.types:
+            found[item.alias or item.name] = item.name
+            if item.match is not None:
+                found |= {n.name: item.name for n in nodes_of(item.match) if isinstance(n, VariableTerm)}
+                found |= {subset.name: item.name for subset in item.match.subsets}
+                found[item.name] = item.name
+    return found
+
+
+@dataclass
+class _Rewriter:
+    query: s.Query
+    catalog: Catalog
+    library: Library
+    optimize: bool
+    fixed: bool
+    virtual: dict[str, dict[str, Virtual]] = field(default_factory=dict)  # by type and name
+    solutions: dict[Path, _Selected] = field(default_factory=dict)
+    notes: list[RuleNote] = field(default_factory=list)
+    watched: dict[Watched, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.prefixes = {**PREFIXES, **{p.name: p.iri for p in self.query.prefixes}}
+        self.events = events_of(self.query, self.catalog)
+        if is_clause_form(self.query):
+            self.query = general_form(self.query, self._split)
+        self.events = events_of(self.query, self.catalog)
+        self.vocabularies: dict[str, Vocabulary] = {}
+
+    @cached_property
+    def graph(self):  # type: ignore[no-untyped-def]
+        return self.library.graph(self.catalog.knowledge.values())
+
+    def rewrite(self) -> Rewritten:
+        if any(item.sequence is not None for item in self.query.items):
+            node = next(n for n in nodes_of(self.query) if isinstance(n, Path | Qualified))
+            raise error("UNSUPPORTED", node.span, what="knowledge", where="in a query over SEQUENCE […]",
+                        fix="make a relation of what is meant, and name it in the subgoal's WHERE")  # fmt: skip
+        self._collect_selected()
+        query = self._changed(self.query)
+        assert isinstance(query, s.Query)
+        if self.solutions:
+            query = self._with_solutions(query)
+        catalog = self.catalog
+        for selected in self.solutions.values():
+            if selected.relation is not None:
+                catalog = catalog.with_relation(selected.relation)
+        for name, virtual in self.virtual.items():
+            catalog = catalog.with_type(replace(catalog.types[name], virtual=tuple(virtual.values())))
+        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched))
+
+    def _changed(self, node: object) -> object:
+        match node:
+            case s.Member(base=Path() as path, name=name):
+                return self._selected_value(path, name, node.span)
+            case Path():
+                return self._path(node)
+            case Qualified():
+                base = self._changed(node.base)
+                assert isinstance(base, s.Expr)
+                return s.Member(base, self._attribute(node), span=node.span, depth=node.depth)
+            case EventVariable():
+                return s.Name(node.name, span=node.span)
+            case s.Node():
+                updates = {k: self._changed(v) for k, v in vars(node).items() if isinstance(v, s.Node | tuple)}
+                changed = {k: v for k, v in updates.items() if v is not getattr(node, k)}
+                return replace(node, **changed) if changed else node  # type: ignore[arg-type]
+            case tuple() if not isinstance(node, Span):
+                items = tuple(self._changed(v) for v in node)
+                return items if any(a is not b for a, b in zip(items, node, strict=True)) else node
+        return node
+
+    # -- terms with a prefix -----------------------------------------------------------------------------
+
+    def _attribute(self, node: Qualified) -> str:
+        """The attribute that means a term; one that is made for the purpose where streams spell it differently."""
+        written = f"{node.prefix}:{node.name}"
+        if node.prefix not in self.prefixes:
+            raise self._unknown_prefix(node.prefix, node.span)
+        iri = self.prefixes[node.prefix] + node.name
+        event_type = self._type_of(node.base, node.span)
+        streams = self._streams(event_type, node.span)
+        found = {stream.name: self._vocabulary(stream).says(iri) for stream in streams}
+        for stream, readings in found.items():
+            if len(readings) > 1:
+                names = [r.attribute for r in readings]
+                raise error("AMBIGUOUS_NAME", node.span, name=written, candidates=" or ".join(names),
+                            fix=f"the attribute of '{stream}' that you mean: {' or '.join(names)}")  # fmt: skip
+        said = {stream: readings[0] for stream, readings in found.items() if readings}
+        if not said:
+            raise error("UNKNOWN_TERM", node.span, owner=f"{event_type.kind} '{event_type.name}'", term=written,
+                        fix=_mapped(streams, iri))  # fmt: skip
+        self._add(normalised(written, {s: r.attribute for s, r in said.items()}))
+        if streams == [event_type]:
+            return said[event_type.name].attribute
+        kind = self._common([r.type for r in said.values()], written, node.span)
+        return self._virtual(event_type, Virtual(written, kind, {n: r.attribute for n, r in said.items()}))
+
+    def _common(self, types: Sequence[DataType], written: str, span: Span) -> DataType:
+        found = types[0]
+        for other in types[1:]:
+            both = common_type(found, other)
+            if both is None:
+                raise error("TYPE_MISMATCH", span, what=f"'{written}', which streams hold in different types,",
+                            expected=found, found=other, fix="ask the streams one by one")  # fmt: skip
+            found = both
+        return found
+
+    def _virtual(self, event_type: EventType, virtual: Virtual) -> str:
+        self.virtual.setdefault(event_type.name, {})[virtual.name] = virtual
+        return virtual.name
+
+    def _type_of(self, base: s.Expr, span: Span) -> EventType:
+        """The type of the event that a term stands behind: `e`, `a[0]`, `prev(A)`, `m.a`."""
+        names = [n.name for n in nodes_of(base) if isinstance(n, s.Name | EventVariable | s.Member)]
+        found = next((self.events[name] for name in names if name in self.events), None)
+        if found is None:
+            first = names[-1] if names else "the term"
+            raise error("UNKNOWN_ALIAS", span, name=first, fix=did_you_mean(first, list(self.events)))
+        return self._event_type(found, span)
+
+    def _event_type(self, name: str, span: Span) -> EventType:
+        found = self.catalog.types.get(name)
+        if found is None:
+            raise error("UNKNOWN_STREAM", span, name=name, fix=did_you_mean(name, self.catalog.names()))
+        return found
+
+    def _streams(self, event_type: EventType, span: Span) -> list[EventType]:
+        """The streams of a type, of which one at least must say what its attributes mean."""
+        streams = self.catalog.streams_of(event_type.name)
+        if not any(stream.context is not None for stream in streams):
+            raise error("NO_CONTEXT", span, name=event_type.name, kind=event_type.kind)
+        return streams
+
+    def _vocabulary(self, stream: EventType) -> Vocabulary:
+        if stream.name not in self.vocabularies:
+            self.vocabularies[stream.name] = Vocabulary(stream, self.graph)
+        return self.vocabularies[stream.name]
+
+    def _unknown_prefix(self, prefix: str, span: Span) -> PresageError:
+        fix = did_you_mean(prefix, list(self.prefixes), f"write PREFIX {prefix}: <…> in front of the query")
+        return error("UNKNOWN_PREFIX", span, prefix=prefix, fix=fix)
+
+    # -- conditions --------------------------------------------------------------------------------------
+
+    def _parsed(self, path: Path) -> q.Group:
+        try:
+            group = q.parse_group(path.text, self.prefixes, path.body.start)
+        except q.SparqlError as problem:
+            raise error("BAD_PATH", problem.span, why=problem.message) from problem
+        self._check_by_store(path)
+        return with_named_blanks(q.simplified(group))
+
+    def _check_by_store(self, path: Path) -> None:
+        """The store has the last word on what is SPARQL."""
+        from presage.knowledge.graph import Graph
+
+        head = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in self.prefixes.items())
+        opening = f"{head} ASK {{ "
+        problem = Graph.check(opening + path.text + "\n}")
+        if problem is not None:
+            span = _placed(path, problem.line, problem.column - (len(opening) if problem.line == 1 else 0))
+            raise error("BAD_PATH", span, why=problem.message)
+
+    def _path(self, path: Path) -> s.Expr:
+        parts = self._parts(path)
+        return all_of([self._part(path, event, group) for event, group in parts])
+
+    def _parts(self, path: Path) -> list[tuple[str | None, q.Group]]:
+        group = self._parsed(path)
+        if not group.variables() & self.events.keys():
+            named = ", ".join(f"?{name}" for name in self.events) or "?e"
+            near = next((did_you_mean(v, list(self.events)) for v in sorted(group.variables())), "")
+            raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=near or f"begin at {named}")
+        if not self.catalog.knowledge:
+            raise error("NO_KNOWLEDGE", path.span)
+        return self._with_strangers(path, unlinked_parts(group, self.events))
+
+    def _with_strangers(self, path: Path, parts: list[tuple[str | None, q.Group]]) -> list[tuple[str | None, q.Group]]:
+        """A part that names no event may still speak of one, by another variable: then it belongs to that event."""
+        found = dict(parts)
+        stranger = found.get(None)
+        events = [event for event in found if event is not None and self._meets(stranger, event, path.span)]
+        if stranger is None or not events:
+            return parts
+        if len(events) > 1:
+            raise error("UNSUPPORTED", path.span, what="a variable that could be any of several events",
+                        where="in one PATH", fix="name the event by its own variable")  # fmt: skip
+        (event,) = events
+        whole = replace(found[event], elements=(*found[event].elements, *stranger.elements))
+        return [(e, whole if e == event else group) for e, group in parts if e is not None]
+
+    def _meets(self, group: q.Group | None, event: str, span: Span) -> bool:
+        streams = self._streams(self._event_type(self.events[event], span), span)
+        return group is not None and any(meets_events(group, "", self._vocabulary(stream)) for stream in streams)
+
+    def _split(self, path: Path) -> list[tuple[str | None, Path]]:
+        """A PATH of its own for each event that it speaks of."""
+        parts = self._with_strangers(path, unlinked_parts(self._parsed(path), self.events))
+        if len(parts) == 1:
+            return [(parts[0][0], path)]
+        return [(event, replace(path, text=q.print_group(group))) for event, group in parts]
+
+    def _part(self, path: Path, event: str | None, group: q.Group) -> s.Expr:
+        if event is None:
+            reader = self._reader("", Vocabulary(EventType("", "stream", ()), self.graph), lambda name: FALSE)
+            return reader.known(group)
+        event_type = self._event_type(self.events[event], path.span)
+        streams = self._streams(event_type, path.span)
+        base = s.Name(event, span=path.span)
+        if streams == [event_type]:
+            return self._of_stream(path, event, group, event_type, lambda name: s.Member(base, name, span=path.span))
+        ways = []
+        marks = Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
+        for i, stream in enumerate(streams):
+            if stream.context is None:
+                continue
+            kinds = {a.name: a.type for a in stream.attributes}
+
+            def value(name: str, i: int = i, stream: EventType = stream, kinds: dict[str, DataType] = kinds) -> s.Expr:
+                own = Virtual(f"{OF_STREAM}{i}.{name}", kinds[name], {stream.name: name})
+                return s.Member(base, self._virtual(event_type, own), span=path.span)
+
+            condition = self._of_stream(path, event, group, stream, value)
+            if condition != FALSE:
+                mark = s.Member(base, self._virtual(event_type, marks), span=path.span)
+                ways.append(all_of([s.Binary("=", mark, s.Literal(i)), condition]))
+        return any_of(ways)
+
+    def _of_stream(
+        self, path: Path, event: str, group: q.Group, stream: EventType, value: Callable[[str], s.Expr]
+    ) -> s.Expr:
+        self._watch(stream, group)
+        reader = self._reader(event, self._vocabulary(stream), value)
+        try:
+            found = reader.condition(group)
+        except NotNativeError:
+            found = self._probe(path, event, group, stream, value)
+        return _placed_at(found, path.span)
+
+    def _watch(self, stream: EventType, group: q.Group) -> None:
+        """Values that should name an entity are counted where they name none."""
+        for reading in self._vocabulary(stream).seen_by(group):
+            if reading.meaning.is_entity and reading.type == t.STRING:
+                self.watched[Watched(stream.name, reading.attribute, self.library.watch(reading))] = None
+
+    def _probe(
+        self, path: Path, event: str, group: q.Group, stream: EventType, value: Callable[[str], s.Expr]
+    ) -> s.Expr:
+        """The pattern as a question that the store answers, for every combination of values that events have."""
+        vocabulary = self._vocabulary(stream)
+        seen = vocabulary.seen_by(group)
+        for reading in seen:
+            if not sees(reading):
+                raise error("UNSUPPORTED", path.span, what=f"'{reading.attribute}', which is {reading.type},",
+                            where="in a PATH of this form", fix="let the PATH not speak of it")  # fmt: skip
+        pattern, alone = q.print_group(group), meets_events(group, event, vocabulary)
+        probe = Probe(pattern, event, tuple(seen), vocabulary.class_iri, alone)
+        made = InTable(self.library.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(value))
+        seen_names = ", ".join(reading.attribute for reading in seen)
+        self._add(RuleNote(RELATE, shortened(pattern, self.prefixes),
+                           f"{probe.name}, asked of the store for each new combination of {seen_names or 'nothing'}"))  # fmt: skip
+        return made
+
+    def _reader(self, event: str, vocabulary: Vocabulary, value: Callable[[str], s.Expr]) -> PathReader:
+        literals = self._literals if self.optimize and not self.fixed else None
+        return PathReader(event, vocabulary, value, self.library.ask, self.optimize, literals, self._note)
+
+    def _note(self, rule: str, before: str, after: str) -> None:
+        """What was done, with the size of the table where there is one. A rule that is switched off does nothing."""
+        if rule == RELATE or self.optimize:
+            name = after.partition("(")[0]
+            rows = ""
+            if name in self.library.tables:
+                count = self.library.rows(name, self.catalog.knowledge.values()).num_rows
+                rows = f", a table of {count:,} rows"
+            self._add(RuleNote(rule, shortened(before, self.prefixes), after + rows))
+
+    def _add(self, note: RuleNote) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def _literals(self, table: PathTable) -> list[tuple[object, ...]]:
+        name = self.library.ask(table)
+        rows = self.library.rows(name, self.catalog.knowledge.values())
+        return [tuple(row.values()) for row in rows.to_pylist()]
+
+    # -- variables that are selected ---------------------------------------------------------------------
+
+    def _collect_selected(self) -> None:
+        """All `PATH { … }.v` of the query: one item of FROM for each PATH, with the variables that are asked of it."""
+        wanted: dict[Path, dict[str, Span]] = {}
+        for node in nodes_of(self.query):
+            if isinstance(node, s.Member) and isinstance(node.base, Path):
+                wanted.setdefault(node.base, {}).setdefault(node.name, node.span)
+        for number, (path, names) in enumerate(sorted(wanted.items(), key=lambda pair: pair[0].span.start)):
+            self.solutions[path] = self._solutions(number, path, names)
+
+    def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> _Selected:
+        parts = self._parts(path)
+        visible = q.visible(self._parsed(path))
+        for name, span in names.items():
+            if name in self.events or name not in visible:
+                fix = did_you_mean(name, sorted(visible - self.events.keys()))
+                raise error("UNKNOWN_ATTRIBUTE", span, owner="this PATH", name=f"?{name}", fix=fix)
+        speaking = [(event, group) for event, group in parts if names.keys() & group.variables()]
+        if len(speaking) != 1 or speaking[0][0] is None:
+            raise error("UNSUPPORTED", path.span, what="selecting these variables together",
+                        where="because they belong to different parts of the PATH", fix="write one PATH for each")  # fmt: skip
+        ((event, group),) = speaking
+        assert event is not None
+        others = [self._part(path, e, g) for e, g in parts if e != event]
+        event_type = self._event_type(self.events[event], path.span)
+        base = s.Name(event, span=path.span)
+        if self._streams(event_type, path.span) != [event_type]:
+            raise error("UNSUPPORTED", path.span, what="selecting a variable of a PATH",
+                        where=f"over '{event_type.name}', which several streams are", fix="ask the streams one by one")  # fmt: skip
+        self._watch(event_type, group)
+        vocabulary = self._vocabulary(event_type)
+        reader = self._reader(event, vocabulary, lambda name: s.Member(base, name, span=path.span))
+        try:
+            found = reader.solutions(group, list(names))
+        except NotNativeError:
+            raise error("UNSUPPORTED", path.span, what="selecting a variable of this PATH",
+                        where="because of how it speaks of the event",
+                        fix="let every triple at the event be a plain one, said by one attribute") from None  # fmt: skip
+        return _Selected.of(f"{SOLUTIONS}{number}", found, all_of(others), self.library)
+
+    def _selected_value(self, path: Path, name: str, span: Span) -> s.Expr:
+        return self.solutions[path].value(name, span)
+
+    def _with_solutions(self, query: s.Query) -> s.Query:
+        """The tables of solutions join the items of FROM; what must hold stands in WHERE."""
+        conditions = [query.where] if query.where is not None else []
+        items = list(query.items)
+        for path, selected in self.solutions.items():
+            if selected.relation is not None:
+                items.append(
+                    s.FromItem(selected.relation.name, alias=selected.alias, name_span=path.span, span=path.span)
+                )
+            conditions.append(_placed_at(selected.condition, path.span))
+        return replace(query, items=tuple(items), where=all_of(conditions))
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """The item of FROM that holds the solutions of a PATH, and the condition on it."""
+
+    alias: str
+    relation: Relation | None
+    columns: dict[str, str]
+    own: dict[str, s.Expr]
+    condition: s.Expr
+
+    @classmethod
+    def of(cls, alias: str, found: Solutions, others: s.Expr, library: Library) -> _Selected:
+        parts = [found.condition, others]
+        relation, columns = None, {}
+        if found.table is not None:
+            table = found.table
+            kinds = [*zip(table.key_names, (k.type for k in table.keys), strict=True), *table.value_columns]
+            relation = Relation(library.ask(table), tuple(Attribute(name, kind) for name, kind in kinds))
+            columns = {name: table.value_columns[place][0] for name, place in found.places.items()}
+
+            def column(name: str) -> s.Expr:
+                return s.Member(s.Name(alias), name)
+
+            parts += [s.Binary("=", arg, column(k)) for arg, k in zip(found.args, table.key_names, strict=True)]
+            if found.holds is not None:
+                parts.append(found.holds(lambda i: column(table.value_columns[i][0])))
+        return cls(alias, relation, columns, found.own, all_of(parts))
+
+    def value(self, name: str, span: Span) -> s.Expr:
+        if name in self.own:
+            return self.own[name]
+        return s.Member(s.Name(self.alias, span=span), self.columns[name], span=span)
+
+
+def _mapped(streams: Sequence[EventType], iri: str) -> str:
+    """What the contexts of streams map, as a help for one who looks for another term."""
+    known = sorted({m.term for stream in streams if stream.context for m in stream.context.meanings.values()})
+    near = did_you_mean(iri, known)
+    listed = ", ".join(f"<{term}>" for term in known[:8])
+    return near or (f"the contexts map {listed}" if known else "the context maps no attribute")
+
+
+def _placed(path: Path, line: int, column: int) -> Span:
+    """A line and column of the pattern, both from 1, in the query's text."""
+    lines = path.text.split("\n")
+    row = min(max(line, 1), len(lines)) - 1
+    offset = sum(len(text) + 1 for text in lines[:row]) + min(max(column - 1, 0), len(lines[row]))
+    offset = min(offset, max(len(path.text) - 1, 0))
+    return Span(path.body.start + offset, path.body.start + offset + 1)
+
+
+def _placed_at(expr: s.Expr, span: Span) -> s.Expr:
+    """The condition with the place of the PATH that it was made of, so that an error points there."""
+    updates: dict[str, object] = {"span": span}
+    for name, value in vars(expr).items():
+        if isinstance(value, s.Expr):
+            updates[name] = _placed_at(value, span)
+        elif isinstance(value, tuple) and value and all(isinstance(v, s.Expr) for v in value):
+            updates[name] = tuple(_placed_at(v, span) for v in value)
+    return replace(expr, **updates)  # type: ignore[arg-type]

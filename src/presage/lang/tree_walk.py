@@ -1,0 +1,20 @@
+"""A syntax tree in, all of its nodes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from presage.lang.syntax import Node
+from presage.model.text import Span
+
+
+def nodes_of(top: object) -> Iterator[Node]:
+    """The node itself and all below it."""
+    todo: list[object] = [top]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, Node):
+            yield current
+            todo.extend(vars(current).values())
+        elif isinstance(current, tuple) and not isinstance(current, Span):
+            todo.extend(current)
