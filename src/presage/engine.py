@@ -41,10 +41,8 @@ from presage.log import (
     numbered_attributes,
 )
 from presage.log.files import read_files
-from presage.log.knowledge import keep_knowledge, recall_knowledge
+from presage.log.keeping import keep, latest_knowledge, recall
 from presage.log.looking import describe, show
-from presage.log.models import keep_model, recall_model
-from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
@@ -342,10 +340,8 @@ class Engine:
         if isinstance(statement, s.Describe):
             self._workspace.named(statement.name, statement)
             return self._table(*describe(statement.name, self.catalog, self._log.archive, self._relations))
-        if isinstance(statement, RefreshKnowledge):
-            return self._refresh(statement)
-        if isinstance(statement, CreateKnowledge):
-            self._standing.know(lambda: self._declare(statement))
+        if isinstance(statement, CreateKnowledge | RefreshKnowledge):
+            self._know(statement)
             return None
         if isinstance(statement, s.Drop):
             self._refuse_if_standing(statement)
@@ -361,10 +357,10 @@ class Engine:
         if users:
             raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
 
-    def _refresh(self, statement: RefreshKnowledge) -> None:
-        """Read the files of a knowledge base again; what stands goes on with what they say now."""
+    def _know(self, statement: CreateKnowledge | RefreshKnowledge) -> None:
+        """Read the files of a knowledge base, again or for the first time; what stands goes on with what they say."""
         after = self._workspace.declare(statement)
-        if after.knowledge != self.catalog.knowledge:
+        if after is not self.catalog:
             self._standing.know(lambda: self._declare(statement, after))
 
     def _declare(self, statement: s.Statement, after: Catalog | None = None) -> None:
@@ -373,21 +369,14 @@ class Engine:
         before, after = self.catalog, after or self._workspace.declare(statement)
         if after is before:
             return
-        if after.knowledge != before.knowledge:
-            # What is known must be sound before anybody hears of it.
-            self._workspace.library.graph(after.knowledge.values())
-        tables = {n: relation_table(r) for n, r in after.relations.items() if n not in before.relations}
-        # The rows of a file are copied into the home: it must open again when the file has moved or changed.
-        copies = {n: write_copy(self.home, t) for n, t in tables.items() if after.relations[n].path is not None}
-        model = keep_model(self.home, next((m for n, m in after.models.items() if n not in before.models), None))
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-        known = keep_knowledge(name, before, after)
+        tables, extra = keep(self.home, name, before, after)
         self._log.append_catalog(
-            "drop" if isinstance(statement, s.Drop) else "create",
+            {s.Drop: "drop", RefreshKnowledge: "refresh"}.get(type(statement), "create"),
             type(statement).__name__,
             name,
             print_statement(statement),
-            {"rows": copies[name]} if name in copies else {**model, **known},
+            extra,
             creates=_loadable(after, besides=before),
             drops=[t.name for t in _loadable(before, besides=after)],
         )
@@ -396,7 +385,9 @@ class Engine:
 
     def _replay(self) -> None:
         """Declare again what the home's catalog holds."""
-        for entry in self._log.catalog_entries():
+        entries = list(self._log.catalog_entries())
+        latest = latest_knowledge(entries)
+        for entry in entries:
             if entry.kind == STATEMENT:
                 self._standing.replay(entry)
                 continue
@@ -404,12 +395,8 @@ class Engine:
             with located(script.source):
                 for statement in script.statements:
                     self._workspace.catalog = self._workspace.declare(statement, again=True)
-            self._workspace.catalog = recall_model(self.home, self.catalog, entry.name, entry.extra)
-            self._workspace.catalog = recall_knowledge(self.catalog, entry.name, entry.extra, read_context)
-            copy = entry.extra.get("rows")
-            for name, relation in self.catalog.relations.items():
-                if name == entry.name:
-                    self._relations[name] = read_copy(self.home, copy) if copy else relation_table(relation)
+            self._workspace.catalog, tables = recall(self.home, self.catalog, entry, latest, read_context)
+            self._relations |= tables
 
     # -- the live job --------------------------------------------------------------------------------
 
@@ -427,25 +414,21 @@ class Engine:
         program = make_program(bound, self._workspace.optimize(bound).plan if self._optimize else bound.plan, 1)
         position, spark = self._log.position, self.spark
         delays = {stream: self.catalog.types[stream].max_delay for stream in program.streams}
-        tables = self._tables()
+        tables, workspace = self._tables(), self._workspace
         relations = {name: tables[name] for name in program.relations}
         count = batches or max(1, -(-position // ROWS_PER_BATCH))
-        replay = Replay(
-            program, self._log.archive, position, count, delays, relations, lambda: catalyst(spark, relations)
-        )
+        foreign = catalyst(spark, relations)
+        replay = Replay(program, self._log.archive, position, count, delays, relations, lambda: foreign)
         run_each(spark, count, replay.step)
-        workspace = self._workspace
-        return TableResult(
-            bound.columns,
-            replay.rows(),
-            lambda: spark,
-            lambda: workspace.explain(bound),
-            lambda: workspace.picture(bound),
-        )
+        explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
+        return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture)
 
     def _look(self, statement: s.Explain) -> str:
-        picture = statement.format == "svg"
-        return self._workspace.look(statement) if picture else self._answer(statement.statement).explain()
+        return (
+            self._workspace.look(statement)
+            if statement.format == "svg"
+            else self._answer(statement.statement).explain()
+        )
 
     # -- answers -------------------------------------------------------------------------------------
 
@@ -481,10 +464,8 @@ class Engine:
             return read_archive(self.spark, found) if found.paths else None
 
         # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.
-        if reads_clock(plan):
-            times = [last_event(self.spark, f) for f in files.values()]
-        else:
-            times = [f.max_time for f in files.values()]
+        exact = reads_clock(plan)
+        times = [last_event(self.spark, f) if exact else f.max_time for f in files.values()]
         last = max((t for t in times if t is not None), default=NO_EVENTS)
         clock = bound.upper if bound.upper is not None else last
         return BatchContext(
@@ -507,8 +488,6 @@ class Engine:
 
     def _table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Result:
         return TableResult.of_text(columns, rows, lambda: self.spark)
-
-    # -- parts ---------------------------------------------------------------------------------------
 
     def _starting_session(self) -> Future[SparkSession]:
         if self._starting is None:

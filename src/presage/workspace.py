@@ -98,7 +98,8 @@ class Workspace:
             resolve, read = (str, lambda path: "") if again else (self._resolve, _model_text)
             return declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, CreateKnowledge):
-            return declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in)
+            after = declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in)
+            return after if again else self._sound(after, statement.span)
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
         if isinstance(statement, s.Drop):
@@ -180,10 +181,6 @@ class Workspace:
             self.bind(statement.statement)
         elif isinstance(statement, s.Query) and statement.insert_into is None:
             self.bind(statement)
-        elif isinstance(statement, CreateKnowledge):
-            self.catalog = self.declare(statement)
-            with placed(statement.span):
-                self.library.graph(self.catalog.knowledge.values())
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
         elif not isinstance(statement, s.Show):
@@ -233,8 +230,11 @@ class Workspace:
             digests = tuple(self.library.take_in(path) for path in base.paths)
             if digests == base.files:
                 return self.catalog
-            after = self.catalog.with_knowledge(replace(base, files=digests, since=self.now()))
-            # What cannot be used does not take the place of what can.
+        return self._sound(self.catalog.with_knowledge(replace(base, files=digests, since=self.now())), statement.span)
+
+    def _sound(self, after: Catalog, span: Span) -> Catalog:
+        """What cannot be used does not take the place of what can."""
+        with placed(span):
             self.library.graph(after.knowledge.values())
         return after
 

@@ -76,7 +76,7 @@ def _context(node: s.CreateType, parents: list[EventType], read_context: Callabl
 
 
 def declare_knowledge(node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]]) -> Catalog:
-    """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and the digest of what it says."""
+    """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and a digest of its content."""
     _refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         files = [take_in(path) for path in node.paths]

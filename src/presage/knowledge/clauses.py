@@ -115,8 +115,7 @@ def _items(
         clauses = tuple(_window(part) for part in windows if name in part.events)
         if len(item.windows) + len(clauses) > 1:
             raise error("SYNTAX", windows[-1].span, found=f"a second window of ?{name}", expected="at most one")
-        condition = all_of(own) if own else None
-        items.append(replace(item, condition=condition, windows=(*item.windows, *clauses)))
+        items.append(replace(item, condition=all_of(own) if own else None, windows=(*item.windows, *clauses)))
     return replace(query, items=tuple(items), where=all_of(rest) if rest else None)
 
 
@@ -147,8 +146,8 @@ def _sequence(
     for name in part.events:
         item = by_name[name]
         own = ([item.condition] if item.condition is not None else []) + filters[name]
-        condition = all_of(own) if own else None
-        event = EventTerm(item.name, name, None if condition == TRUE else condition, span=item.span)
+        whole = all_of(own)
+        event = EventTerm(item.name, name, None if whole == TRUE else whole, span=item.span)
         terms.append(EveryTerm(event, span=item.span))
     first, *later = terms
     following = later[0] if len(later) == 1 else FollowedBy(tuple(later), (None,) * (len(later) - 1), span=part.span)
@@ -157,6 +156,6 @@ def _sequence(
             raise error("UNSUPPORTED", window.span, what="this WINDOW", where="beside SEQ",
                         fix="write WINDOW (?a, ?b, 5 min): the time between the first event and the last")  # fmt: skip
         following = TimerGuard(following, "timer:within", ((PeriodPart(window.size),),), span=window.span)
-    whole = FollowedBy((first, following), (None,), span=part.span)
-    source = PatternSource(whole, span=part.span)
+    chain = FollowedBy((first, following), (None,), span=part.span)
+    source = PatternSource(chain, span=part.span)
     return replace(query, items=(s.FromItem("", pattern=source, name_span=part.span, span=part.span),))

@@ -13,13 +13,11 @@ rules that end in `false` are in `contradictions`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from presage.errors import PresageError, error
 from presage.knowledge.pairs import (
     EMPTY,
     Pairs,
@@ -34,8 +32,8 @@ from presage.knowledge.pairs import (
     subjects_of,
     swap,
     with_subject,
-    without,
 )
+from presage.knowledge.triples import LARGEST, Found, Tables, too_large
 from presage.knowledge.words import (
     ALL,
     AT_MOST,
@@ -73,8 +71,6 @@ from presage.knowledge.words import (
     VALUE,
 )
 
-LARGEST = 100_000_000  # triples, on the way too: about 2 GB
-
 _SCHEMA = frozenset(
     {FIRST, REST, SUB_CLASS, SUB_PROPERTY, DOMAIN, RANGE, SAME, EQUIVALENT_CLASS, EQUIVALENT_PROPERTY, INVERSE, CHAIN}
     | {KEY, INTERSECTION, UNION, ONE_OF, SOME, ALL, VALUE, ON_PROPERTY, ON_CLASS, AT_MOST, AT_MOST_OF_CLASS}
@@ -83,54 +79,6 @@ _KINDS = np.array(
     sorted({CLASS, OBJECT_PROPERTY, DATATYPE_PROPERTY, TRANSITIVE, SYMMETRIC, FUNCTIONAL, INVERSE_FUNCTIONAL}),
     np.uint64,
 )
-
-Found = defaultdict[int, list[Pairs]]
-
-
-class Tables:
-    """The triples of a graph: for each predicate, its pairs of subject and object."""
-
-    def __init__(self, pairs: Mapping[int, Pairs]) -> None:
-        self.pairs = dict(pairs)
-        self._by_class: Pairs | None = None
-
-    @classmethod
-    def of(cls, subjects: Terms, predicates: Terms, objects: Terms) -> Tables:
-        order = np.argsort(predicates, kind="stable")
-        names, starts = np.unique(predicates[order], return_index=True)
-        packed = pack(subjects, objects)[order] if len(order) else EMPTY
-        parts = np.split(packed, starts[1:]) if len(names) else []
-        return cls({int(name): distinct([part]) for name, part in zip(names, parts, strict=True)})
-
-    def __getitem__(self, predicate: int) -> Pairs:
-        return self.pairs.get(predicate, EMPTY)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.pairs.values()))
-
-    def members(self, kind: int) -> Terms:
-        """What is of a class, in order."""
-        if self._by_class is None:
-            self._by_class = np.sort(swap(self[TYPE]))
-        return objects_of(with_subject(self._by_class, kind))
-
-    def add(self, found: Found) -> Tables:
-        """Take in what was found; the part of it that was not known."""
-        new = {}
-        for predicate, pairs in found.items():
-            fresh = without(distinct(pairs), self[predicate])
-            if len(fresh):
-                new[predicate] = fresh
-                self.pairs[predicate] = np.sort(np.concatenate([self[predicate], fresh]), kind="stable")
-        if TYPE in new:
-            self._by_class = None
-        if len(self) > LARGEST:
-            raise too_large(len(self))
-        return Tables(new)
-
-
-def too_large(size: int) -> PresageError:
-    return error("KNOWLEDGE_TOO_LARGE", size=f"{size:,}", limit=f"{LARGEST:,}")
 
 
 def close(tables: Tables) -> None:
@@ -501,14 +449,3 @@ def _of_class(pairs: Pairs, types: Tables, subject: int | None, item: int | None
 
 
 _RULES = (equality, hierarchy, directions, ends, identity, conditions)
-
-
-def sayable(tables: Tables, is_literal: npt.NDArray[np.bool_], is_iri: npt.NDArray[np.bool_]) -> Tables:
-    """The triples that RDF can say: no literal as a subject, no predicate but an IRI."""
-    kept = {}
-    for predicate, pairs in tables.pairs.items():
-        if is_iri[predicate]:
-            pairs = pairs[~is_literal[subjects_of(pairs).astype(np.intp)]]
-            if len(pairs):
-                kept[predicate] = pairs
-    return Tables(kept)

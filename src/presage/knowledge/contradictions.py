@@ -9,8 +9,9 @@ from itertools import combinations, islice
 import numpy as np
 import pyoxigraph as ox
 
-from presage.knowledge.closure import Tables, at_most, listed, lists_of
+from presage.knowledge.closure import at_most, listed, lists_of
 from presage.knowledge.pairs import Pairs, is_in, objects_of, subjects_of, swap, with_subject
+from presage.knowledge.triples import Tables
 from presage.knowledge.words import (
     ALL_DIFFERENT,
     ALL_DISJOINT,

@@ -7,7 +7,7 @@ where SPARQL's is. NaN is neither less nor greater than a number, nor equal to i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from presage.knowledge import sparql_syntax as q
@@ -39,7 +39,7 @@ class Operand:
 class FilterReader:
     """`given` are the values of the event, by variable; `column` gives the table's column for a variable and kind."""
 
-    given: dict[str, tuple[s.Expr, DataType]]
+    given: Mapping[str, tuple[s.Expr, DataType]]
     column: Callable[[str, str], s.Expr]
 
     def condition(self, expression: q.Expression, negated: bool = False) -> s.Expr:

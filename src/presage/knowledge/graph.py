@@ -19,11 +19,12 @@ import pyoxigraph as ox
 
 from presage.errors import error
 from presage.knowledge import graph_cache
-from presage.knowledge.closure import Tables, close, sayable
+from presage.knowledge.closure import close
 from presage.knowledge.contradictions import contradictions
 from presage.knowledge.graph_cache import Numbered
 from presage.knowledge.pairs import distinct, objects_of, pack, subjects_of
 from presage.knowledge.rdf_files import parse_source
+from presage.knowledge.triples import Tables, sayable
 from presage.knowledge.words import OWL, RDFS, THING, TYPE, WORDS
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple

@@ -85,7 +85,10 @@ class Library:
 
     def ask(self, table: PathTable | Probe) -> str:
         """Remember a question; the name under which its answers are found."""
-        (self.tables if isinstance(table, PathTable) else self.probes)[table.name] = table  # type: ignore[index]
+        if isinstance(table, PathTable):
+            self.tables[table.name] = table
+        else:
+            self.probes[table.name] = table
         return table.name
 
     def watch(self, reading: Reading) -> str:

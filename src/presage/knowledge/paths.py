@@ -14,10 +14,17 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from presage.errors import error
 from presage.knowledge import sparql as q
 from presage.knowledge.contexts import spellings
 from presage.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
+from presage.knowledge.graph_patterns import (
+    MOST_CHOICES,
+    branches,
+    certainly_bound,
+    conjuncts,
+    joined_as_value,
+    meets_events,
+)
 from presage.knowledge.notes import PRUNE, RELATE, TRANSFORM
 from presage.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
 from presage.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
@@ -28,8 +35,6 @@ from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, DataType
 from presage.plan.expr import GIVEN
 
-# Alternatives of one PATH: branches of UNION, times attributes that say the same.
-MOST_CHOICES = 64
 # Of a table that becomes constants, in EXPLAIN.
 SHOWN_ROWS = 5
 _RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
@@ -87,7 +92,7 @@ class PathReader:
     def choices(self, group: q.Group) -> list[Choice]:
         """All ways in which the pattern may hold: a branch of each UNION at the event, an attribute for each triple."""
         found: list[Choice] = []
-        for elements in _branches(group, self.event):
+        for elements in branches(group, self.event):
             rest = tuple(e for e in elements if self.event not in e.variables())
             at_event = [self._ways(e) for e in elements if self.event in e.variables()]
             for ways in itertools.product(*at_event):
@@ -122,7 +127,7 @@ class PathReader:
 
     def plan(self, choice: Choice) -> ChoicePlan:
         elements = [e for e in choice.rest if not isinstance(e, q.Filter)]
-        filters = [f for e in choice.rest if isinstance(e, q.Filter) for f in _conjuncts(e)]
+        filters = [f for e in choice.rest if isinstance(e, q.Filter) for f in conjuncts(e)]
         plain: list[s.Expr] = []
         given: dict[str, tuple[s.Expr, DataType]] = {}
         keys: list[tuple[str, Reading]] = []
@@ -134,7 +139,7 @@ class PathReader:
             elif reading.meaning.is_entity:
                 keys.append((target.name, reading))
             elif any(target.name in e.variables() for e in elements):
-                if not is_natural(reading) or not _joined_as_value(target.name, elements) or reading.type == DOUBLE:
+                if not is_natural(reading) or not joined_as_value(target.name, elements) or reading.type == DOUBLE:
                     raise NotNativeError
                 keys.append((target.name, reading))
             else:
@@ -212,39 +217,28 @@ class PathReader:
     # -- one unit --------------------------------------------------------------------------------------
 
     def _unit(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
-        columns: dict[tuple[str, str], str] = {}
-
-        def column(variable: str, kind: str) -> s.Expr:
-            return s.Name(columns.setdefault((variable, kind), f"v{len(columns)}"))
-
-        numbered = {name: (s.Name(f"{GIVEN}{i}"), kind) for i, (name, (_, kind)) in enumerate(plan.given.items())}
-        reader = FilterReader(numbered, column)
-        condition = all_of([reader.condition(f.expression) for f in unit.filters])
-        if condition == FALSE:
+        measured = _Measured(plan, unit.filters)
+        if measured.condition == FALSE:
             return FALSE
-        values = tuple(ValueColumn(variable, kind) for variable, kind in columns)
-        expressions = tuple(expr for expr, _ in plan.given.values())
         if not unit.elements and not unit.keys:
             # A comparison of the event's values with constants of the query.
-            own = dict(zip((n.name for n, _ in numbered.values()), expressions, strict=True))  # type: ignore[attr-defined]
-            made = _substituted(condition, own)
-            self.note(TRANSFORM, _printed(unit.filters), print_expression(made))
-            return made
-        table = self.table(unit, values)
+            compared = _substituted(measured.condition, measured.own)
+            self.note(TRANSFORM, _printed(unit.filters), print_expression(compared))
+            return compared
+        table = self.table(unit, measured.columns)
         if not unit.keys and self.literals is not None:
-            return self._as_literals(table, condition, numbered, expressions, unit.filters)
-        name = self.ask(table)
-        args = tuple(self.value(k.reading.attribute) for k in table.keys)
-        made = InTable(name, table.key_names, args)
-        if condition != TRUE:
-            made = replace(made, columns=table.value_columns, values=expressions, condition=condition)
+            return self._as_literals(table, measured, unit.filters)
+        made = measured.of(InTable(self.ask(table), table.key_names, self._args(table)), table)
         rule = RELATE if unit.keys else PRUNE
         self.note(rule, " ".join([table.pattern, _printed(unit.filters)]).strip(), print_expression(made))
         return made
 
+    def _args(self, table: PathTable) -> tuple[s.Expr, ...]:
+        return tuple(self.value(k.reading.attribute) for k in table.keys)
+
     def table(self, unit: Unit, values: tuple[ValueColumn, ...]) -> PathTable:
         keys = tuple(KeyColumn(variable, reading) for variable, reading in unit.keys)
-        bound = _certainly_bound(unit.elements)
+        bound = certainly_bound(unit.elements)
         # What no triple binds ranges over all that is known.
         free = dict.fromkeys(k.variable for k in keys if k.reading.meaning.is_entity and k.variable not in bound)
         known = [f"{{ SELECT DISTINCT ?{v} WHERE {{ {{ ?{v} ?p ?o }} UNION {{ ?s ?p ?{v} }} FILTER(isIRI(?{v})) }} }}"
@@ -261,20 +255,12 @@ class PathReader:
         self.note(PRUNE, table.pattern, print_expression(found))
         return found
 
-    def _as_literals(
-        self,
-        table: PathTable,
-        condition: s.Expr,
-        numbered: dict[str, tuple[s.Expr, DataType]],
-        given: tuple[s.Expr, ...],
-        filters: Sequence[q.Filter],
-    ) -> s.Expr:
+    def _as_literals(self, table: PathTable, measured: _Measured, filters: Sequence[q.Filter]) -> s.Expr:
         assert self.literals is not None
-        own = {n.name: expr for (n, _), expr in zip(numbered.values(), given, strict=True)}  # type: ignore[attr-defined]
         found, said = [], []
         for row in self.literals(table):
             values = {f"v{i}": _literal(value) for i, value in enumerate(row[: len(table.values)])}
-            found.append(_substituted(condition, {**own, **values}))
+            found.append(_substituted(measured.condition, {**measured.own, **values}))
             known = [
                 f"?{v.variable} = {print_expression(_literal(x))}" for v, x in zip(table.values, row, strict=False)
             ]
@@ -322,21 +308,37 @@ class PathReader:
         """A condition on measured values, for a solution whose selected values are given: they are keys, too."""
 
         def holds(chosen: Callable[[int], s.Expr]) -> s.Expr:
-            columns: dict[tuple[str, str], str] = {(v.variable, SHOWN): f"v{i}" for i, v in enumerate(shown)}
-
-            def column(variable: str, kind: str) -> s.Expr:
-                return s.Name(columns.setdefault((variable, kind), f"v{len(columns)}"))
-
-            numbered = {name: (s.Name(f"{GIVEN}{i}"), kind) for i, (name, (_, kind)) in enumerate(plan.given.items())}
-            reader = FilterReader(numbered, column)
-            condition = all_of([reader.condition(f.expression) for f in unit.filters])
-            table = self.table(unit, tuple(ValueColumn(variable, kind) for variable, kind in columns))
-            args = [self.value(k.reading.attribute) for k in table.keys] + [chosen(i) for i in range(len(shown))]
+            measured = _Measured(plan, unit.filters, shown)
+            table = self.table(unit, measured.columns)
             names = (*table.key_names, *(f"v{i}" for i in range(len(shown))))
-            values = tuple(expr for expr, _ in plan.given.values())
-            return InTable(self.ask(table), names, tuple(args), table.value_columns, values, condition)
+            args = (*self._args(table), *(chosen(i) for i in range(len(shown))))
+            return measured.of(InTable(self.ask(table), names, args), table)
 
         return holds
+
+
+class _Measured:
+    """FILTERs on values of the event, as a condition on those and on columns of a table, which begin with `shown`."""
+
+    def __init__(self, plan: ChoicePlan, filters: Sequence[q.Filter], shown: Sequence[ValueColumn] = ()) -> None:
+        places = {(v.variable, v.kind): f"v{i}" for i, v in enumerate(shown)}
+
+        def column(variable: str, kind: str) -> s.Expr:
+            return s.Name(places.setdefault((variable, kind), f"v{len(places)}"))
+
+        names = {variable: f"{GIVEN}{i}" for i, variable in enumerate(plan.given)}
+        given = {variable: (s.Name(name), plan.given[variable][1]) for variable, name in names.items()}
+        reader = FilterReader(given, column)
+        self.condition = all_of([reader.condition(f.expression) for f in filters])
+        self.columns = tuple(ValueColumn(variable, kind) for variable, kind in places)
+        self.own = {name: plan.given[variable][0] for variable, name in names.items()}
+
+    def of(self, found: InTable, table: PathTable) -> InTable:
+        """The question with the condition, if there is one."""
+        if self.condition == TRUE:
+            return found
+        values = tuple(self.own.values())
+        return replace(found, columns=table.value_columns, values=values, condition=self.condition)
 
 
 @dataclass(frozen=True)
@@ -369,78 +371,6 @@ def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
     if not isinstance(wanted, q.Var):
         return above
     return q.Union((q.Group((q.Values((wanted,), ((own,),)),)), q.Group((above,))))
-
-
-def with_named_blanks(group: q.Group) -> q.Group:
-    """Blank nodes of the outermost triples as variables, which is what they mean there."""
-    taken = group.variables()
-
-    def name(term: q.Term) -> q.Term:
-        if not isinstance(term, q.Blank):
-            return term
-        found = f"blank_{term.label}"
-        while found in taken:
-            found += "_"
-        return q.Var(found, span=term.span)
-
-    elements = tuple(
-        replace(e, subject=name(e.subject), object=name(e.object)) if isinstance(e, q.Triple) else e
-        for e in group.elements
-    )
-    return replace(group, elements=elements)
-
-
-def _branches(group: q.Group, event: str) -> list[tuple[q.Element, ...]]:
-    """The group without the UNIONs and braces around what begins at the event: one list of elements for each way."""
-    found: list[tuple[q.Element, ...]] = [()]
-    for element in group.elements:
-        ways: list[tuple[q.Element, ...]] = [(element,)]
-        if event in element.variables() and isinstance(element, q.Union | q.SubGroup):
-            inner = element.groups if isinstance(element, q.Union) else (element.group,)
-            if not all(_opens(each) for each in inner):
-                raise NotNativeError
-            ways = [way for each in inner for way in _branches(with_named_blanks(each), event)]
-        found = [(*before, *way) for before in found for way in ways]
-        if len(found) > MOST_CHOICES:
-            raise NotNativeError
-    return found
-
-
-def _opens(group: q.Group) -> bool:
-    """Whether a group may stand without its braces: its filters speak of what it binds, and nothing in it depends on
-    what stands before it."""
-    bound = _certainly_bound(group.elements)
-    plain = all(isinstance(e, q.Triple | q.Filter | q.Union | q.SubGroup) for e in group.elements)
-    return plain and all(e.variables() <= bound for e in group.elements if isinstance(e, q.Filter))
-
-
-def _conjuncts(element: q.Filter) -> list[q.Filter]:
-    if isinstance(element.expression, q.And):
-        return [f for operand in element.expression.operands for f in _conjuncts(q.Filter(operand, span=element.span))]
-    return [element]
-
-
-def _joined_as_value(name: str, elements: Sequence[q.Element]) -> bool:
-    """Whether a variable stands only as the object of plain triples, and in one at least."""
-    using = [e for e in elements if name in e.variables()]
-    plain = [
-        e for e in using if isinstance(e, q.Triple) and isinstance(e.predicate, q.Iri) and e.subject != q.Var(name)
-    ]
-    return len(plain) == len(using) > 0
-
-
-def _certainly_bound(elements: Iterable[q.Element]) -> frozenset[str]:
-    """Variables that a triple binds; not one whose path may have no step."""
-    found: set[str] = set()
-    for element in elements:
-        if isinstance(element, q.Triple) and not any(
-            isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in q.walk(element)
-        ):
-            found |= element.variables()
-        elif isinstance(element, q.Values):
-            columns = zip(*element.rows, strict=True) if element.rows else [()] * len(element.columns)
-            found |= {c.name for c, terms in zip(element.columns, columns, strict=True) if None not in terms}
-    return frozenset(found)
 
 
 def _printed(filters: Sequence[q.Filter]) -> str:
@@ -487,75 +417,3 @@ def _substituted(condition: s.Expr, values: dict[str, s.Expr]) -> s.Expr:
         case s.Unary(operand=operand) | s.Cast(operand=operand):
             return replace(condition, operand=_substituted(operand, values))
     return condition
-
-
-def meets_events(group: q.Group, event: str, vocabulary: Vocabulary) -> bool:
-    """Whether a term of the pattern other than the event's own variable could be an event: `?any evt:hasSource ?s`.
-
-    A variable cannot be one that the event leads to, or that a property binds which no event has.
-    """
-    own = q.Var(event)
-
-    def said(predicate: object) -> tuple[bool, bool]:
-        """Whether events have the property, and whether something has an event as its value."""
-        assert isinstance(predicate, q.Iri)
-        typed = predicate.value == RDF_TYPE and vocabulary.class_iri is not None
-        return typed or bool(vocabulary.says(predicate.value)), bool(vocabulary.is_said(predicate.value))
-
-    safe: set[q.Term] = {own}
-    for element in group.elements:
-        if isinstance(element, q.Triple) and isinstance(element.predicate, q.Iri):
-            if element.subject == own:
-                safe.add(element.object)
-            elif element.object == own or not any(said(element.predicate)):
-                safe |= {element.subject, element.object}
-
-    def is_safe(term: q.Term) -> bool:
-        return term in safe or isinstance(term, q.Iri | q.Literal)
-
-    for node in q.walk(group):
-        if isinstance(node, q.SubSelect):
-            return True
-        if not isinstance(node, q.Triple) or own in (node.subject, node.object):
-            continue
-        if isinstance(node.predicate, q.Iri):
-            forward, backward = said(node.predicate)
-            if (forward and not is_safe(node.subject)) or (backward and not is_safe(node.object)):
-                return True
-        elif isinstance(node.predicate, q.Var):
-            if not (is_safe(node.subject) and is_safe(node.object)):
-                return True
-        else:
-            inside = list(q.walk(node.predicate))
-            if any(isinstance(n, q.NegatedSet) or (isinstance(n, q.Iri) and any(said(n))) for n in inside):
-                return True
-            if any(isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in inside):
-                if not (is_safe(node.subject) or is_safe(node.object)):
-                    return True
-    return False
-
-
-def unlinked_parts(group: q.Group, events: Iterable[str]) -> list[tuple[str | None, q.Group]]:
-    """The group in parts that share no variable but an event's, each with the event that it speaks of, in the order of
-    the text; those that speak of none have None."""
-    known = frozenset(events)
-    parts: list[tuple[set[str], list[q.Element]]] = []
-    for element in group.elements:
-        names = element.variables()
-        linked = [part for part in parts if part[0] & names]
-        merged: tuple[set[str], list[q.Element]] = (set(names), [])
-        for part in linked:
-            merged[0].update(part[0])
-            merged[1].extend(part[1])
-            parts = [p for p in parts if p is not part]
-        merged[1].append(element)
-        both = sorted(merged[0] & known)
-        if len(both) > 1:
-            one, other = both[:2]
-            raise error("PATH_LINKS_EVENTS", element.span, first=f"?{one}", second=f"?{other}")
-        parts.append(merged)
-    order = {id(e): i for i, e in enumerate(group.elements)}
-    found: dict[str | None, list[q.Element]] = {}
-    for names, elements in parts:
-        found.setdefault(next(iter(names & known), None), []).extend(elements)
-    return [(event, q.Group(tuple(sorted(es, key=lambda e: order[id(e)])))) for event, es in found.items()]

@@ -15,9 +15,10 @@ from presage.errors import PresageError, did_you_mean, error
 from presage.knowledge import sparql as q
 from presage.knowledge.clauses import general_form, is_clause_form
 from presage.knowledge.filters import FALSE, NotNativeError, all_of, any_of
+from presage.knowledge.graph_patterns import meets_events, unlinked_parts, with_named_blanks
 from presage.knowledge.library import Library
 from presage.knowledge.notes import RELATE, normalised, shortened
-from presage.knowledge.paths import PathReader, Solutions, meets_events, unlinked_parts, with_named_blanks
+from presage.knowledge.paths import PathReader, Solutions
 from presage.knowledge.probes import Probe, sees
 from presage.knowledge.tables import PathTable
 from presage.knowledge.vocabulary import Vocabulary
@@ -329,8 +330,8 @@ class _Rewriter:
         probe = Probe(pattern, event, tuple(seen), vocabulary.class_iri, alone)
         made = InTable(self.library.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(value))
         seen_names = ", ".join(reading.attribute for reading in seen)
-        self._add(RuleNote(RELATE, shortened(pattern, self.prefixes),
-                           f"{probe.name}, asked of the store for each new combination of {seen_names or 'nothing'}"))  # fmt: skip
+        after = f"{probe.name}, asked of the store for each new combination of {seen_names or 'nothing'}"
+        self._add(RuleNote(RELATE, shortened(pattern, self.prefixes), after))
         return made
 
     def _reader(self, event: str, vocabulary: Vocabulary, value: Callable[[str], s.Expr]) -> PathReader:
@@ -376,16 +377,18 @@ class _Rewriter:
                 raise error("UNKNOWN_ATTRIBUTE", span, owner="this PATH", name=f"?{name}", fix=fix)
         speaking = [(event, group) for event, group in parts if names.keys() & group.variables()]
         if len(speaking) != 1 or speaking[0][0] is None:
-            raise error("UNSUPPORTED", path.span, what="selecting these variables together",
-                        where="because they belong to different parts of the PATH", fix="write one PATH for each")  # fmt: skip
+            where = "because they are of different parts of the PATH"
+            raise error("UNSUPPORTED", path.span, what="selecting these variables together", where=where,
+                        fix="write one PATH for each")  # fmt: skip
         ((event, group),) = speaking
         assert event is not None
         others = [self._part(path, e, g) for e, g in parts if e != event]
         event_type = self._event_type(self.events[event], path.span)
         base = s.Name(event, span=path.span)
         if self._streams(event_type, path.span) != [event_type]:
-            raise error("UNSUPPORTED", path.span, what="selecting a variable of a PATH",
-                        where=f"over '{event_type.name}', which several streams are", fix="ask the streams one by one")  # fmt: skip
+            where = f"over '{event_type.name}', which several streams are"
+            raise error("UNSUPPORTED", path.span, what="selecting a variable of a PATH", where=where,
+                        fix="ask the streams one by one")  # fmt: skip
         self._watch(event_type, group)
         vocabulary = self._vocabulary(event_type)
         reader = self._reader(event, vocabulary, lambda name: s.Member(base, name, span=path.span))
@@ -394,7 +397,7 @@ class _Rewriter:
         except NotNativeError:
             raise error("UNSUPPORTED", path.span, what="selecting a variable of this PATH",
                         where="because of how it speaks of the event",
-                        fix="let every triple at the event be a plain one, said by one attribute") from None  # fmt: skip
+                        fix="let triples at the event be plain ones, said by one attribute each") from None  # fmt: skip
         return _Selected.of(f"{SOLUTIONS}{number}", found, all_of(others), self.library)
 
     def _selected_value(self, path: Path, name: str, span: Span) -> s.Expr:

@@ -148,7 +148,10 @@ def literal_value(reading: Reading, lexical: str, datatype: str) -> Any:
 def natural_datatype(data_type: DataType) -> str | None:
     """The datatype of an attribute's values where the context gives none; None if we do not compare them ourselves."""
     whole = XSD + "integer"
-    return {t.STRING: STRING, t.BOOLEAN: BOOLEAN, t.INT: whole, t.LONG: whole, t.DOUBLE: XSD + "double"}.get(data_type)
+    names: dict[DataType, str] = {
+        t.STRING: STRING, t.BOOLEAN: BOOLEAN, t.INT: whole, t.LONG: whole, t.DOUBLE: XSD + "double",
+    }  # fmt: skip
+    return names.get(data_type)
 
 
 def is_natural(reading: Reading) -> bool:

@@ -62,7 +62,7 @@ class Vocabulary:
         return list(found.values())
 
     def seen_by(self, group: Group) -> list[Reading]:
-        """The attributes that a graph pattern can see: all if it names a property by a variable or by what it is not."""
+        """The attributes that a pattern can see: all if it names a property by a variable or by what it is not."""
         triples = [node for node in walk(group) if isinstance(node, Triple)]
         if any(isinstance(n, NegatedSet | SubSelect) for n in walk(group)) or any(
             isinstance(triple.predicate, Var) for triple in triples

@@ -75,7 +75,7 @@ class SequencePart(ClausePart):
 
 @dataclass(frozen=True)
 class WindowPart(ClausePart):
-    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case (sliding, batch), sliding if left out.
+    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case (sliding, batch), sliding if none.
 
     The size is a duration or a number of events.
     """

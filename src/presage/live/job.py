@@ -33,7 +33,7 @@ from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
 from presage.live.states import Chain
 from presage.live.store import StateStore
 from presage.live.tasks import Kept, Outcome, Runner, Task
-from presage.live.worker import Share, do_share
+from presage.live.worker import Share, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.model.catalog import EventType, Moment
@@ -104,7 +104,7 @@ class Job:
         return self._lock
 
     def reached(self, statement: Statement) -> Moment:
-        """How far a statement is, as a moment of the streams that it reads."""
+        """How far a statement is, as a moment of its streams."""
         place = self.place(statement)
         return Moment(place.position, known=None if place.clock == NOTHING_KNOWN else place.clock)
 
@@ -198,10 +198,8 @@ class Job:
             self._runner.forget()
             self._changes += 1
             if fails:
-                changes = {
-                    n: self.statements[n].change(status=FAILED, place=self.place(self.statements[n]), error=why)[1]
-                    for n, why in fails.items()
-                }
+                failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
+                changes = {st.number: st.change(place=self.place(st), **v)[1] for st, v in failing}
                 self._record("refresh", {"statements": changes})
 
     def resume(self, number: str) -> None:
@@ -226,20 +224,7 @@ class Job:
 
     def lag(self, statement: Statement) -> int:
         """How many events have arrived that a running statement has not looked at yet."""
-        if not statement.stands:
-            return 0
-        point, place = self._log.point, self.place(statement)
-        if statement.place is None and self._log.live.job.get("arrivals") == point.arrivals:
-            return 0
-        if point.position > place.position:
-            return point.position - place.position
-        # It has looked at all that arrived, and stopped at a time before the last: what lies beyond is still to come.
-        program = self.programs[statement.number]
-        known = [point.watermarks.get(s) for s in program.streams]
-        clock = min((NOTHING_KNOWN if w is None else w for w in known), default=NOTHING_KNOWN)
-        span = Span(place, Place(point.position, max(clock, place.clock)))
-        sets = [files for scan in program.scans for files in span.files(scan, self._log.archive)]
-        return sum(files.rows for files in sets)
+        return self.planner.lag(statement) if statement.stands else 0
 
     def waits(self, statement: Statement) -> bool:
         """Whether a statement whose rows it reads, or would, has failed."""
@@ -297,18 +282,11 @@ class Job:
         events = max((task.events for task in tasks), default=0)
         if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
             return self._runner.run(tasks)
-        # Some expression needs the driver's session, or rows go from one statement to another: such ones stay here.
-        # States of a family are not divided for a batch.
+        # Some ask the driver's session or its store, or hand rows to each other; states of a family are not divided.
         here = [t for t in tasks if self._stays(t)]
         away = [t for t in tasks if not self._stays(t)]
-        home = self._log.home
-        shares = []
-        for portion in _portions(away, self._parallelism):
-            chains = {(t.number, t.shard): self._store.chains(t.number, t.shard) for t in portion}
-            names = {name for task in portion for name in task.program.relations}
-            relations = {name: self._relations()[name] for name in names}
-            known = f"{self._identity}/{self._changes}"
-            shares.append(Share(tuple(portion), chains, relations, str(home.states), home.disk.durable, known))
+        known = f"{self._identity}/{self._changes}"
+        shares = shares_of(away, self._parallelism, self._store.chains, self._relations(), self._log.home, known)
         try:
             answers = self._workers(do_share, shares) if shares else []
         except PresageError as failure:
@@ -316,9 +294,7 @@ class Job:
             _LOGGER.warning("Spark's workers could not do a batch, the driver does it: %s", failure)
             return self._runner.run(tasks)
         done = [outcome for several in answers for outcome in several]
-        self._runner.count_unknown(
-            [(t, next(o for o in done if (o.number, o.shard) == (t.number, t.shard))) for t in away]
-        )
+        self._runner.count_unknown(away, done)
         return [*self._runner.run(here), *done]
 
     def _stays(self, task: Task) -> bool:
@@ -435,13 +411,11 @@ class Job:
         return values
 
     def _can_repeat(self, statement: Statement, program: Program) -> bool:
-        """Whether a statement can make its rows again: the log holds all that it has ever read, and what it knew then
-        is what is known now."""
-        if program.knows and self._refreshed() > statement.started:
-            return False
+        """Whether it can make its rows again: the log holds all that it read, and what it knew is still what is known."""
         archive = self._log.archive
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
-        return all(info.retained == info.rows for info in figures)
+        known = not program.knows or self._refreshed() <= statement.started
+        return known and all(info.retained == info.rows for info in figures)
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""
@@ -516,14 +490,6 @@ def _sound(several: list[Outcome]) -> list[Outcome]:
 
 def _of_shard(chains: Mapping[str, Chain], shard: str) -> bool:
     return any(key.startswith(f"{shard}/") for key in chains)
-
-
-def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
-    """Tasks dealt out: shards of one statement apart, statements one after the other."""
-    portions: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
-    for task in tasks:
-        portions[(int(task.number) + task.shard) % len(portions)].append(task)
-    return [portion for portion in portions if portion]
 
 
 def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:

@@ -75,6 +75,21 @@ class Planner:
         program = self._programs.get(statement.number)
         return self._in_step(program.streams if program is not None else frozenset())
 
+    def lag(self, statement: Statement) -> int:
+        """How many events have arrived that a running statement has not looked at yet."""
+        point, place = self._log.point, self.place(statement)
+        if statement.place is None and self._log.live.job.get("arrivals") == point.arrivals:
+            return 0
+        if point.position > place.position:
+            return point.position - place.position
+        # It has looked at all that arrived, and stopped at a time before the last: what lies beyond is still to come.
+        program = self._programs[statement.number]
+        known = [point.watermarks.get(s) for s in program.streams]
+        clock = min((NOTHING_KNOWN if w is None else w for w in known), default=NOTHING_KNOWN)
+        span = Span(place, Place(point.position, max(clock, place.clock)))
+        sets = [files for scan in program.scans for files in span.files(scan, self._log.archive)]
+        return sum(files.rows for files in sets)
+
     def _in_step(self, streams: frozenset[str]) -> Place:
         """How far those are that are in step and read these streams."""
         job = self._log.live.job

@@ -130,11 +130,13 @@ class Runner:
         self._count_unknown([(task, done[i]) for i, task in enumerate(tasks)], events)
         return [done[i] for i in range(len(tasks))]
 
-    def count_unknown(self, pairs: Sequence[tuple[Task, Outcome]]) -> None:
+    def count_unknown(self, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> None:
         """For tasks that ran elsewhere, where nobody knows the entities."""
-        watching = [pair for pair in pairs if pair[0].program.watched]
+        by_shard = {(o.number, o.shard): o for o in outcomes}
+        watching = [task for task in tasks if task.program.watched]
         if watching:
-            self._count_unknown(watching, BatchEvents([task for task, _ in watching]))
+            pairs = [(task, by_shard[task.number, task.shard]) for task in watching]
+            self._count_unknown(pairs, BatchEvents(watching))
 
     def _count_unknown(self, pairs: Sequence[tuple[Task, Outcome]], events: BatchEvents) -> None:
         counted: dict[tuple[int, str], int] = {}

@@ -5,7 +5,7 @@ What comes back is rows and the places of the new states; nothing that a worker 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator
 from presage.live.states import Chain, Written, read_chain, write_states
 from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.log.home import Home
 from presage.model.state import State
 
 # Compiled stages and expressions outlive a batch where Spark keeps its Python workers.
@@ -31,6 +32,31 @@ class Share:
     folder: str
     durable: bool
     known: str = ""  # changes with what the relations hold
+
+
+def shares_of(
+    tasks: list[Task],
+    count: int,
+    chains: Callable[[str, int], Mapping[str, Chain]],
+    relations: Mapping[str, pa.Table],
+    home: Home,
+    known: str,
+) -> list[Share]:
+    """Tasks dealt out to so many workers, each with the tables that it needs."""
+    shares = []
+    for portion in _portions(tasks, count):
+        states = {(t.number, t.shard): chains(t.number, t.shard) for t in portion}
+        needed = {name: relations[name] for name in {n for t in portion for n in t.program.relations}}
+        shares.append(Share(tuple(portion), states, needed, str(home.states), home.disk.durable, known))
+    return shares
+
+
+def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
+    """Shards of one statement apart, statements one after the other."""
+    portions: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
+    for task in tasks:
+        portions[(int(task.number) + task.shard) % len(portions)].append(task)
+    return [portion for portion in portions if portion]
 
 
 def do_share(share: Share) -> list[Outcome]:

@@ -26,8 +26,9 @@ def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
                 for r in catalog.relations.values()]  # fmt: skip
         return ("name", "attributes", "source"), rows
     if what == "knowledge":
-        rows = [(k.name, ", ".join(k.paths), k.reasoning or "", _read_at(k)) for k in catalog.knowledge.values()]
-        return ("name", "files", "reasoning", "read"), rows
+        return ("name", "files", "reasoning", "read"), [
+            (k.name, ", ".join(k.paths), k.reasoning or "", _read_at(k)) for k in catalog.knowledge.values()
+        ]
     if what == "models":
         return ("name", "source", "streams"), [
             (m.name, m.path, ", ".join(catalog.inferred(m.name))) for m in catalog.models.values()

@@ -1,4 +1,4 @@
-"""What is declared: event types with inheritance, relations, models, knowledge. Immutable: a declaration makes a new one."""
+"""What is declared: event types, relations, models, knowledge bases. Immutable: a declaration makes a new one."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All declared names. One name space: a name is a type, a relation, a model or a knowledge base, never two of them."""
+    """All declared names. One name space: a name is a type, a relation, a model or a knowledge base, never two."""
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a stream's attributes mean, and what is known of the world: JSON-LD contexts and knowledge bases, as declared."""
+"""What attributes mean, and what is known of the world: JSON-LD contexts and knowledge bases, as declared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Meaning:
 @dataclass(frozen=True)
 class Context:
     """A JSON-LD context: what names mean. `base` and `vocab` complete relative values; `terms` are all names that it
-    maps, prefixes among them, to IRIs; `meanings` are the names that can be attributes. `text` is what its file said."""
+    maps, prefixes among them, to IRIs; `meanings` are the names that can be attributes. `text`: what its file said."""
 
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     terms: Mapping[str, str] = field(default_factory=dict)

@@ -54,7 +54,7 @@ def member_of(name: str, table: pa.Table, terms: list[Term]) -> Column:
 
 
 def is_large(table: pa.Table) -> bool:
-    return table.num_rows > MANY_ROWS
+    return bool(table.num_rows > MANY_ROWS)
 
 
 def numbered_columns(table: pa.Table, names: tuple[str, ...]) -> pa.Table:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.knowledge.closure import Tables, close
+from presage.knowledge.closure import close
 from presage.knowledge.contradictions import contradictions
 from presage.knowledge.pairs import objects_of, subjects_of
+from presage.knowledge.triples import Tables
 from presage.knowledge.words import OWL, RDF, RDFS, WORDS, XSD
 from reference.owl_rl import (
     DOMAIN,

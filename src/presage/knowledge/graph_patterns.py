@@ -1,0 +1,159 @@
+"""A graph pattern in, what can be said of it without asking anybody out: its parts, branches and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from presage.errors import error
+from presage.knowledge import sparql as q
+from presage.knowledge.filters import NotNativeError
+from presage.knowledge.sparql_syntax import RDF_TYPE
+from presage.knowledge.vocabulary import Vocabulary
+
+# Alternatives of one PATH: branches of UNION, times attributes that say the same.
+MOST_CHOICES = 64
+
+
+def with_named_blanks(group: q.Group) -> q.Group:
+    """Blank nodes of the outermost triples as variables, which is what they mean there."""
+    taken = group.variables()
+
+    def name(term: q.Term) -> q.Term:
+        if not isinstance(term, q.Blank):
+            return term
+        found = f"blank_{term.label}"
+        while found in taken:
+            found += "_"
+        return q.Var(found, span=term.span)
+
+    elements = tuple(
+        replace(e, subject=name(e.subject), object=name(e.object)) if isinstance(e, q.Triple) else e
+        for e in group.elements
+    )
+    return replace(group, elements=elements)
+
+
+def branches(group: q.Group, event: str) -> list[tuple[q.Element, ...]]:
+    """The group without the UNIONs and braces around what begins at the event: one list of elements for each way."""
+    found: list[tuple[q.Element, ...]] = [()]
+    for element in group.elements:
+        ways: list[tuple[q.Element, ...]] = [(element,)]
+        if event in element.variables() and isinstance(element, q.Union | q.SubGroup):
+            inner = element.groups if isinstance(element, q.Union) else (element.group,)
+            if not all(_opens(each) for each in inner):
+                raise NotNativeError
+            ways = [way for each in inner for way in branches(with_named_blanks(each), event)]
+        found = [(*before, *way) for before in found for way in ways]
+        if len(found) > MOST_CHOICES:
+            raise NotNativeError
+    return found
+
+
+def _opens(group: q.Group) -> bool:
+    """Whether a group may stand without its braces: its filters speak of what it binds, and nothing in it depends on
+    what stands before it."""
+    bound = certainly_bound(group.elements)
+    plain = all(isinstance(e, q.Triple | q.Filter | q.Union | q.SubGroup) for e in group.elements)
+    return plain and all(e.variables() <= bound for e in group.elements if isinstance(e, q.Filter))
+
+
+def conjuncts(element: q.Filter) -> list[q.Filter]:
+    if isinstance(element.expression, q.And):
+        return [f for operand in element.expression.operands for f in conjuncts(q.Filter(operand, span=element.span))]
+    return [element]
+
+
+def joined_as_value(name: str, elements: Sequence[q.Element]) -> bool:
+    """Whether a variable stands only as the object of plain triples, and in one at least."""
+    using = [e for e in elements if name in e.variables()]
+    plain = [
+        e for e in using if isinstance(e, q.Triple) and isinstance(e.predicate, q.Iri) and e.subject != q.Var(name)
+    ]
+    return len(plain) == len(using) > 0
+
+
+def certainly_bound(elements: Iterable[q.Element]) -> frozenset[str]:
+    """Variables that a triple binds; not one whose path may have no step."""
+    found: set[str] = set()
+    for element in elements:
+        if isinstance(element, q.Triple) and not any(
+            isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in q.walk(element)
+        ):
+            found |= element.variables()
+        elif isinstance(element, q.Values):
+            columns = zip(*element.rows, strict=True) if element.rows else [()] * len(element.columns)
+            found |= {c.name for c, terms in zip(element.columns, columns, strict=True) if None not in terms}
+    return frozenset(found)
+
+
+def meets_events(group: q.Group, event: str, vocabulary: Vocabulary) -> bool:
+    """Whether a term of the pattern other than the event's own variable could be an event: `?any evt:hasSource ?s`.
+
+    A variable cannot be one that the event leads to, or that a property binds which no event has.
+    """
+    own = q.Var(event)
+
+    def said(predicate: object) -> tuple[bool, bool]:
+        """Whether events have the property, and whether something has an event as its value."""
+        assert isinstance(predicate, q.Iri)
+        typed = predicate.value == RDF_TYPE and vocabulary.class_iri is not None
+        return typed or bool(vocabulary.says(predicate.value)), bool(vocabulary.is_said(predicate.value))
+
+    safe: set[q.Term] = {own}
+    for element in group.elements:
+        if isinstance(element, q.Triple) and isinstance(element.predicate, q.Iri):
+            if element.subject == own:
+                safe.add(element.object)
+            elif element.object == own or not any(said(element.predicate)):
+                safe |= {element.subject, element.object}
+
+    def is_safe(term: q.Term) -> bool:
+        return term in safe or isinstance(term, q.Iri | q.Literal)
+
+    for node in q.walk(group):
+        if isinstance(node, q.SubSelect):
+            return True
+        if not isinstance(node, q.Triple) or own in (node.subject, node.object):
+            continue
+        if isinstance(node.predicate, q.Iri):
+            forward, backward = said(node.predicate)
+            if (forward and not is_safe(node.subject)) or (backward and not is_safe(node.object)):
+                return True
+        elif isinstance(node.predicate, q.Var):
+            if not (is_safe(node.subject) and is_safe(node.object)):
+                return True
+        else:
+            inside = list(q.walk(node.predicate))
+            if any(isinstance(n, q.NegatedSet) or (isinstance(n, q.Iri) and any(said(n))) for n in inside):
+                return True
+            may_stay = any(isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in inside)
+            if may_stay and not (is_safe(node.subject) or is_safe(node.object)):
+                return True
+    return False
+
+
+def unlinked_parts(group: q.Group, events: Iterable[str]) -> list[tuple[str | None, q.Group]]:
+    """The group in parts that share no variable but an event's, each with the event that it speaks of, in the order of
+    the text; those that speak of none have None."""
+    known = frozenset(events)
+    parts: list[tuple[set[str], list[q.Element]]] = []
+    for element in group.elements:
+        names = element.variables()
+        linked = [part for part in parts if part[0] & names]
+        merged: tuple[set[str], list[q.Element]] = (set(names), [])
+        for part in linked:
+            merged[0].update(part[0])
+            merged[1].extend(part[1])
+            parts = [p for p in parts if p is not part]
+        merged[1].append(element)
+        both = sorted(merged[0] & known)
+        if len(both) > 1:
+            one, other = both[:2]
+            raise error("PATH_LINKS_EVENTS", element.span, first=f"?{one}", second=f"?{other}")
+        parts.append(merged)
+    order = {id(e): i for i, e in enumerate(group.elements)}
+    found: dict[str | None, list[q.Element]] = {}
+    for own, elements in parts:
+        found.setdefault(next(iter(own & known), None), []).extend(elements)
+    return [(event, q.Group(tuple(sorted(es, key=lambda e: order[id(e)])))) for event, es in found.items()]
