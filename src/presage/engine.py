@@ -15,8 +15,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from presage.errors import PresageError, error, located
+from presage.knowledge.answers import Tables
 from presage.knowledge.contexts import read_context
-from presage.knowledge.library import Library, Tables
+from presage.knowledge.library import Library
 from presage.knowledge.spark import with_answers
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
@@ -43,7 +44,7 @@ from presage.log import (
 from presage.log.files import read_files
 from presage.log.keeping import keep, latest_knowledge, recall
 from presage.log.looking import describe, show
-from presage.model.catalog import Catalog, EventType
+from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
 from presage.patterns.spark import OPERATORS as PATTERNS
@@ -377,8 +378,8 @@ class Engine:
             name,
             print_statement(statement),
             extra,
-            creates=_loadable(after, besides=before),
-            drops=[t.name for t in _loadable(before, besides=after)],
+            creates=after.loadable(besides=before),
+            drops=[t.name for t in before.loadable(besides=after)],
         )
         self._workspace.catalog = after
         self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
@@ -497,8 +498,3 @@ class Engine:
     def _check_open(self) -> None:
         if self._closed:
             raise error("ENGINE_CLOSED")
-
-
-def _loadable(catalog: Catalog, besides: Catalog) -> list[EventType]:
-    """Streams with an archive of their own that the other catalog does not have."""
-    return [t for n, t in catalog.types.items() if t.kind == "stream" and n not in besides.types]

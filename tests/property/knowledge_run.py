@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import Book, StepContext, run_root, schema_of
-from presage.knowledge.library import Tables
+from presage.knowledge.answers import Tables
 from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.program import make_program

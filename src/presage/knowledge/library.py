@@ -9,32 +9,28 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from presage.errors import error
-from presage.knowledge.contexts import entity_of
 from presage.knowledge.probes import PREFIX as ASKED
-from presage.knowledge.probes import Key, Probe
+from presage.knowledge.probes import Probe
 from presage.knowledge.tables import PREFIX, PathTable
 from presage.knowledge.vocabulary import Reading
 from presage.model.semantics import Knowledge
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from presage.knowledge.answers import Answers, Entities
     from presage.knowledge.graph import Graph
 
 # Graphs that are kept ready: that of now, and that of before a REFRESH which may yet fail.
 MOST_GRAPHS = 2
 MOST_TABLES = 256
 KNOWN = "known_"
-# Keys of one question whose answers are remembered.
-MOST_KEYS = 200_000
 
 
 @dataclass
@@ -99,6 +95,9 @@ class Library:
         return name
 
     def known(self, name: str, bases: Iterable[Knowledge]) -> Entities:
+        """Which values of a watched attribute name an entity."""
+        from presage.knowledge.answers import Entities
+
         bases = tuple(bases)
         key = (name, *_key(bases))
         with self._lock:
@@ -110,6 +109,8 @@ class Library:
 
     def answered(self, name: str, bases: Iterable[Knowledge]) -> Answers:
         """The answers to a question that is put to events, as far as they were met."""
+        from presage.knowledge.answers import Answers
+
         bases = tuple(bases)
         key = (name, *_key(bases))
         with self._lock:
@@ -122,11 +123,13 @@ class Library:
 
     def rows(self, name: str, bases: Iterable[Knowledge]) -> pa.Table:
         """The answers to a question that was asked before."""
+        from presage.knowledge.answers import rows_of
+
         bases = list(bases)
         key = (name, *_key(bases))
         with self._lock:
             if key not in self._rows:
-                self._rows[key] = self.tables[name].rows(self.graph(bases))
+                self._rows[key] = rows_of(self.tables[name], self.graph(bases))
                 while len(self._rows) > MOST_TABLES:
                     self._rows.popitem(last=False)
             self._rows.move_to_end(key)
@@ -158,99 +161,6 @@ class Library:
             sink.flush()
             os.fsync(sink.fileno())
         part.replace(path)
-
-
-class Entities:
-    """Which values of an attribute name an entity that is known."""
-
-    def __init__(self, reading: Reading, graph: Callable[[], Graph]) -> None:
-        self._reading = reading
-        self._graph = graph
-        self._named: dict[str, bool] = {}
-
-    def unknown(self, values: pa.ChunkedArray) -> int:
-        """How many of them name none; NULL names nothing and is not counted."""
-        counts = values.value_counts()
-        names, numbers = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-        if len(self._named) > MOST_KEYS:
-            self._named.clear()
-        return sum(n for name, n in zip(names, numbers, strict=True) if name is not None and not self._is_known(name))
-
-    def _is_known(self, name: str) -> bool:
-        if name not in self._named:
-            iri = entity_of(self._reading.context, self._reading.meaning, name)
-            self._named[name] = iri is not None and self._graph().has_entity(iri)
-        return self._named[name]
-
-
-class Answers:
-    """What a probe says of events, by their key. Those that were not met before are asked together, and remembered
-    as long as there is room."""
-
-    def __init__(self, probe: Probe, graph: Callable[[], Graph]) -> None:
-        self._probe = probe
-        self._graph = graph
-        self._known: OrderedDict[Key, bool] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def holds(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-        """For every row of these columns."""
-        rows, places = _distinct(columns)
-        with self._lock:
-            new = [row for row in rows if row not in self._known]
-            answers = dict(zip(new, self._probe.hold(self._graph(), new), strict=True)) if new else {}
-            found = [answers[row] if row in answers else self._known[row] for row in rows]
-            for row, answer in zip(rows, found, strict=True):
-                self._known[row] = answer
-                self._known.move_to_end(row)
-            while len(self._known) > MOST_KEYS:
-                self._known.popitem(last=False)
-        return np.array(found, np.bool_)[places]
-
-    def among(self, keys: pa.Table) -> pa.Table:
-        """Those of the rows for which it holds, as a relation."""
-        columns = [keys.column(i).combine_chunks() for i in range(keys.num_columns)]
-        return keys.filter(pa.array(self.holds(columns), pa.bool_())).rename_columns(
-            [n for n, _ in self._probe.columns]
-        )
-
-
-def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.int64]]:
-    """The distinct rows, and the place of each row among them."""
-    codes = np.zeros(len(columns[0]) if columns else 1, np.int64)
-    # By their bits, numbers are what they are: NaN is NaN, and -0.0 is not 0.0.
-    columns = [c.view(pa.int64()) if pa.types.is_floating(c.type) else c for c in columns]
-    for column in columns:
-        encoded = column.dictionary_encode()
-        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)
-    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
-    chosen = [column.take(pa.array(first)).to_pylist() for column in columns]
-    return list(zip(*chosen, strict=True)) if columns else [()], places
-
-
-class Tables(Mapping[str, pa.Table]):
-    """Relations by name: declared ones, and the answers to the questions that PATHs ask."""
-
-    def __init__(self, relations: Mapping[str, pa.Table], library: Library, bases: Iterable[Knowledge]) -> None:
-        self._relations = relations
-        self._library = library
-        self._bases = tuple(bases)
-
-    def __getitem__(self, name: str) -> pa.Table:
-        if name.startswith(PREFIX) and name in self._library.tables:
-            return self._library.rows(name, self._bases)
-        if name in self._library.probes:
-            return self._library.answered(name, self._bases)  # asked as rows are met, see `Answers`
-        if name in self._library.readings:
-            return self._library.known(name, self._bases)
-        return self._relations[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*self._relations, *self._library.tables, *self._library.probes])
-
-    def __len__(self) -> int:
-        return len(self._relations) + len(self._library.tables) + len(self._library.probes)
 
 
 def is_known(name: str) -> bool:

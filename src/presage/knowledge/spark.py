@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from presage.errors import error
-from presage.knowledge.library import Answers
+from presage.knowledge.answers import Answers
 from presage.plan.expr import InRelation
 from presage.plan.nodes import Node
 from presage.spark.batch import BatchContext, column, run

@@ -1,4 +1,4 @@
-"""A question to the knowledge bases in, a table of its answers out, in the values that events have.
+"""Questions to the knowledge bases: a pattern, and what its variables are in the values that events have.
 
 A table's name is made of its question, so that equal questions of all statements share one table.
 """
@@ -6,22 +6,15 @@ A table's name is made of its question, so that equal questions of all statement
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import Any
 
 from presage.knowledge.contexts import spellings
 from presage.knowledge.vocabulary import Reading
 from presage.model import types as t
-from presage.model.arrow import to_arrow
 from presage.model.types import DataType
-
-if TYPE_CHECKING:
-    from presage.knowledge.graph import Graph
 
 PREFIX = "path_"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -96,22 +89,6 @@ class PathTable:
     def sparql(self) -> str:
         chosen = " ".join(f"?{name}" for name in self.variables)
         return f"SELECT DISTINCT {chosen} WHERE {{ {self.pattern} }}" if chosen else f"ASK {{ {self.pattern} }}"
-
-    def rows(self, graph: Graph) -> pa.Table:
-        """The answers, each once. Without columns: one row if the pattern has a solution."""
-        if not self.variables:
-            return pa.table({"k": pa.array([True] * graph.ask(self.sparql))})
-        place = {name: i for i, name in enumerate(self.variables)}
-        made: dict[tuple[Any, ...], None] = {}
-        for solution in graph.select(self.sparql, self.variables):
-            parts: list[Iterable[Any]] = [key_values(k.reading, solution[place[k.variable]]) for k in self.keys]
-            parts += [(value_of(v.kind, solution[place[v.variable]]),) for v in self.values]
-            made.update(dict.fromkeys(itertools.product(*parts)))
-        names = (*self.key_names, *(name for name, _ in self.value_columns))
-        types = (*(k.type for k in self.keys), *(v.type for v in self.values))
-        columns = list(zip(*made, strict=True)) if made else [()] * len(names)
-        arrays = [pa.array(column, to_arrow(kind)) for column, kind in zip(columns, types, strict=True)]
-        return pa.table(dict(zip(names, arrays, strict=True)))
 
 
 def key_values(reading: Reading, term: Any) -> Sequence[Any]:

@@ -25,13 +25,18 @@ _CALLED = {
     "PREFIX_NAME": "a prefix such as bd:",
     "IRI": "an IRI in <…>",
     "ANY_TAG": "a tag such as a=",
+    "EVENT_VARIABLE": "an event such as ?e",
+    "EVENT_WINDOW": "WINDOW",
+    "QUALIFIED": "a term such as hvc:airflow",
     "GROUP": "GROUP BY",
     "EVENT": "EVENT TIME",
     "#": "a window such as #time(5 min)",
     END: "the end of the statement",
 }
 # Terminals that mean one thing to a user: the name of the group, the terminals that tell it, all that belong to it.
-_STATEMENTS = ("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP")
+_STATEMENTS = ("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP", "REFRESH")
+# The clause form of a query, which is not named where another form is at hand.
+_CLAUSE_FORM = {"FILTER", "SEQ", "EVENT_WINDOW", "PATH"}
 _GROUPS = (
     ("a statement", {"SELECT", "CREATE", "SHOW"}, set(_STATEMENTS)),
     (
@@ -39,7 +44,7 @@ _GROUPS = (
         {"NUMBER", "CASE", NAME},
         {NAME, "NUMBER", "STRING", "DURATION", "(", "+", "-", "*"}
         | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
-        | {"FINAL", "RUNNING"},
+        | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE"},
     ),
     (
         "a term of a pattern",
@@ -54,7 +59,8 @@ _GROUPS = (
     (
         "a clause such as WHERE or GROUP BY",
         {"WHERE", "GROUP", "OUTPUT"},
-        {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "JOIN", "INNER", "ANALYSIS"},
+        {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "JOIN", "INNER", "ANALYSIS"}
+        | _CLAUSE_FORM,
     ),
     (
         "an operator",
@@ -162,6 +168,8 @@ def _expected(written: set[str]) -> str:
         if telling <= rest:
             groups.append(called)
             rest -= members
+    if "an expression" in groups:
+        rest -= _CLAUSE_FORM | {"JOIN"}
     ending = [_CALLED[END]] if END in rest else []
     values = sorted({_CALLED[kind] for kind in rest - {END} if _CALLED.get(kind, "").startswith("a")})
     plain = sorted(rest - {kind for kind in _CALLED if _CALLED[kind].startswith("a")} - {END})

@@ -411,7 +411,7 @@ class Job:
         return values
 
     def _can_repeat(self, statement: Statement, program: Program) -> bool:
-        """Whether it can make its rows again: the log holds all that it read, and what it knew is still what is known."""
+        """Whether it can make its rows again: the log holds all that it read, and what it knew is what is known."""
         archive = self._log.archive
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         known = not program.knows or self._refreshed() <= statement.started

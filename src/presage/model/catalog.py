@@ -233,6 +233,10 @@ class Catalog:
             if t.has_events and name in self.ancestors(t.name) and (t.probabilistic is None or t.name == name)
         ]
 
+    def loadable(self, besides: Catalog) -> list[EventType]:
+        """Streams with an archive of their own that the other catalog does not have."""
+        return [t for n, t in self.types.items() if t.kind == "stream" and n not in besides.types]
+
     def heirs(self, name: str) -> list[str]:
         return [t.name for t in self.types.values() if name in t.parents]
 

@@ -1,0 +1,410 @@
+"""Queries in the words of the domain against their syntactic twins, against older strategies; when they are ready.
+
+The campus of 170 buildings and 50,000 sensors, a million triples after closure; 16,517 sensors report to AirflowReport.
+The queries are the χ-CEP paper's: query 5 is query 1 for the offices of one department, with the limit that the
+ontology has for offices; query 7 is query 3 for meeting rooms. Each pair sees the same events, and its rows are
+collected in the same way, but there are fewer of the semantic query's.
+
+twins     the same archived events in batch, and as standing statements in batches of 200,000 events: from the moment
+          that a load has returned to the moment that its rows are committed, no session in the loop
+rivals    query 5 against one ASK for each event, and the other strategies of `semantic_strategies.py`, on samples
+ready     CREATE KNOWLEDGE, deploy and the first thousand events of query 5, in an empty home and in one that was closed
+newcomers standing batches in which 1 % of the sensors have never reported before, against batches without such
+
+Rivals take turns, the minimum of seven after one round that is not counted. `spread` is the median over the minimum:
+how quiet the machine was. Run as: python benchmarks/knowledge.py [quick] [twins] [rivals] [ready] [newcomers]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+from interleaved import ROUNDS
+from semantic_strategies import ALONE, LIMIT, PLACE, PRINTED, buffered, cached, per_event
+
+from presage import Engine
+from presage.campus import airflow_events, iri_of, make_campus, read, write_campus
+from presage.campus.events import START
+from presage.campus.ontology import AIRFLOW, PREFIXES
+from presage.knowledge.graph import Graph
+from presage.knowledge.library import Library
+from presage.knowledge.tables import PathTable
+
+BATCH = 200_000
+AS_FAST, TIMES_ALONE, COLD, KEPT, NEWCOMERS = 0.8, 50.0, 30.0, 10.0, 1.5
+SHARE = 0.01  # of the sensors, never heard of before
+FIRST = 1_000  # events by which a statement shows that it is ready
+
+# A condition on the place that the store is asked for each sensor: it cannot be taken apart, for its OPTIONAL.
+OPEN = PLACE + "OPTIONAL { ?e evt:hasSource/bd:hasLocation/bd:closed ?closed } FILTER (!bound(?closed))"
+# The same, of each combination of a sensor and a rate: these are new with nearly every event.
+ROUNDED = PLACE + "?e hvc:airflow ?rate . FILTER (floor(?rate) > 500)"
+# What the time until a statement is ready is spent on: whose function it is, and its name.
+PHASES: dict[str, list[tuple[object, str]]] = {
+    "files kept": [(Library, "take_in")],
+    "files parsed": [(sys.modules[Graph.__module__], "_number")],
+    "closure": [(sys.modules[Graph.__module__], "close")],
+    "contradictions sought": [(sys.modules[Graph.__module__], "contradictions")],
+    "closed graph written": [(sys.modules["presage.knowledge.graph_cache"], "save")],
+    "closed graph read": [(sys.modules["presage.knowledge.graph_cache"], "load")],
+    "store filled": [(sys.modules[Graph.__module__], "_fill")],
+    "tables": [(PathTable, "rows")],
+}
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    buildings: int = 170
+    sensors: int = 50_000
+    events: int = 2_000_000  # in batch
+    batches: int = 3  # of a standing statement's round
+    batch: int = BATCH
+    asked: int = 20_000  # events of the measured batch whose every reading is asked of the store
+    rounds: int = ROUNDS
+
+
+QUICK = Sizes(10, 3_000, 200_000, 2, 50_000, 2_000, 3)
+
+
+@dataclass
+class World:
+    """The files of a campus, what its sensors are called, and homes in which all of it is declared."""
+
+    folder: Path
+    sizes: Sizes
+    homes: int = 0
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    @cached_property
+    def sensors(self) -> list[str]:
+        return make_campus(self.sizes.buildings, self.sizes.sensors).values(AIRFLOW)
+
+    @cached_property
+    def declarations(self) -> str:
+        write_campus(self.folder / "campus", self.sizes.buildings, self.sizes.sensors, minutes=0)
+        return re.sub(r"'([a-z]+\.(?:ttl|jsonld))'", rf"'{self.folder}/campus/\1'", read("campus.epl"))
+
+    def events(self, count: int, offset: int = 0, day: int = 0, sensors: Sequence[str] | None = None) -> pa.Table:
+        """Part of a morning; that of another day has the same values."""
+        names = self.sensors if sensors is None else sensors
+        return airflow_events(count, names, START + timedelta(days=day), offset=offset)
+
+    def home(self) -> Path:
+        self.homes += 1
+        return self.folder / f"home-{self.homes}"
+
+    def open(self, home: Path) -> Engine:
+        """An engine without a session; statements go on when they are drained."""
+        engine = Engine(home=home, roots=[self.folder], live=False)
+        engine.deployments.drive = None  # type: ignore[attr-defined]
+        return engine
+
+    def standing(self, text: str) -> Standing:
+        engine = self.stack.enter_context(self.open(self.home()))
+        engine.execute(self.declarations)
+        return Standing(engine, text)
+
+
+class Standing:
+    """One statement in a home of its own."""
+
+    def __init__(self, engine: Engine, text: str) -> None:
+        self.engine = engine
+        self.deployment = engine.deploy(text, name="measured")
+
+    def take_in(self, events: pa.Table) -> float:
+        """The seconds from when the events are loaded until their rows are committed."""
+        self.engine.load(AIRFLOW, events)
+        start = time.perf_counter()
+        self.deployment.drain()
+        return time.perf_counter() - start
+
+
+@dataclass
+class Clock:
+    """Seconds of each rival, by name; rounds in turn."""
+
+    taken: dict[str, list[float]] = field(default_factory=dict)
+
+    def note(self, name: str, seconds: float) -> None:
+        self.taken.setdefault(name, []).append(seconds)
+
+    def best(self, name: str) -> float:
+        return min(self.taken[name])
+
+    def spread(self, name: str) -> str:
+        return f"spread {statistics.median(self.taken[name]) / self.best(name):4.2f}"
+
+
+def in_turn(rivals: dict[str, Work], rounds: int) -> Clock:
+    clock = Clock()
+    for number in range(rounds + 1):
+        for name, work in rivals.items():
+            start = time.perf_counter()
+            work()
+            if number:
+                clock.note(name, time.perf_counter() - start)
+    return clock
+
+
+def query(number: int) -> str:
+    """One of the paper's queries, as it is printed."""
+    found = re.search(rf"-- Query {number}:.*?;\n", read("queries.epl"), re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def about(pattern: str) -> str:
+    head = "\n".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items())
+    return f"{head}\nSELECT e.sensorID FROM {AIRFLOW} AS e WHERE PATH {{ {pattern} }}"
+
+
+# -- twins ------------------------------------------------------------------------------------------
+
+
+def twins(world: World) -> None:
+    sizes = world.sizes
+    with Engine(home=world.home(), roots=[world.folder]) as engine:
+        engine.execute(world.declarations)
+        load(engine, world)
+        rates = world.events(sizes.events)["flowrate"].to_numpy()
+        few = engine.query(query(5)).to_arrow().num_rows
+        # Rows cost, too: a query 1 with as few of them shows what the words of the domain alone do.
+        least = float(np.sort(rates)[-few - 1]) if few else 1e9
+        texts = {f"query {n}": query(n) for n in (1, 5)}
+        texts["query 1, as few rows"] = query(1).replace("> 500", f"> {least}").replace(", ?e.flowrate", "")
+        print(f"batch, {sizes.events:,} events")
+        compare(engine, texts, "query 1", sizes)
+        compare(engine, {f"query {n}": query(n) for n in (3, 7)}, "query 3", sizes)
+    print(f"standing, batches of {sizes.batch:,} events, {sizes.batches} to a round")
+    for pair in ((1, 5), (3, 7)):
+        compare_standing(world, pair)
+
+
+def load(engine: Engine, world: World) -> None:
+    for offset in range(0, world.sizes.events, BATCH):
+        engine.load(AIRFLOW, world.events(min(BATCH, world.sizes.events - offset), offset))
+    engine.maintain()
+
+
+def compare(engine: Engine, texts: dict[str, str], floor: str, sizes: Sizes) -> None:
+    rows: dict[str, int] = {}
+
+    def run(name: str, text: str) -> None:
+        rows[name] = engine.query(text).to_arrow().num_rows
+
+    clock = in_turn({name: partial(run, name, text) for name, text in texts.items()}, sizes.rounds)
+    for name in texts:
+        line(name, clock, floor, sizes.events, f"{rows[name]:>9,} rows")
+
+
+def compare_standing(world: World, pair: tuple[int, int]) -> None:
+    sizes, clock = world.sizes, Clock()
+    names = [f"query {number}" for number in pair]
+    with world.stack:
+        statements = {name: world.standing(query(number)) for name, number in zip(names, pair, strict=True)}
+        for day in range(sizes.rounds + 1):
+            spent = dict.fromkeys(names, 0.0)
+            for place in range(sizes.batches):
+                events = world.events(sizes.batch, place * sizes.batch, day)
+                for name in names:
+                    spent[name] += statements[name].take_in(events)
+            for name in names if day else ():
+                clock.note(name, spent[name])
+        for name in names:
+            rows = statements[name].deployment.status.rows_out // (sizes.rounds + 1)
+            line(name, clock, names[0], sizes.batches * sizes.batch, f"{rows:>9,} rows")
+
+
+def line(name: str, clock: Clock, floor: str, events: int, more: str = "") -> None:
+    ratio = clock.best(floor) / clock.best(name)
+    target = "" if name == floor else f"   {ratio:5.2f} x the throughput{verdict(ratio >= AS_FAST, AS_FAST)}"
+    rate = events / clock.best(name) / 1e6
+    print(f"  {name:<22} {clock.best(name):7.3f} s {rate:7.2f} M/s {more}   {clock.spread(name)}{target}")
+
+
+def verdict(kept: bool, target: float) -> str:
+    return f"   (target {target:g})" if kept else f"   (target {target:g}: MISSED)"
+
+
+# -- rivals -----------------------------------------------------------------------------------------
+
+
+def rivals(world: World) -> None:
+    sizes, found = world.sizes, dict[str, int]()
+    counts = {"query 5, batch": sizes.events, "per event": ALONE, "buffered": 20_000, "cached": 20_000}
+    counts |= {"query 5, standing": sizes.batch, "cached, pruned": sizes.events // 10}
+    events = world.events(sizes.events)
+    above = events["flowrate"].to_numpy() > LIMIT
+    clock = Clock()
+    with Engine(home=world.home(), roots=[world.folder]) as engine, world.stack:
+        engine.execute(world.declarations)
+        load(engine, world)
+        standing = world.standing(query(5))
+        # The rivals' store is theirs: they put events into it.
+        bases = engine.catalog.knowledge.values()
+        store = Library(engine.home / "knowledge").graph(bases)._store
+        ways: dict[str, Callable[[pa.Table], int]] = {
+            "query 5, batch": lambda part: engine.query(query(5)).to_arrow().num_rows,
+            "per event": lambda part: int(per_event(store, part, iri_of, PRINTED).sum()),
+            "buffered": lambda part: int(buffered(store, part, iri_of, PRINTED).sum()),
+            "cached": lambda part: int(cached(store, part, iri_of, PRINTED).sum()),
+            "cached, pruned": lambda part: int(
+                (cached(store, part, iri_of, PLACE, capacity=sys.maxsize) & above[: len(part)]).sum()
+            ),
+        }
+        for number in range(sizes.rounds + 1):
+            for name, way in ways.items():
+                part = events.slice(0, counts[name])
+                start = time.perf_counter()
+                found[name] = way(part)
+                if number:
+                    clock.note(name, time.perf_counter() - start)
+            seconds = standing.take_in(world.events(counts["query 5, standing"], day=number))
+            if number:
+                clock.note("query 5, standing", seconds)
+        made = standing.deployment.status.rows_out // (sizes.rounds + 1)
+        answers = engine.query(query(5)).to_arrow().num_rows
+    whole = int((cached(store, events, iri_of, PLACE, capacity=sys.maxsize) & above).sum())
+    if answers != whole:
+        raise SystemExit(f"query 5 finds {answers} events, the strategies find {whole}")
+    found["query 5, standing"] = made
+    print("query 5 by the strategies of the paper, each on as many events as it can do in a while")
+    rates = {name: counts[name] / clock.best(name) for name in ("query 5, batch", "query 5, standing", *ways)}
+    for name, rate in rates.items():
+        ratio = rate / rates["per event"]
+        target = verdict(ratio >= TIMES_ALONE, TIMES_ALONE) if name.startswith("query 5") else ""
+        told = f"{counts[name]:>9,} events, {found[name]:>6,} rows   {clock.spread(name)}"
+        print(f"  {name:<22} {rate:12,.0f} events/s   {told}   {ratio:8.1f} x per event{target}")
+
+
+# -- ready ------------------------------------------------------------------------------------------
+
+
+def ready(world: World) -> None:
+    world.declarations  # noqa: B018  its files are written once
+    events = world.events(FIRST)
+    clock = Clock()
+    phases: dict[str, list[dict[str, float]]] = {"empty home": [], "closed home": []}
+    triples = 0
+    for _ in range(world.sizes.rounds):
+        home = world.home()
+        for name in phases:
+            spent: dict[str, float] = {}
+            start = time.perf_counter()
+            with watched(spent), world.open(home) as engine:
+                if name == "empty home":
+                    engine.execute(world.declarations)
+                    engine.deploy(query(5), name="measured")
+                deployed = time.perf_counter() - start
+                engine.load(AIRFLOW, events)
+                engine.deployments["measured"].drain()
+                clock.note(name, time.perf_counter() - start)
+                triples = len(engine._workspace.library.graph(engine.catalog.knowledge.values()))
+            phases[name].append({**spent, "until deployed": deployed})
+    print(f"query 5 ready, {triples:,} triples after closure, {FIRST:,} events answered")
+    for name, target in (("empty home", COLD), ("closed home", KEPT)):
+        seconds = clock.best(name)
+        told = verdict(seconds <= target, target)
+        print(f"  {name:<22} {seconds:7.2f} s   {clock.spread(name)}{told}")
+        spent = phases[name][clock.taken[name].index(seconds)]
+        deployed = spent.pop("until deployed")
+        rest = seconds - sum(spent.values())
+        shown = [*spent.items(), ("the rest", rest)]
+        print("    " + ", ".join(f"{phase} {part:.2f}" for phase, part in shown if part >= 0.005))
+        print(f"    deployed after {deployed:.2f} s, the events took {seconds - deployed:.2f} s")
+
+
+@contextmanager
+def watched(spent: dict[str, float]) -> Iterator[None]:
+    """Note the seconds of each phase."""
+    with ExitStack() as stack:
+        for phase, functions in PHASES.items():
+            for owner, name in functions:
+                stack.enter_context(patch.object(owner, name, timed(getattr(owner, name), phase, spent)))
+        yield
+
+
+def timed(function: Callable[..., Any], phase: str, spent: dict[str, float]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[phase] = spent.get(phase, 0.0) + time.perf_counter() - start
+
+    return call
+
+
+# -- newcomers --------------------------------------------------------------------------------------
+
+
+def newcomers(world: World) -> None:
+    print(f"standing batches with newcomers, 1 % of the sensors, against batches of {world.sizes.batch:,} without")
+    compare_newcomers(world, "query 5", query(5), world.sizes.batch)
+    compare_newcomers(world, "asked, of the sensor", about(OPEN), world.sizes.batch)
+    compare_newcomers(world, "asked, of rates, too", about(ROUNDED), world.sizes.asked)
+
+
+def compare_newcomers(world: World, title: str, text: str, count: int) -> None:
+    """Batches of three kinds take turns: without new sensors, with some that are known, with some that nobody knows."""
+    rounds, clock = world.sizes.rounds, Clock()
+    several = max(1, round(SHARE * len(world.sensors)))
+    apart = several * (rounds + 1)
+    usual, unheard = world.sensors[apart:], world.sensors[:apart]
+    step = len(usual) // several
+    with world.stack:
+        standing = world.standing(text)
+        standing.take_in(world.events(max(count, 2 * len(usual)), sensors=usual))
+        for number in range(rounds + 1):
+            known = list(usual)
+            known[: several * step : step] = unheard[number * several : (number + 1) * several]
+            unknown = list(usual)
+            unknown[: several * step : step] = [f"{name}-N{number}" for name in usual[: several * step : step]]
+            kinds = {"without": usual, "known to the ontology": known, "unknown to it": unknown}
+            for place, (kind, names) in enumerate(kinds.items()):
+                seconds = standing.take_in(world.events(count, day=3 * number + place + 1, sensors=names))
+                if number:
+                    clock.note(kind, seconds)
+        status = standing.deployment.status
+    print(f"  {title}, batches of {count:,}: {status.rows_out:,} rows, {status.unknown_entities:,} unknown names")
+    for kind in clock.taken:
+        ratio = clock.best(kind) / clock.best("without")
+        target = "" if kind == "without" else f"   {ratio:5.2f} x{verdict(ratio <= NEWCOMERS, NEWCOMERS)}"
+        print(f"    {kind:<22} {clock.best(kind) * 1e3:8.1f} ms   {clock.spread(kind)}{target}")
+
+
+PARTS: dict[str, Callable[[World], None]] = {
+    "twins": twins, "rivals": rivals, "ready": ready, "newcomers": newcomers,
+}  # fmt: skip
+
+
+def main(*given: str) -> None:
+    sizes = QUICK if "quick" in given else Sizes()
+    chosen = [part for part in PARTS if part in given] or list(PARTS)
+    print(f"{sizes.buildings} buildings, {sizes.sensors:,} sensors; the minimum of {sizes.rounds}")
+    for part in chosen:
+        with TemporaryDirectory() as folder:
+            PARTS[part](World(Path(folder), sizes))
+        print(f"  (load of the machine in the last five minutes: {os.getloadavg()[1]:.1f})")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
