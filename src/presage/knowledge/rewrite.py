@@ -7,6 +7,7 @@ patterns, in DEFINE, in HAVING.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -241,12 +242,20 @@ class _Rewriter:
     def _parts(self, path: Path) -> list[tuple[str | None, q.Group]]:
         group = self._parsed(path)
         if not group.variables() & self.events.keys():
-            named = ", ".join(f"?{name}" for name in self.events) or "?e"
-            near = next((did_you_mean(v, list(self.events)) for v in sorted(group.variables())), "")
-            raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=near or f"begin at {named}")
+            self._refuse_misspelt(path, group)
         if not self.catalog.knowledge:
             raise error("NO_KNOWLEDGE", path.span)
         return self._with_strangers(path, unlinked_parts(group, self.events))
+
+    def _refuse_misspelt(self, path: Path, group: q.Group) -> None:
+        """A PATH may speak of what is known alone; but ?E beside an event e is a slip."""
+        by_lower = {name.lower(): name for name in self.events}
+        for variable in sorted(group.variables()):
+            near = difflib.get_close_matches(variable.lower(), by_lower, n=1)
+            if near:
+                named = ", ".join(f"?{name}" for name in self.events)
+                fix = f"did you mean ?{by_lower[near[0]]} by ?{variable}?"
+                raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=fix)
 
     def _with_strangers(self, path: Path, parts: list[tuple[str | None, q.Group]]) -> list[tuple[str | None, q.Group]]:
         """A part that names no event may still speak of one, by another variable: then it belongs to that event."""
