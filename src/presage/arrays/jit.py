@@ -45,6 +45,20 @@ def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", dispatcher)
 
 
+def compiled_into(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop that writes to its first argument, a contiguous array, and only reads the others."""
+    dispatcher = njit(cache=True, nogil=True)(function)
+    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        into, *others = args
+        result: R = dispatcher(into, *[_read_only(a) for a in others], **kwargs)
+        return result
+
+    return call
+
+
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of loops, called only from compiled code. The folder of the cache is named by a hash of all kernels, so
     that a change in one file is seen by the loops of another."""
