@@ -8,7 +8,8 @@ from presage.arrays.jit import Floats, Ints
 from presage.probability.kernel.facts import MARKOV, Facts, Source
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import GoalReader
-from presage.probability.kernel.safe_renewal import LANES, fill_moves, mark_hits, renewal_spans
+from presage.probability.kernel.safe_moves import fill_moves, mark_hits
+from presage.probability.kernel.safe_renewal import LEAST, renewal_spans
 from presage.probability.kernel.safe_rows import Bindings
 
 SPARSE = 4  # cells of all matrices for each row that there is, at most
@@ -27,8 +28,8 @@ class ApartReader:
     def __init__(self, query: Sequence, facts: Facts, readers: list[GoalReader]) -> None:
         self.steps, self.readers = facts.steps, readers
         self.sources = [facts.sources[goal.source] for goal in query.goals[: len(readers)]]
-        self.lanes = np.array([_lanes(source) for source in self.sources])
-        sizes = [source.chains * self.steps * wide**2 for source, wide in zip(self.sources, self.lanes, strict=True)]
+        self.sizes = np.array([_size(source) for source in self.sources])
+        sizes = [source.chains * self.steps * wide**2 for source, wide in zip(self.sources, self.sizes, strict=True)]
         self.possible = all(
             size <= max(SPARSE * len(source.chain), SMALL) for source, size in zip(self.sources, sizes, strict=True)
         )
@@ -40,7 +41,7 @@ class ApartReader:
             fill_moves(
                 self.table, int(base), int(wide), self.steps, s.chains, s.chain, s.step, s.prev, s.value, s.probability
             )
-            for base, wide, s in zip(self.bases, self.lanes, self.sources, strict=False)
+            for base, wide, s in zip(self.bases, self.sizes, self.sources, strict=False)
         ]
 
     def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
@@ -48,12 +49,12 @@ class ApartReader:
         if not self.possible:
             return None
         lines = len(bindings)
-        bases = np.cumsum([0, *(lines * self.steps * self.lanes)])
+        bases = np.cumsum([0, *(lines * self.steps * self.sizes)])
         hit = np.zeros(bases[-1], np.bool_)
         chains = np.zeros((len(self.readers), lines), np.int64)
         candidates = []
         for number, (reader, of) in enumerate(zip(self.readers, self.sources, strict=True)):
-            read, wide = reader.read(bindings), int(self.lanes[number])
+            read, wide = reader.read(bindings), int(self.sizes[number])
             if not read.accepted.all():
                 return None
             chains[number], good = mark_hits(
@@ -67,14 +68,14 @@ class ApartReader:
         since = [np.union1d([0], steps) for steps in candidates]
         witness = [steps[steps > 0] for steps in candidates]
         return renewal_spans(
-            starts, ends, owner, owners, self.steps, self.lanes, chains, self.bases, self.table, bases, hit,
+            starts, ends, owner, owners, self.steps, self.sizes, chains, self.bases, self.table, bases, hit,
             np.concatenate(since), _bounds(since), np.concatenate(witness), _bounds(witness),
         )  # fmt: skip
 
 
-def _lanes(source: Source) -> int:
-    """Places for all values and for no event."""
-    return -(-(int(source.value.max(initial=-1)) + 2) // LANES) * LANES
+def _size(source: Source) -> int:
+    """How many values there are, with no event."""
+    return max(int(source.value.max(initial=-1)) + 2, LEAST)
 
 
 def _bounds(parts: list[Ints]) -> Ints:
