@@ -8,7 +8,6 @@ from presage.arrays.jit import Floats, Ints
 from presage.errors import error
 from presage.probability.kernel.facts import MARKOV, Facts
 from presage.probability.kernel.query import Sequence
-from presage.probability.kernel.safe_apart import ApartReader, apart
 from presage.probability.kernel.safe_chains import ChainRows, alternatives, chains, one_letter_each
 from presage.probability.kernel.safe_dense import automaton_tables, dense_spans
 from presage.probability.kernel.safe_goals import GoalReader
@@ -46,7 +45,6 @@ class RegularReader:
                 own[5] = 1 << states
                 states += 1
         self.state_bits = states
-        self.apart = ApartReader(query, facts, [reader for reader, _, _, _ in self.readers]) if apart(query, facts, goals) else None
         if letters > 62:
             raise self._too_many("bits of a safe plan", letters, 62)
 
@@ -54,10 +52,6 @@ class RegularReader:
         """(owners, ends, starts): the chance that at least one of an owner's bindings has held. Starts and ends
         ascend."""
         lines = len(bindings)
-        if self.apart is not None:
-            found = self.apart.spans(bindings, starts, ends, owner, owners)
-            if found is not None:
-                return found
         independent, markov, sources = [], [], []
         for number, rows in enumerate(self.sources):
             if not any(own == number for _, own, _, _ in self.readers):

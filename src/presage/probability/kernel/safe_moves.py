@@ -1,4 +1,6 @@
-"""Rows of a Markov source in, its moves as tables out, for sources that have most of the rows that they could have."""
+"""Rows of a Markov source in, its moves and a goal's candidates as tables out, in one pass: for sources that have most of
+the rows that they could have.
+"""
 
 from __future__ import annotations
 
@@ -7,52 +9,51 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints, compiled_into
 from presage.probability.kernel.safe_regular import LEAST_MASS
 
+READ = 1 << 32  # rows are counted below it, those that a goal reads above it
+
 
 @compiled_into
 def fill_moves(
     table: Floats, base: int, size: int, steps: int, chains: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats,
-) -> Ints:  # fmt: skip
-    """Chances from table[base] on, (chains, steps, value before, value); how many rows lead to each value, (chains,
-    steps, value). Values are numbered from 1, and 0 is no event: what is left to 1."""
-    rows = np.zeros(chains * steps * size, np.int64)
+    candidate: Bools, accepted: Bools, first: bool, variables: Ints,
+) -> tuple[Bools, Ints, bool]:  # fmt: skip
+    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value);
+    and a row of each chain that it reads, -1 if it reads none. Values are numbered from 1, and 0 is no event: what is
+    left to 1. `first`: it is the first goal; variables[variable, row] are compared.
+
+    False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
+    not all that is read of a chain has the same values of variables.
+    """
+    count = np.zeros(chains * steps * size, np.int64)
+    hit = np.zeros(chains * steps * size, np.bool_)
+    leader = np.full(chains, -1, np.int64)
+    possible = True
     for i in range(len(chain)):
-        if chance[i] > 0.0 and prev[i] + 1 < size:
-            at = np.uint64((chain[i] * steps + step[i]) * size)
-            way = np.uint64(base) + (at + np.uint64(prev[i] + 1)) * np.uint64(size) + np.uint64(value[i] + 1)
-            table[way] += chance[i]
-            rows[at + np.uint64(value[i] + 1)] += 1
-    for line in range(chains * steps * size):
-        at = np.uint64(base + line * size)
-        rest = 1.0
-        for v in range(1, size):
-            rest -= table[at + np.uint64(v)]
-        table[at] = rest if rest > LEAST_MASS else 0.0
-    return rows
-
-
-@compiled_into
-def mark_hits(
-    hit: Bools, base: int, size: int, steps: int, lines: int, line: Ints, row: Ints, rows: Ints,
-    chain: Ints, step: Ints, prev: Ints, value: Ints,
-) -> tuple[Ints, bool]:  # fmt: skip
-    """What the lines read, from hit[base] on, (lines, steps, value); the chain of each line, -1 if it reads none.
-    False if a line reads several chains, or of a value at a step only some rows."""
-    chains = np.full(lines, -1, np.int64)
-    read = np.zeros(lines * steps * size, np.int64)
-    for i in range(len(line)):
-        k, own = row[i], line[i]
-        if prev[k] + 1 < size:
-            if chains[own] >= 0 and chains[own] != chain[k]:
-                return chains, False
-            chains[own] = chain[k]
-            read[np.uint64((own * steps + step[k]) * size + value[k] + 1)] += 1
-    alike = True
-    for own in range(lines):
-        if chains[own] >= 0:
-            for i in range(steps * size):
-                count = read[np.uint64(own * steps * size + i)]
-                if count:
-                    hit[np.uint64(base + own * steps * size + i)] = True
-                    alike = alike and count == rows[np.uint64(chains[own] * steps * size + i)]
-    return chains, alike
+        if not chance[i] > 0.0 or prev[i] + 1 >= size:
+            continue
+        at = np.uint64((chain[i] * steps + step[i]) * size)
+        new = np.uint64(value[i] + 1)
+        table[np.uint64(base) + (at + np.uint64(prev[i] + 1)) * np.uint64(size) + new] += chance[i]
+        if candidate[i] and (accepted[i] or not first):
+            count[at + new] += READ + 1
+            possible = possible and accepted[i]
+            if leader[chain[i]] < 0:
+                leader[chain[i]] = i
+            for k in range(len(variables)):
+                own = variables[k, i]
+                possible = possible and own >= 0 and own == variables[k, leader[chain[i]]]
+        else:
+            count[at + new] += 1
+    for line in range(chains * steps):
+        for v in range(size):
+            i = np.uint64(line * size + v)
+            at = np.uint64(base) + i * np.uint64(size)
+            rest = 1.0
+            for w in range(1, size):
+                rest -= table[at + np.uint64(w)]
+            table[at] = rest if rest > LEAST_MASS else 0.0
+            if count[i] >= READ:
+                hit[i] = True
+                possible = possible and count[i] // READ == count[i] % READ
+    return hit, leader, possible

@@ -281,8 +281,8 @@ def renewal_spans(
     """(owners, ends, starts): the chance that at least one of an owner's lines has held. O(steps · (starts + ends ·
     values) · values²) for a goal of a line.
 
-    By goal: `sizes`, how many values, with no event; chains[goal, line] (-1: the line has no candidate), where its
-    matrices table[chain, step, value before, value] and its candidates hit[line, step, value] begin; `witness`: its
+    By goal: `sizes`, how many values, with no event; chains[goal, line] (-1: the line has no candidate); where its
+    matrices table[chain, step, value before, value] and its candidates hit[chain, step, value] begin; `witness`: its
     steps with candidates but for step 0; `since`: all of them, and step 0.
     """
     out = np.zeros((owners, len(ends), len(starts)), np.float64)
@@ -307,7 +307,7 @@ def renewal_spans(
         for goal in range(goals):
             size = sizes[goal]
             base = bases[goal] + chains[goal, line] * steps * size * size
-            hits = hit_bases[goal] + line * steps * size
+            hits = hit_bases[goal] + chains[goal, line] * steps * size
             own_starts, own_ends = starts, ends
             if goal < goals - 1:
                 own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
