@@ -66,6 +66,12 @@ def _times(x, room, lo, hi, size, m, at, down, across):  # type: ignore[no-untyp
 @inlined
 def _step(weights, m, at, size, room):  # type: ignore[no-untyped-def]
     """Weights of values one step on."""
+    if size == 4:
+        a, b, c, d = weights[0], weights[1], weights[2], weights[3]
+        for w in range(4):
+            i = np.uint64(at + w)
+            weights[w] = (a * m[i] + b * m[i + np.uint64(4)]) + (c * m[i + np.uint64(8)] + d * m[i + np.uint64(12)])
+        return
     for w in range(size):
         room[w] = 0.0
     for v in range(size):
@@ -76,71 +82,78 @@ def _step(weights, m, at, size, room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _places(table, base, hit, hits, steps, size, place):  # type: ignore[no-untyped-def]
-    """Numbers the values that can come without being a candidate, and no event; how many there are."""
-    place[:] = -1
-    place[0] = 0
-    count = 1
-    for w in range(1, size):
-        t = 0
-        while t < steps and place[w] < 0:
-            if not hit[np.uint64(hits + t * size + w)]:
-                for v in range(size):
-                    if place[w] < 0 and table[np.uint64(base + (t * size + v) * size + w)]:
-                        place[w] = count
-                        count += 1
-            t += 1
-    return count
+def _keep(keep, hit, said, size):  # type: ignore[no-untyped-def]
+    """1 for values that are no candidates. To multiply is faster than to ask."""
+    for w in range(size):
+        keep[w] = 0.0 if hit[np.uint64(said + w)] else 1.0
 
 
 @inlined
-def _first(result, starts, ends, table, base, hit, hits, size):  # type: ignore[no-untyped-def]
-    """The first goal of a line: the chance of a candidate during each interval, to result[end, start].
+def _always_candidate(table, base, hit, hits, steps, size):  # type: ignore[no-untyped-def]
+    """A value that is a candidate whenever it comes; `size` if there is none."""
+    for w in range(1, size):
+        always = True
+        for t in range(steps):
+            if not hit[np.uint64(hits + t * size + w)]:
+                for v in range(size):
+                    always = always and table[np.uint64(base + (t * size + v) * size + w)] == 0.0
+                if not always:
+                    break
+        if always:
+            return w
+    return size
 
-    Once there was one, what the chain does makes no difference: values that are candidates whenever they come need no
-    place, only those that can come without being one do, and one place is for what has held.
+
+@inlined
+def _first(result, last, starts, ends, table, base, hit, hits, size, keep, weights, room):  # type: ignore[no-untyped-def]
+    """The first goal of a line: the chance of a candidate during each interval, to result[end, start] if that is
+    `last` of all, else to result[start, end]; only of those that do not end before they start.
+
+    Once there was one, what the chain does makes no difference: all of it goes to one place, and a value that is
+    a candidate whenever it comes needs no other.
     """
     steps = ends[-1] + 1
-    place = np.empty(size, np.int64)
-    count = _places(table, base, hit, hits, steps, size, place)
-    wide = max(count + 1, LEAST)
-    m, room = np.zeros(wide * wide, np.float64), np.empty(wide * TILE, np.float64)
-    x = np.zeros(_cells(len(starts), wide), np.float64)
-    weights, after = np.zeros(size, np.float64), np.zeros(wide, np.float64)
+    held = _always_candidate(table, base, hit, hits, steps, size)
+    wide = max(size, held + 1)
+    m, x = np.zeros(wide * wide, np.float64), np.zeros(_cells(len(starts), wide), np.float64)
+    weights[:size] = 0.0
     weights[0] = 1.0
-    m[count * wide + count] = 1.0
     begun, asked = 0, 0
     for t in range(steps):
-        at, said = base + t * size * size, hits + t * size
+        at = base + t * size * size
+        _keep(keep, hit, hits + t * size, size)
         for v in range(size):
-            if place[v] >= 0:
-                row = place[v] * wide
-                m[row + count] = 0.0
-                for w in range(size):
-                    chance = table[np.uint64(at + v * size + w)]
-                    if hit[np.uint64(said + w)]:
-                        m[row + count] += chance
-                        chance = 0.0
-                    if place[w] >= 0:
-                        m[row + place[w]] = chance
+            total = 0.0
+            for w in range(size):
+                chance = table[np.uint64(at + v * size + w)]
+                kept = keep[w] * chance
+                m[np.uint64(v * wide + w)] = kept
+                total += chance - kept
+            m[np.uint64(v * wide + held)] = total
+        for w in range(wide):
+            m[np.uint64(held * wide + w)] = 0.0
+        m[np.uint64(held * wide + held)] = 1.0
         _times(x, room, 0, begun, wide, m, 0, wide, 1)
         _step(weights, table, at, size, room)
-        if begun < len(starts) and starts[begun] == t:
-            after[:] = 0.0
+        while begun < len(starts) and starts[begun] == t:
+            to = begun // TILE * wide * TILE + begun % TILE
+            total = 0.0
             for w in range(size):
-                if hit[np.uint64(said + w)]:
-                    after[count] += weights[w]
-                elif place[w] >= 0:
-                    after[place[w]] = weights[w]
-            while begun < len(starts) and starts[begun] == t:
-                for w in range(wide):
-                    x[(begun // TILE * wide + w) * TILE + begun % TILE] = after[w]
-                begun += 1
+                x[to + w * TILE] = keep[w] * weights[w]
+                total += (1.0 - keep[w]) * weights[w]
+            x[to + held * TILE] = total
+            begun += 1
         while asked < len(ends) and ends[asked] == t:
             for tile in range((begun + TILE - 1) // TILE):
-                old, new = (tile * wide + count) * TILE, asked * len(starts) + tile * TILE
-                for s in range(min(begun - tile * TILE, TILE)):
-                    result[np.uint64(new + s)] = x[np.uint64(old + s)]
+                old, some = (tile * wide + held) * TILE, min(begun - tile * TILE, TILE)
+                if last:
+                    new = asked * len(starts) + tile * TILE
+                    for s in range(some):
+                        result[np.uint64(new + s)] = x[np.uint64(old + s)]
+                else:
+                    new = tile * TILE * len(ends) + asked
+                    for s in range(some):
+                        result[np.uint64(new + s * len(ends))] = x[np.uint64(old + s)]
             asked += 1
 
 
@@ -162,54 +175,92 @@ def _ways(witness, hit, hits, steps, size, way_witness, way_value, first):  # ty
 
 
 @inlined
-def _lead(leads, cells, first, way_value, steps, table, base, size):  # type: ignore[no-untyped-def]
-    """Backwards, to leads[step, way, value before the step]: the chance that the chain comes to the way's candidate."""
+def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no-untyped-def]
+    """Backwards, to leads[tile, step, value before the step, way]: the chance that the chain comes to the way's
+    candidate. A tile has its steps together, so that the compiler knows how far it is from one to the next."""
     ways = first[steps]
-    x, room = np.zeros(cells, np.float64), np.empty(size * TILE, np.float64)
-    for t in range(steps - 1, -1, -1):
-        at = base + t * size * size
-        _times(x, room, first[t + 1], ways, size, table, at, 1, size)
-        for k in range(first[t], first[t + 1]):
-            for v in range(size):
-                x[(k // TILE * size + v) * TILE + k % TILE] = table[at + v * size + way_value[k]]
-        begin, here = first[t] // TILE * size * TILE, t * cells
-        for i in range(begin, cells):
-            leads[np.uint64(here + i)] = x[np.uint64(i)]
+    far = size * TILE
+    for tile in range((ways + TILE - 1) // TILE):
+        lo, hi = tile * TILE, min((tile + 1) * TILE, ways)
+        here = ((tile + 1) * steps - 1) * far
+        for t in range(steps - 1, -1, -1):
+            at = base + t * size * size
+            begin, end = max(first[t + 1] - lo, 0) // 8 * 8, (hi - lo + 7) // 8 * 8
+            if first[t + 1] >= hi:
+                for i in range(far):
+                    leads[np.uint64(here + i)] = 0.0
+            elif size == 4:
+                _lead_four(leads, here, begin, end, table, at)
+            else:
+                for v in range(size):
+                    to = here + v * TILE
+                    for column in range(begin, end):
+                        leads[np.uint64(to + column)] = 0.0
+                    for w in range(size):
+                        p, old = table[np.uint64(at + v * size + w)], here + far + w * TILE
+                        if p:
+                            for column in range(begin, end):
+                                leads[np.uint64(to + column)] += p * leads[np.uint64(old + column)]
+            for k in range(max(first[t], lo), min(first[t + 1], hi)):
+                for v in range(size):
+                    leads[np.uint64(here + v * TILE + k - lo)] = table[np.uint64(at + v * size + way_value[k])]
+            here -= far
 
 
 @inlined
-def _next(result, inputs, since, witness, starts, ends, table, base, hit, hits, size, leads):  # type: ignore[no-untyped-def]
-    """One more goal of a line, whose candidates are all accepted, to result[end, start]. inputs[i, j] is the chance
-    that the goals before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning.
-    Gives back `leads`, the room for what `_lead` writes."""
+def _lead_four(leads, here, begin, end, m, at):  # type: ignore[no-untyped-def]
+    a0, a1, a2, a3 = m[at], m[at + 1], m[at + 2], m[at + 3]
+    b0, b1, b2, b3 = m[at + 4], m[at + 5], m[at + 6], m[at + 7]
+    c0, c1, c2, c3 = m[at + 8], m[at + 9], m[at + 10], m[at + 11]
+    d0, d1, d2, d3 = m[at + 12], m[at + 13], m[at + 14], m[at + 15]
+    for column in range(begin, end):
+        i = np.uint64(here + column)
+        j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
+        a, b = leads[i + np.uint64(4 * TILE)], leads[i + np.uint64(5 * TILE)]
+        c, d = leads[i + np.uint64(6 * TILE)], leads[i + np.uint64(7 * TILE)]
+        leads[i] = (a * a0 + b * a1) + (c * a2 + d * a3)
+        leads[j] = (a * b0 + b * b1) + (c * b2 + d * b3)
+        leads[k] = (a * c0 + b * c1) + (c * c2 + d * c3)
+        leads[n] = (a * d0 + b * d1) + (c * d2 + d * d3)
+
+
+@inlined
+def _next(  # type: ignore[no-untyped-def]
+    result, last, inputs, since, witness, starts, ends, table, base, hit, hits, size, leads, keep, weights, room
+):
+    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i] is the chance that the goals
+    before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning. Gives back `leads`, the room for what `_lead` writes."""
     steps = ends[-1] + 1
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
     ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
     cells = _cells(ways, size)
+    one_each = True
+    for k in range(ways):
+        one_each = one_each and way_witness[k] == k
     if len(leads) < steps * cells:
         leads = np.empty(steps * cells, np.float64)
-    _lead(leads, cells, first, way_value, steps, table, base, size)
-    m, room = np.empty(size * size, np.float64), np.empty(size * TILE, np.float64)
+    _lead(leads, first, way_value, steps, table, base, size)
+    m = np.empty(size * size, np.float64)
     # By way: what the chain has come to since its latest candidate before the interval, times the input.
     waits = np.zeros(cells, np.float64)
     for k in range(ways):
-        waits[k // TILE * size * TILE + k % TILE] = inputs[way_witness[k] * len(since)]
-    weights = np.zeros(size, np.float64)
+        waits[k // TILE * size * TILE + k % TILE] = inputs[way_witness[k]]
+    weights[:size] = 0.0
     weights[0] = 1.0
     # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
     held = np.zeros(_cells(len(starts), size), np.float64)
-    came = np.zeros(ways * len(starts), np.float64)
+    came = np.empty(ways * len(starts), np.float64)
     begun, asked, j = 0, 0, 0
     for t in range(steps):
-        at, said = base + t * size * size, hits + t * size
+        at = base + t * size * size
         while begun < len(starts) and starts[begun] == t:
-            _meet(came, begun, len(starts), waits, leads, t * cells, first[t], ways, size, room)
+            _meet(came, begun, len(starts), waits, leads, t, steps, first[t], ways, size, room)
             begun += 1
-        for w in range(size):
-            some = hit[np.uint64(said + w)]
-            for v in range(size):
-                m[np.uint64(v * size + w)] = 0.0 if some else table[np.uint64(at + v * size + w)]
+        _keep(keep, hit, hits + t * size, size)
+        for v in range(size):
+            for w in range(size):
+                m[np.uint64(v * size + w)] = keep[w] * table[np.uint64(at + v * size + w)]
         _times(held, room, 0, begun, size, m, 0, size, 1)
         for k in range(first[t], first[t + 1]):
             for tile in range((begun + TILE - 1) // TILE):
@@ -217,31 +268,46 @@ def _next(result, inputs, since, witness, starts, ends, table, base, hit, hits, 
                 for s in range(min(begun - tile * TILE, TILE)):
                     held[np.uint64(to + s)] += came[np.uint64(old + s)]
         while asked < len(ends) and ends[asked] == t:
-            _sum(result, asked * len(starts), held, begun, size)
+            _sum(result, last, asked, len(starts), len(ends), held, begun, size, room)
             asked += 1
         _times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
         _step(weights, table, at, size, room)
         if j < len(since) and since[j] == t:
             for w in range(size):
-                if hit[np.uint64(said + w)] and weights[w]:
-                    for k in range(first[t + 1], ways):
-                        to = np.uint64((k // TILE * size + w) * TILE + k % TILE)
-                        waits[to] += weights[w] * inputs[np.uint64(way_witness[k] * len(since) + j)]
+                if weights[w] and not keep[w]:
+                    _renew(waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * len(witness), one_each)
             j += 1
     return leads
 
 
 @inlined
-def _meet(came, start, starts, waits, leads, here, lo, hi, size, room):  # type: ignore[no-untyped-def]
+def _renew(waits, value, lo, hi, size, weight, inputs, way_witness, here, one_each):  # type: ignore[no-untyped-def]
+    """A candidate of this value: from now on the input counts from here."""
+    if hi <= lo:
+        return
+    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
+        to, way = (tile * size + value) * TILE, tile * TILE
+        begin, end = max(lo - way, 0), min(hi - way, TILE)
+        if one_each:
+            for column in range(begin, end):
+                waits[np.uint64(to + column)] += weight * inputs[np.uint64(here + way + column)]
+        else:
+            for column in range(begin, end):
+                old = np.uint64(here + way_witness[np.uint64(way + column)])
+                waits[np.uint64(to + column)] += weight * inputs[old]
+
+
+@inlined
+def _meet(came, start, starts, waits, leads, step, steps, lo, hi, size, room):  # type: ignore[no-untyped-def]
     """One start: the chance to come by each way to its candidate, if the goals before have held by then."""
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
         begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
-        base = tile * size * TILE
+        base, here = tile * size * TILE, (tile * steps + step) * size * TILE
         if size == 4:
             for column in range(begin, end):
-                i, n = np.uint64(base + column), np.uint64(here + base + column)
+                i, n = np.uint64(base + column), np.uint64(here + column)
                 a, b = waits[i] * leads[n], waits[i + np.uint64(TILE)] * leads[n + np.uint64(TILE)]
                 c = waits[i + np.uint64(2 * TILE)] * leads[n + np.uint64(2 * TILE)]
                 d = waits[i + np.uint64(3 * TILE)] * leads[n + np.uint64(3 * TILE)]
@@ -252,24 +318,35 @@ def _meet(came, start, starts, waits, leads, here, lo, hi, size, room):  # type:
             for v in range(size):
                 i = base + v * TILE
                 for column in range(begin, end):
-                    room[np.uint64(column)] += waits[np.uint64(i + column)] * leads[np.uint64(here + i + column)]
+                    room[np.uint64(column)] += waits[np.uint64(i + column)] * leads[np.uint64(here + v * TILE + column)]
         for k in range(max(lo, tile * TILE), min(hi, (tile + 1) * TILE)):
             came[np.uint64(k * starts + start)] = room[np.uint64(k - tile * TILE)]
 
 
 @inlined
-def _sum(result, at, held, columns, size):  # type: ignore[no-untyped-def]
+def _sum(result, last, asked, starts, ends, held, columns, size, room):  # type: ignore[no-untyped-def]
+    """One end: over all values."""
     for tile in range((columns + TILE - 1) // TILE):
-        base, to, own = tile * size * TILE, at + tile * TILE, min(columns - tile * TILE, TILE)
+        base, some = tile * size * TILE, min(columns - tile * TILE, TILE)
         if size == 4:
-            for s in range(own):
+            for s in range(some):
                 i = np.uint64(base + s)
                 a, b = held[i] + held[i + np.uint64(TILE)], held[i + np.uint64(2 * TILE)] + held[i + np.uint64(3 * TILE)]
-                result[np.uint64(to + s)] = a + b
+                room[np.uint64(s)] = a + b
         else:
+            for s in range(some):
+                room[np.uint64(s)] = 0.0
             for v in range(size):
-                for s in range(own):
-                    result[np.uint64(to + s)] += held[np.uint64(base + v * TILE + s)]
+                for s in range(some):
+                    room[np.uint64(s)] += held[np.uint64(base + v * TILE + s)]
+        if last:
+            to = asked * starts + tile * TILE
+            for s in range(some):
+                result[np.uint64(to + s)] = room[np.uint64(s)]
+        else:
+            to = tile * TILE * ends + asked
+            for s in range(some):
+                result[np.uint64(to + s * ends)] = room[np.uint64(s)]
 
 
 @compiled
@@ -297,6 +374,8 @@ def renewal_spans(
         return out
     inputs, result = np.zeros(most, np.float64), np.zeros(most, np.float64)
     leads = np.empty(0, np.float64)
+    keep, weights = np.empty(sizes.max(), np.float64), np.empty(sizes.max(), np.float64)
+    room = np.empty((sizes.max() + 1) * TILE, np.float64)
     flat = out.reshape(-1)
     for line in range(len(owner)):
         there = True
@@ -312,18 +391,21 @@ def renewal_spans(
             if goal < goals - 1:
                 own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
                 own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
-            result[: len(own_starts) * len(own_ends)] = 0.0
             if goal == 0:
-                _first(result, own_starts, own_ends, table, base, hit, hits, size)
+                _first(result, goal == goals - 1, own_starts, own_ends, table, base, hit, hits, size, keep, weights, room)
             else:
                 leads = _next(
-                    result, inputs, since[since_first[goal] : since_first[goal + 1]],
+                    result, goal == goals - 1, inputs, since[since_first[goal] : since_first[goal + 1]],
                     witness[witness_first[goal] : witness_first[goal + 1]], own_starts, own_ends,
-                    table, base, hit, hits, size, leads,
+                    table, base, hit, hits, size, leads, keep, weights, room,
                 )  # fmt: skip
             inputs, result = result, inputs
-        cells = owner[line] * len(ends) * len(starts)
-        for i in range(len(ends) * len(starts)):
-            own = np.uint64(cells + i)
-            flat[own] += inputs[np.uint64(i)] * (1.0 - flat[own])
+        begun, here, own = 0, 0, owner[line] * len(ends) * len(starts)
+        for e in range(len(ends)):
+            while begun < len(starts) and starts[begun] <= ends[e]:
+                begun += 1
+            for i in range(here, here + begun):
+                cell = np.uint64(own + i)
+                flat[cell] += inputs[np.uint64(i)] * (1.0 - flat[cell])
+            here += len(starts)
     return out
