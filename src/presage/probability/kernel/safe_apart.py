@@ -47,18 +47,17 @@ class ApartReader:
         for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
             rows, names = facts.goals[goal.number], sorted(early)
             columns = [rows.variables[name] for name in names]
-            hit, leader, possible = fill_moves(
+            hit, some, leader, possible = fill_moves(
                 self.table, int(base), int(size), self.steps, source.chains,
                 source.chain, source.step, source.prev, source.value, source.probability,
                 rows.candidate, rows.accepted, goal.number == 0, _lines(columns, len(source.chain)),
             )  # fmt: skip
-            some = hit.reshape(source.chains, self.steps, size).any(axis=0)
             columns_ahead = -(-int(some.sum()) // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:
                 self.possible = False
                 return
             hits.append(hit)
-            self.candidates.append(np.flatnonzero(some.any(axis=1)))
+            self.candidates.append(np.flatnonzero(some.reshape(self.steps, size).any(axis=1)))
             chains = np.flatnonzero(leader >= 0)
             index = Index([column[leader[chains]] for column in columns], len(chains))
             self.chains.append((names, chains, index))

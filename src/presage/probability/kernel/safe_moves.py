@@ -17,9 +17,9 @@ def fill_moves(
     table: Floats, base: int, size: int, steps: int, chains: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats,
     candidate: Bools, accepted: Bools, first: bool, variables: Ints,
-) -> tuple[Bools, Ints, bool]:  # fmt: skip
-    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value);
-    and a row of each chain that it reads, -1 if it reads none. Values are numbered from 1, and 0 is no event: what is
+) -> tuple[Bools, Bools, Ints, bool]:  # fmt: skip
+    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value),
+    and of all chains, (steps, value); and a row of each chain that it reads, -1 if it reads none. Values are numbered from 1, and 0 is no event: what is
     left to 1. `first`: it is the first goal; variables[variable, row] are compared.
 
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
@@ -27,6 +27,7 @@ def fill_moves(
     """
     count = np.zeros(chains * steps * size, np.int64)
     hit = np.zeros(chains * steps * size, np.bool_)
+    some = np.zeros(steps * size, np.bool_)
     leader = np.full(chains, -1, np.int64)
     possible = True
     for i in range(len(chain)):
@@ -54,6 +55,6 @@ def fill_moves(
                 rest -= table[at + np.uint64(w)]
             table[at] = rest if rest > LEAST_MASS else 0.0
             if count[i] >= READ:
-                hit[i] = True
+                hit[i] = some[line % steps * size + v] = True
                 possible = possible and count[i] // READ == count[i] % READ
-    return hit, leader, possible
+    return hit, some, leader, possible
