@@ -47,13 +47,12 @@ def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
 
 def compiled_into(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop that writes to its first argument, a contiguous array, and only reads the others."""
-    dispatcher = njit(cache=True, nogil=True)(function)
+    dispatcher: Any = njit(cache=True, nogil=True)(function)
     LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        into, *others = args
-        result: R = dispatcher(into, *[_read_only(a) for a in others], **kwargs)
+        result: R = dispatcher(*args[:1], *[_read_only(a) for a in args[1:]], **kwargs)
         return result
 
     return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.probability.kernel.facts import MARKOV, Facts, Source
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import asked_at, compared
@@ -92,5 +92,5 @@ def _lines(columns: list[Ints], rows: int) -> Ints:
     return np.stack(columns) if columns else np.zeros((0, rows), np.int64)
 
 
-def _bounds(parts: list[Ints]) -> Ints:
+def _bounds(parts: list[Ints] | list[Bools]) -> Ints:
     return np.cumsum([0, *(len(part) for part in parts)])

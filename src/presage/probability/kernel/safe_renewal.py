@@ -228,8 +228,9 @@ def _lead_four(leads, here, begin, end, m, at):  # type: ignore[no-untyped-def]
 def _next(  # type: ignore[no-untyped-def]
     result, last, inputs, since, witness, starts, ends, table, base, hit, hits, size, leads, keep, weights, room
 ):
-    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i] is the chance that the goals
-    before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning. Gives back `leads`, the room for what `_lead` writes."""
+    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i] is the chance that the
+    goals before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning. Gives back
+    `leads`, the room for what `_lead` writes."""
     steps = ends[-1] + 1
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
@@ -275,7 +276,9 @@ def _next(  # type: ignore[no-untyped-def]
         if j < len(since) and since[j] == t:
             for w in range(size):
                 if weights[w] and not keep[w]:
-                    _renew(waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * len(witness), one_each)
+                    _renew(
+                        waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * len(witness), one_each
+                    )
             j += 1
     return leads
 
@@ -331,7 +334,10 @@ def _sum(result, last, asked, starts, ends, held, columns, size, room):  # type:
         if size == 4:
             for s in range(some):
                 i = np.uint64(base + s)
-                a, b = held[i] + held[i + np.uint64(TILE)], held[i + np.uint64(2 * TILE)] + held[i + np.uint64(3 * TILE)]
+                a, b = (
+                    held[i] + held[i + np.uint64(TILE)],
+                    held[i + np.uint64(2 * TILE)] + held[i + np.uint64(3 * TILE)],
+                )
                 room[np.uint64(s)] = a + b
         else:
             for s in range(some):
@@ -392,7 +398,9 @@ def renewal_spans(
                 own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
                 own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
             if goal == 0:
-                _first(result, goal == goals - 1, own_starts, own_ends, table, base, hit, hits, size, keep, weights, room)
+                _first(
+                    result, goal == goals - 1, own_starts, own_ends, table, base, hit, hits, size, keep, weights, room
+                )
             else:
                 leads = _next(
                     result, goal == goals - 1, inputs, since[since_first[goal] : since_first[goal + 1]],
