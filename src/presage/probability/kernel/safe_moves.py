@@ -10,8 +10,6 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints, compiled_into
 from presage.probability.kernel.safe_regular import LEAST_MASS
 
-READ, PASSED = 1, 2  # rows that a goal reads, and others
-
 
 @compiled_into
 def fill_moves(
@@ -26,20 +24,20 @@ def fill_moves(
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
     not all that is read of a chain has the same values of variables.
     """
-    seen = np.zeros(chains * steps * size, np.uint8)
+    read = np.zeros(chains * steps * size, np.int32)
     hit = np.zeros(chains * steps * size, np.bool_)
     some = np.zeros(steps * size, np.bool_)
     leader = np.full(chains, -1, np.int64)
     possible = True
     for i in range(len(chain)):
-        if not chance[i] > 0.0 or prev[i] + 1 >= size:
-            continue
-        own = np.uint64(chain[i])
-        at = (own * np.uint64(steps) + np.uint64(step[i])) * np.uint64(size)
-        new = np.uint64(value[i] + 1)
-        table[np.uint64(base) + (at + np.uint64(prev[i] + 1)) * np.uint64(size) + new] += chance[i]
-        if candidate[i] and (accepted[i] or not first):
-            seen[at + new] |= READ
+        if chance[i] > 0.0 and prev[i] + 1 < size:
+            at = np.uint64((chain[i] * steps + step[i]) * size + prev[i] + 1)
+            table[np.uint64(base) + at * np.uint64(size) + np.uint64(value[i] + 1)] += chance[i]
+    # Apart from the moves, for the fewer things a loop does the faster it is.
+    for i in range(len(chain)):
+        if candidate[i] and (accepted[i] or not first) and chance[i] > 0.0 and prev[i] + 1 < size:
+            read[np.uint64((chain[i] * steps + step[i]) * size + value[i] + 1)] += 1
+            own = np.uint64(chain[i])
             if leader[own] < 0:
                 leader[own] = i
             if not accepted[i]:
@@ -47,18 +45,19 @@ def fill_moves(
             for k in range(len(variables)):
                 if variables[k, i] < 0 or variables[k, i] != variables[k, leader[own]]:
                     possible = False
-        else:
-            seen[at + new] |= PASSED
     for line in range(chains * steps * size):
         at = np.uint64(base + line * size)
         rest = 1.0
         for w in range(1, size):
             rest -= table[at + np.uint64(w)]
         table[at] = rest if rest > LEAST_MASS else 0.0
-        hit[line] = seen[line] & READ
-        if seen[line] == READ | PASSED:
-            possible = False
-    for line in range(chains):
-        for k in range(steps * size):
-            some[k] |= hit[np.uint64(line * steps * size + k)]
+    for line in range(chains * steps):
+        for w in range(size):
+            count = read[np.uint64(line * size + w)]
+            if count:
+                hit[np.uint64(line * size + w)] = some[np.uint64(line % steps * size + w)] = True
+                for v in range(size):
+                    count -= table[np.uint64(base + (line * size + v) * size + w)] > 0.0
+                if count:
+                    possible = False
     return hit, some, leader, possible

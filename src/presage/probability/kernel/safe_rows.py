@@ -117,6 +117,15 @@ def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings
 
 
 @compiled
+def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
+    """Whether there is a row that can be accepted."""
+    i = 0
+    while i < len(candidate) and not (candidate[i] and accepted[i] and chance[i] > 0.0):
+        i += 1
+    return i < len(candidate)
+
+
+@compiled
 def values_seen(candidate: Bools, accepted: Bools, chance: Floats, column: Ints, size: int) -> Bools:
     """Which of `size` values there are in rows that can be accepted. A negative one is no value."""
     seen = np.zeros(size, np.bool_)
