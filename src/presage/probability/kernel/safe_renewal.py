@@ -235,7 +235,8 @@ def _next(  # type: ignore[no-untyped-def]
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
     ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
-    cells = _cells(ways, size)
+    # Lines of a power of two would all want the same places of the processor's cache.
+    cells, width = _cells(ways, size), _cells(ways, 1) + 8
     one_each = True
     for k in range(ways):
         one_each = one_each and way_witness[k] == k
@@ -251,12 +252,12 @@ def _next(  # type: ignore[no-untyped-def]
     weights[0] = 1.0
     # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
     held = np.zeros(_cells(len(starts), size), np.float64)
-    came = np.empty(ways * len(starts), np.float64)
+    came = np.empty(len(starts) * width, np.float64)
     begun, asked, j = 0, 0, 0
     for t in range(steps):
         at = base + t * size * size
         while begun < len(starts) and starts[begun] == t:
-            _meet(came, begun, len(starts), waits, leads, t, steps, first[t], ways, size, room)
+            _meet(came, begun * width, waits, leads, t, steps, first[t], ways, size)
             begun += 1
         _keep(keep, hit, hits + t * size, size)
         for v in range(size):
@@ -265,9 +266,9 @@ def _next(  # type: ignore[no-untyped-def]
         _times(held, room, 0, begun, size, m, 0, size, 1)
         for k in range(first[t], first[t + 1]):
             for tile in range((begun + TILE - 1) // TILE):
-                to, old = (tile * size + way_value[k]) * TILE, k * len(starts) + tile * TILE
+                to, old = (tile * size + way_value[k]) * TILE, tile * TILE * width + k
                 for s in range(min(begun - tile * TILE, TILE)):
-                    held[np.uint64(to + s)] += came[np.uint64(old + s)]
+                    held[np.uint64(to + s)] += came[np.uint64(old + s * width)]
         while asked < len(ends) and ends[asked] == t:
             _sum(result, last, asked, len(starts), len(ends), held, begun, size, room)
             asked += 1
@@ -301,29 +302,28 @@ def _renew(waits, value, lo, hi, size, weight, inputs, way_witness, here, one_ea
 
 
 @inlined
-def _meet(came, start, starts, waits, leads, step, steps, lo, hi, size, room):  # type: ignore[no-untyped-def]
-    """One start: the chance to come by each way to its candidate, if the goals before have held by then."""
+def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no-untyped-def]
+    """One start, to came[to + way]: the chance to come by each way to its candidate, if the goals before have held by
+    then."""
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
         begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
-        base, here = tile * size * TILE, (tile * steps + step) * size * TILE
+        base, here, own = tile * size * TILE, (tile * steps + step) * size * TILE, to + tile * TILE
         if size == 4:
             for column in range(begin, end):
                 i, n = np.uint64(base + column), np.uint64(here + column)
                 a, b = waits[i] * leads[n], waits[i + np.uint64(TILE)] * leads[n + np.uint64(TILE)]
                 c = waits[i + np.uint64(2 * TILE)] * leads[n + np.uint64(2 * TILE)]
                 d = waits[i + np.uint64(3 * TILE)] * leads[n + np.uint64(3 * TILE)]
-                room[np.uint64(column)] = (a + b) + (c + d)
+                came[np.uint64(own + column)] = (a + b) + (c + d)
         else:
             for column in range(begin, end):
-                room[np.uint64(column)] = 0.0
+                came[np.uint64(own + column)] = 0.0
             for v in range(size):
-                i = base + v * TILE
+                i, n = base + v * TILE, here + v * TILE
                 for column in range(begin, end):
-                    room[np.uint64(column)] += waits[np.uint64(i + column)] * leads[np.uint64(here + v * TILE + column)]
-        for k in range(max(lo, tile * TILE), min(hi, (tile + 1) * TILE)):
-            came[np.uint64(k * starts + start)] = room[np.uint64(k - tile * TILE)]
+                    came[np.uint64(own + column)] += waits[np.uint64(i + column)] * leads[np.uint64(n + column)]
 
 
 @inlined
