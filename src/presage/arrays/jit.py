@@ -45,6 +45,19 @@ def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", dispatcher)
 
 
+def compiled_into(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop that writes to its first argument, a contiguous array, and only reads the others."""
+    dispatcher: Any = njit(cache=True, nogil=True)(function)
+    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = dispatcher(*args[:1], *[_read_only(a) for a in args[1:]], **kwargs)
+        return result
+
+    return call
+
+
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of loops, called only from compiled code. The folder of the cache is named by a hash of all kernels, so
     that a change in one file is seen by the loops of another."""

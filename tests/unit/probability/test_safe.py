@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.probability.classify import SAFE, UNSAFE, classify
-from presage.probability.kernel import safe, safe_automaton, safe_rows
+from presage.probability.kernel import safe, safe_apart, safe_automaton, safe_rows
 from presage.probability.kernel.facts import CERTAIN, INDEPENDENT, MARKOV, NOTHING, Answers, Facts, GoalRows, Source
 from presage.probability.kernel.plans import Follow, Project, Regular
 from presage.probability.kernel.query import Anything, Condition, Goal, Known, Sequence, Term, Variable
@@ -141,6 +141,8 @@ def test_a_safe_plan_gives_the_probability_over_all_possible_worlds(name: str) -
 def test_joint_states_that_are_many_are_kept_sparse_with_the_same_answers(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(safe_apart, "SPARSE", 0)
+    monkeypatch.setattr(safe_apart, "SMALL", 0)
     monkeypatch.setattr(safe_automaton, "MOST_DENSE", 0)
     check_some(SHAPES[name], np.random.default_rng(5), wanted=4)
 

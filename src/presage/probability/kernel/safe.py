@@ -16,6 +16,7 @@ from presage.errors import error
 from presage.probability.kernel.facts import Answers, Facts, exact
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
+from presage.probability.kernel.safe_apart import ApartReader
 from presage.probability.kernel.safe_automaton import RegularReader
 from presage.probability.kernel.safe_bindings import PlanBindings
 from presage.probability.kernel.safe_follow import add_some
@@ -44,6 +45,7 @@ class _Evaluation:
     def __init__(self, query: Sequence, facts: Facts) -> None:
         self.steps = np.arange(facts.steps)
         self.bindings = PlanBindings(query, facts)
+        self.apart = cache(lambda goals, env: ApartReader(query, facts, goals, env))
         self.regular = cache(lambda goals, env: RegularReader(query, facts, goals, env))
         self.follow = cache(lambda goal, env: FollowReader(query, facts, query.goals[goal], env))
 
@@ -88,7 +90,11 @@ class _Evaluation:
     def _regular(
         self, plan: Regular, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints, owner: Ints, owners: int
     ) -> Floats:
-        found: Floats = self.regular(plan.goals, env).spans(bindings, starts, ends, owner, owners)
+        apart = self.apart(plan.goals, env)
+        found: Floats | None = apart.spans(bindings, starts, ends, owner, owners) if apart.possible else None
+        if found is None:
+            found = self.regular(plan.goals, env).spans(bindings, starts, ends, owner, owners)
+        assert found is not None
         return found
 
     def _inputs(

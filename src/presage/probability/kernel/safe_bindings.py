@@ -11,7 +11,17 @@ from presage.probability.kernel.facts import Facts
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import asked_at, used
-from presage.probability.kernel.safe_rows import NO_VARIABLE, Bindings, Index, distinct, join, table
+from presage.probability.kernel.safe_rows import (
+    FEW,
+    NO_VARIABLE,
+    Bindings,
+    Index,
+    distinct,
+    join,
+    some_can_be,
+    table,
+    values_seen,
+)
 
 
 class PlanBindings:
@@ -68,9 +78,15 @@ class PlanBindings:
         """Values of some variables in events that may be accepted for a goal."""
         rows = self.facts.goals[goal]
         source = self.facts.sources[self.query.goals[goal].source]
-        can_be = rows.candidate & rows.accepted & (source.probability > 0.0)
         if not names:
-            return NO_VARIABLE.lines(slice(int(can_be.any())))
+            return NO_VARIABLE.lines(slice(int(some_can_be(rows.candidate, rows.accepted, source.probability))))
+        if len(names) == 1:
+            column = rows.variables[names[0]]
+            size = int(column.max(initial=-1)) + 1
+            if size <= max(FEW, len(column)):
+                seen = np.flatnonzero(values_seen(rows.candidate, rows.accepted, source.probability, column, size))
+                return Bindings(names, seen.reshape(-1, 1))
+        can_be = rows.candidate & rows.accepted & (source.probability > 0.0)
         live = np.flatnonzero(can_be)
         return distinct(names, [rows.variables[name][live] for name in names], len(live))
 

@@ -26,27 +26,28 @@ def _row_ranges(item: int, steps: int, first: Ints, step: Ints) -> Ints:
 
 
 @inlined
-def _uncovered(lo: int, hi: int, size: int, prev: Ints, chance: Floats) -> Floats:
-    """The chance of no event after each value."""
-    rest = np.ones(size, np.float64)
-    for k in range(lo, hi):
-        rest[prev[k]] -= chance[k]
-    for v in range(size):
-        rest[v] = rest[v] if rest[v] > 1e-12 else 0.0
+def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
+    """By step: the chance of no event after each value."""
+    rest = np.ones((len(rows) - 1, size), np.float64)
+    for t in range(len(rows) - 1):
+        for k in range(rows[t], rows[t + 1]):
+            rest[t, prev[k]] -= chance[k]
+        for v in range(size):
+            rest[t, v] = rest[t, v] if rest[t, v] > 1e-12 else 0.0
     return rest
 
 
 @inlined
-def _moved(weight: Floats, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
-    """Weights of values one step on, over rows that do (1) or do not (0) end waits, or over all (2)."""
-    after = np.zeros(len(weight), np.float64)
+def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
+    """To `after`: weights of values one step on, over rows that do (1) or do not (0) end waits, or over all (2)."""
+    for v in range(len(weight)):
+        after[v] = 0.0
     if resetting != 1:
         for v in range(len(weight)):
             after[0] += weight[v] * rest[v]
     for k in range(lo, hi):
         if resetting == 2 or (bits[k] & RESET) == resetting:
             after[value[k]] += weight[prev[k]] * chance[k]
-    return after
 
 
 @compiled
@@ -68,18 +69,23 @@ def markov_points(
         union[:, :, 0] = 1.0
         for item in range(start[line], start[line + 1]):
             rows = _row_ranges(item, steps, first, step)
-            marginal = np.zeros(sizes[item], np.float64)
-            marginal[0] = 1.0
-            _unite(union[0], 0, hits, rows, marginal, np.zeros_like(marginal), prev, value, chance, bits)
+            rest = _uncovered(rows, sizes[item], prev, chance)
+            # Six vectors of weights: before and after a step, of all values, and of those of a chain that did nothing
+            # or something at a reset.
+            room = np.zeros((6, sizes[item]), np.float64)
+            marginal, after, idle, active = room[0], room[1], room[2], room[3]
+            marginal[0] = idle[0] = 1.0
+            _unite(union[0], 0, hits, rows, rest, idle, active, room[4], room[5], prev, value, chance, bits)
             j = 0
             for t in range(steps):
-                rest = _uncovered(rows[t], rows[t + 1], sizes[item], prev, chance)
+                lo, hi = rows[t], rows[t + 1]
                 if j < len(resets) and resets[j] == t:
-                    idle = _moved(marginal, rows[t], rows[t + 1], rest, prev, value, chance, bits, 0)
-                    active = _moved(marginal, rows[t], rows[t + 1], rest, prev, value, chance, bits, 1)
+                    _moved(marginal, idle, lo, hi, rest[t], prev, value, chance, bits, 0)
+                    _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
                     j += 1
-                    _unite(union[j], t + 1, hits, rows, idle, active, prev, value, chance, bits)
-                marginal = _moved(marginal, rows[t], rows[t + 1], rest, prev, value, chance, bits, 2)
+                    _unite(union[j], t + 1, hits, rows, rest, idle, active, room[4], room[5], prev, value, chance, bits)
+                _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
+                marginal, after = after, marginal
         for h in range(len(hits)):
             total = union[0, h, 2] * inputs[own, h, 0]
             for j in range(len(resets)):
@@ -90,29 +96,34 @@ def markov_points(
 
 
 @inlined
-def _unite(union, begin, hits, rows, idle, active, prev, value, chance, bits):  # type: ignore[no-untyped-def]
+def _unite(  # type: ignore[no-untyped-def]
+    union, begin, hits, rows, rests, idle, active, idle_after, active_after, prev, value, chance, bits
+):
     """Add a chain to the unions, from a step on; `idle` and `active`: its weights of values at the step before."""
     h = np.searchsorted(hits, begin)
     for t in range(begin, len(rows) - 1):
-        lo, hi = rows[t], rows[t + 1]
-        rest = _uncovered(lo, hi, len(idle), prev, chance)
+        lo, hi, rest = rows[t], rows[t + 1], rests[t]
         if h < len(hits) and hits[h] == t:
-            own = np.zeros(4, np.float64)
+            n0, n1, n2, n3 = 0.0, 0.0, 0.0, 0.0
             for v in range(len(idle)):
-                own[0] += idle[v] * rest[v]
-                own[1] += active[v] * rest[v]
+                n0 += idle[v] * rest[v]
+                n1 += active[v] * rest[v]
             for k in range(lo, hi):
-                place = 2 if bits[k] & ACCEPTED else 0
-                own[place] += idle[prev[k]] * chance[k]
-                own[place + 1] += active[prev[k]] * chance[k]
-            old = union[h].copy()
-            union[h, :] = 0.0
-            for a in range(4):
-                for b in range(4):
-                    union[h, a | b] += old[a] * own[b]
+                if bits[k] & ACCEPTED:
+                    n2 += idle[prev[k]] * chance[k]
+                    n3 += active[prev[k]] * chance[k]
+                else:
+                    n0 += idle[prev[k]] * chance[k]
+                    n1 += active[prev[k]] * chance[k]
+            o0, o1, o2, o3 = union[h, 0], union[h, 1], union[h, 2], union[h, 3]
+            union[h, 0] = o0 * n0
+            union[h, 1] = o0 * n1 + o1 * (n0 + n1)
+            union[h, 2] = o0 * n2 + o2 * (n0 + n2)
+            union[h, 3] = o0 * n3 + o1 * (n2 + n3) + o2 * (n1 + n3) + o3 * (n0 + n1 + n2 + n3)
             h += 1
-        idle = _moved(idle, lo, hi, rest, prev, value, chance, bits, 0)
-        active = _moved(active, lo, hi, rest, prev, value, chance, bits, 0)
+        _moved(idle, idle_after, lo, hi, rest, prev, value, chance, bits, 0)
+        _moved(active, active_after, lo, hi, rest, prev, value, chance, bits, 0)
+        idle, idle_after, active, active_after = idle_after, idle, active_after, active
 
 
 @compiled
@@ -135,51 +146,59 @@ def markov_spans(
         item = start[line]
         size = sizes[item]
         rows = _row_ranges(item, steps, first, step)
-        marginal = np.zeros(size, np.float64)
+        rest = _uncovered(rows, size, prev, chance)
+        room = np.zeros((3, size), np.float64)
+        marginal, after, active = room[0], room[1], room[2]
         marginal[0] = 1.0
         before = np.zeros((len(hits), size), np.float64)
         before[:, 0] = inputs[own, :, 0]
         s, j = 0, 0
         for t in range(steps):
             while s < len(starts) and starts[s] == t:
-                _hold(out[i, :, s], t, hits, ends, rows, before, prev, value, chance, bits)
+                _hold(out[i, :, s], t, hits, ends, rows, rest, before, prev, value, chance, bits)
                 s += 1
             if s == len(starts):
                 break
             lo, hi = rows[t], rows[t + 1]
-            rest = _uncovered(lo, hi, size, prev, chance)
             for h in range(len(hits)):
-                before[h] = _moved(before[h], lo, hi, rest, prev, value, chance, bits, 0)
+                _moved(before[h], after, lo, hi, rest[t], prev, value, chance, bits, 0)
+                before[h] = after
             if j < len(resets) and resets[j] == t:
-                active = _moved(marginal, lo, hi, rest, prev, value, chance, bits, 1)
+                _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
                 j += 1
                 for h in range(len(hits)):
-                    before[h] += active * inputs[own, h, j]
-            marginal = _moved(marginal, lo, hi, rest, prev, value, chance, bits, 2)
+                    for v in range(size):
+                        before[h, v] += active[v] * inputs[own, h, j]
+            _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
+            marginal, after = after, marginal
     return out
 
 
 @inlined
-def _hold(out, begin, hits, ends, rows, before, prev, value, chance, bits):  # type: ignore[no-untyped-def]
+def _hold(out, begin, hits, ends, rows, rests, before, prev, value, chance, bits):  # type: ignore[no-untyped-def]
     """One start: the chance that it has held by each end."""
     size = before.shape[1]
     paths = np.eye(size)
-    held = np.zeros(size, np.float64)
+    room = np.zeros((3, size), np.float64)
+    held, after, weight = room[0], room[1], room[2]
     h, e = np.searchsorted(hits, begin), np.searchsorted(ends, begin)
     for t in range(begin, len(rows) - 1):
-        lo, hi = rows[t], rows[t + 1]
-        rest = _uncovered(lo, hi, size, prev, chance)
-        held = _moved(held, lo, hi, rest, prev, value, chance, bits, 0)
+        lo, hi, rest = rows[t], rows[t + 1], rests[t]
+        _moved(held, after, lo, hi, rest, prev, value, chance, bits, 0)
+        held, after = after, held
         if h < len(hits) and hits[h] == t:
-            weight = np.zeros(size, np.float64)
+            weight[:] = 0.0
             for v in range(size):
                 if before[h, v]:
                     for w in range(size):
                         weight[w] += before[h, v] * paths[v, w]
-            held += _moved(weight, lo, hi, rest, prev, value, chance, bits, 1)
+            _moved(weight, after, lo, hi, rest, prev, value, chance, bits, 1)
+            for v in range(size):
+                held[v] += after[v]
             h += 1
         while e < len(ends) and ends[e] == t:
             out[e] = held.sum()
             e += 1
         for v in range(size):
-            paths[v] = _moved(paths[v], lo, hi, rest, prev, value, chance, bits, 2)
+            _moved(paths[v], after, lo, hi, rest, prev, value, chance, bits, 2)
+            paths[v] = after

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.jit import Bools, Floats, Ints, compiled
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -114,6 +114,25 @@ def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
     """Lines that have a value for each variable, each once."""
     return table(names, columns, rows).lines(Index(columns, rows).groups()[0])
+
+
+@compiled
+def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
+    """Whether there is a row that can be accepted."""
+    i = 0
+    while i < len(candidate) and not (candidate[i] and accepted[i] and chance[i] > 0.0):
+        i += 1
+    return i < len(candidate)
+
+
+@compiled
+def values_seen(candidate: Bools, accepted: Bools, chance: Floats, column: Ints, size: int) -> Bools:
+    """Which of `size` values there are in rows that can be accepted. A negative one is no value."""
+    seen = np.zeros(size, np.bool_)
+    for i in range(len(column)):
+        if candidate[i] and accepted[i] and chance[i] > 0.0 and column[i] >= 0:
+            seen[column[i]] = True
+    return seen
 
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:

@@ -1,0 +1,96 @@
+"""Goals that read one Markov chain each and values of variables in, the chances of intervals out, if that can be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.probability.kernel.facts import MARKOV, Facts, Source
+from presage.probability.kernel.query import Sequence
+from presage.probability.kernel.safe_goals import asked_at, compared
+from presage.probability.kernel.safe_moves import fill_moves
+from presage.probability.kernel.safe_renewal import LEAST, TILE, renewal_spans
+from presage.probability.kernel.safe_rows import Bindings, Index
+
+SPARSE = 4  # cells of all matrices for each row that there is, at most
+SMALL = 1 << 16  # cells that cost next to nothing
+MOST_CELLS = 1 << 22  # of what leads to the candidates of one line
+
+
+class ApartReader:
+    """The first goals of a sequence, for any values of `env`. `possible`: it can be done so, and fast."""
+
+    def __init__(self, query: Sequence, facts: Facts, goals: int, env: frozenset[str]) -> None:
+        self.steps = facts.steps
+        own = query.goals[:goals]
+        sources = [facts.sources[goal.source] for goal in own]
+        asked = [compared(query, goal, env, False) for goal in own]
+        self.possible = (
+            len({goal.source for goal in own}) == goals
+            and all(goal.plus is None for goal in own)
+            and all(source.kind == MARKOV for source in sources)
+            and not any(late for _, late in asked)
+            and all(asked_at(query, condition, env) not in range(goals) for condition in query.conditions)
+        )
+        if not self.possible:
+            return
+        self.sizes = np.array([_size(source) for source in sources])
+        cells = [source.chains * self.steps * size**2 for source, size in zip(sources, self.sizes, strict=True)]
+        room = [max(SPARSE * len(source.chain), SMALL) for source in sources]
+        self.possible = all(one <= most for one, most in zip(cells, room, strict=True))
+        if not self.possible:
+            return
+        self.bases = np.cumsum([0, *cells])
+        self.table = np.zeros(self.bases[-1])
+        hits, self.candidates = [], []
+        self.chains: list[tuple[list[str], Ints, Index]] = []
+        for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
+            rows, names = facts.goals[goal.number], sorted(early)
+            columns = [rows.variables[name] for name in names]
+            hit, some, leader, possible = fill_moves(
+                self.table, int(base), int(size), self.steps, source.chains,
+                source.chain, source.step, source.prev, source.value, source.probability,
+                rows.candidate, rows.accepted, goal.number == 0, _lines(columns, len(source.chain)),
+            )  # fmt: skip
+            columns_ahead = -(-int(some.sum()) // TILE) * TILE
+            if not possible or self.steps * columns_ahead * size > MOST_CELLS:
+                self.possible = False
+                return
+            hits.append(hit)
+            self.candidates.append(np.flatnonzero(some.reshape(self.steps, size).any(axis=1)))
+            chains = np.flatnonzero(leader >= 0)
+            index = Index([column[leader[chains]] for column in columns], len(chains))
+            self.chains.append((names, chains, index))
+        self.hit, self.hit_bases = np.concatenate(hits), _bounds(hits)
+
+    def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
+        """As `RegularReader.spans`; None if a line reads several chains of one goal."""
+        chains = np.full((len(self.chains), len(bindings)), -1, np.int64)
+        for own, (names, some, index) in zip(chains, self.chains, strict=True):
+            line, place = index.pairs(bindings.columns(names), len(bindings))
+            if np.any(line[1:] == line[:-1]):
+                return None
+            own[line] = some[place]
+        since = [np.union1d([0], steps) for steps in self.candidates]
+        witness = [steps[steps > 0] for steps in self.candidates]
+        return renewal_spans(
+            starts, ends, owner, owners, self.steps, self.sizes, chains, self.bases, self.table,
+            self.hit_bases, self.hit,
+            np.concatenate(since), _bounds(since), np.concatenate(witness), _bounds(witness),
+        )  # fmt: skip
+
+
+def _size(source: Source) -> int:
+    """How many values there are, with no event."""
+    return max(int(source.value.max(initial=-1)) + 2, LEAST)
+
+
+def _lines(columns: list[Ints], rows: int) -> Ints:
+    """Columns as lines of one array; a single one is not copied."""
+    if len(columns) == 1:
+        return columns[0].reshape(1, rows)
+    return np.stack(columns) if columns else np.zeros((0, rows), np.int64)
+
+
+def _bounds(parts: list[Ints] | list[Bools]) -> Ints:
+    return np.cumsum([0, *(len(part) for part in parts)])

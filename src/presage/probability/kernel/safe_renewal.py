@@ -1,0 +1,419 @@
+"""Goals that read one Markov chain each in, the chances of intervals out: no joint values (paper, Eq. 3).
+
+Once the later chain has a candidate, all that waited for it is gone. So a sequence has held during an interval if the
+goals before the last have, from the last goal's latest candidate before the interval up to its latest one in it: the
+chains are independent, and each goes its own way. Values are numbered from 0, no event; there are at least four.
+
+Columns (intervals, or candidates that are still to come) stand side by side in tiles: [tile, value, place in the tile].
+The size of a tile is known to the compiler, and so is then that a step can be made in place, several columns at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+
+TILE = 64
+LEAST = 4  # values
+
+
+@inlined
+def _cells(columns, size):  # type: ignore[no-untyped-def]
+    return (columns + TILE - 1) // TILE * TILE * size
+
+
+@inlined
+def _times(x, room, lo, hi, size, m, at, down, across):  # type: ignore[no-untyped-def]
+    """Columns lo … hi - 1, and some of no meaning beside them: x[w] = Σ x[v] · m[at + v · down + w · across]."""
+    if hi <= lo:
+        return
+    a0, a1, a2, a3 = m[at], m[at + across], m[at + 2 * across], m[at + 3 * across]
+    at1 = at + down
+    b0, b1, b2, b3 = m[at1], m[at1 + across], m[at1 + 2 * across], m[at1 + 3 * across]
+    at2 = at + 2 * down
+    c0, c1, c2, c3 = m[at2], m[at2 + across], m[at2 + 2 * across], m[at2 + 3 * across]
+    at3 = at + 3 * down
+    d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
+    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
+        # Eight at a time, so that none are left over.
+        begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
+        base = tile * size * TILE
+        if size == 4:
+            for column in range(begin, end):
+                i = np.uint64(base + column)
+                j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
+                a, b, c, d = x[i], x[j], x[k], x[n]
+                x[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
+                x[j] = (a * a1 + b * b1) + (c * c1 + d * d1)
+                x[k] = (a * a2 + b * b2) + (c * c2 + d * d2)
+                x[n] = (a * a3 + b * b3) + (c * c3 + d * d3)
+        else:
+            for w in range(size):
+                to = w * TILE
+                for column in range(begin, end):
+                    room[np.uint64(to + column)] = 0.0
+                for v in range(size):
+                    p, old = m[at + v * down + w * across], base + v * TILE
+                    if p:
+                        for column in range(begin, end):
+                            room[np.uint64(to + column)] += p * x[np.uint64(old + column)]
+            for w in range(size):
+                for column in range(begin, end):
+                    x[np.uint64(base + w * TILE + column)] = room[np.uint64(w * TILE + column)]
+
+
+@inlined
+def _step(weights, m, at, size, room):  # type: ignore[no-untyped-def]
+    """Weights of values one step on."""
+    if size == 4:
+        a, b, c, d = weights[0], weights[1], weights[2], weights[3]
+        for w in range(4):
+            i = np.uint64(at + w)
+            weights[w] = (a * m[i] + b * m[i + np.uint64(4)]) + (c * m[i + np.uint64(8)] + d * m[i + np.uint64(12)])
+        return
+    for w in range(size):
+        room[w] = 0.0
+    for v in range(size):
+        for w in range(size):
+            room[w] += weights[v] * m[np.uint64(at + v * size + w)]
+    for w in range(size):
+        weights[w] = room[w]
+
+
+@inlined
+def _keep(keep, hit, said, size):  # type: ignore[no-untyped-def]
+    """1 for values that are no candidates. To multiply is faster than to ask."""
+    for w in range(size):
+        keep[w] = 0.0 if hit[np.uint64(said + w)] else 1.0
+
+
+@inlined
+def _always_candidate(table, base, hit, hits, steps, size):  # type: ignore[no-untyped-def]
+    """A value that is a candidate whenever it comes; `size` if there is none."""
+    for w in range(1, size):
+        always = True
+        for t in range(steps):
+            if not hit[np.uint64(hits + t * size + w)]:
+                for v in range(size):
+                    always = always and table[np.uint64(base + (t * size + v) * size + w)] == 0.0
+                if not always:
+                    break
+        if always:
+            return w
+    return size
+
+
+@inlined
+def _first(result, last, starts, ends, table, base, hit, hits, size, keep, weights, room):  # type: ignore[no-untyped-def]
+    """The first goal of a line: the chance of a candidate during each interval, to result[end, start] if that is
+    `last` of all, else to result[start, end]; only of those that do not end before they start.
+
+    Once there was one, what the chain does makes no difference: all of it goes to one place, and a value that is
+    a candidate whenever it comes needs no other.
+    """
+    steps = ends[-1] + 1
+    held = _always_candidate(table, base, hit, hits, steps, size)
+    wide = max(size, held + 1)
+    m, x = np.zeros(wide * wide, np.float64), np.zeros(_cells(len(starts), wide), np.float64)
+    weights[:size] = 0.0
+    weights[0] = 1.0
+    begun, asked = 0, 0
+    for t in range(steps):
+        at = base + t * size * size
+        _keep(keep, hit, hits + t * size, size)
+        for v in range(size):
+            total = 0.0
+            for w in range(size):
+                chance = table[np.uint64(at + v * size + w)]
+                kept = keep[w] * chance
+                m[np.uint64(v * wide + w)] = kept
+                total += chance - kept
+            m[np.uint64(v * wide + held)] = total
+        for w in range(wide):
+            m[np.uint64(held * wide + w)] = 0.0
+        m[np.uint64(held * wide + held)] = 1.0
+        _times(x, room, 0, begun, wide, m, 0, wide, 1)
+        _step(weights, table, at, size, room)
+        while begun < len(starts) and starts[begun] == t:
+            to = begun // TILE * wide * TILE + begun % TILE
+            total = 0.0
+            for w in range(size):
+                x[to + w * TILE] = keep[w] * weights[w]
+                total += (1.0 - keep[w]) * weights[w]
+            x[to + held * TILE] = total
+            begun += 1
+        while asked < len(ends) and ends[asked] == t:
+            for tile in range((begun + TILE - 1) // TILE):
+                old, some = (tile * wide + held) * TILE, min(begun - tile * TILE, TILE)
+                if last:
+                    new = asked * len(starts) + tile * TILE
+                    for s in range(some):
+                        result[np.uint64(new + s)] = x[np.uint64(old + s)]
+                else:
+                    new = tile * TILE * len(ends) + asked
+                    for s in range(some):
+                        result[np.uint64(new + s * len(ends))] = x[np.uint64(old + s)]
+            asked += 1
+
+
+@inlined
+def _ways(witness, hit, hits, steps, size, way_witness, way_value, first):  # type: ignore[no-untyped-def]
+    """A way leads to one candidate: the number of its witness and its value. Those to steps before t are the ways below
+    first[t]."""
+    ways, known = 0, 0
+    for t in range(steps):
+        first[t] = ways
+        if known < len(witness) and witness[known] == t:
+            for v in range(size):
+                if hit[np.uint64(hits + t * size + v)]:
+                    way_witness[ways], way_value[ways] = known, v
+                    ways += 1
+            known += 1
+    first[steps] = ways
+    return ways
+
+
+@inlined
+def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no-untyped-def]
+    """Backwards, to leads[tile, step, value before the step, way]: the chance that the chain comes to the way's
+    candidate. A tile has its steps together, so that the compiler knows how far it is from one to the next."""
+    ways = first[steps]
+    far = size * TILE
+    for tile in range((ways + TILE - 1) // TILE):
+        lo, hi = tile * TILE, min((tile + 1) * TILE, ways)
+        here = ((tile + 1) * steps - 1) * far
+        for t in range(steps - 1, -1, -1):
+            at = base + t * size * size
+            begin, end = max(first[t + 1] - lo, 0) // 8 * 8, (hi - lo + 7) // 8 * 8
+            if first[t + 1] >= hi:
+                for i in range(far):
+                    leads[np.uint64(here + i)] = 0.0
+            elif size == 4:
+                _lead_four(leads, here, begin, end, table, at)
+            else:
+                for v in range(size):
+                    to = here + v * TILE
+                    for column in range(begin, end):
+                        leads[np.uint64(to + column)] = 0.0
+                    for w in range(size):
+                        p, old = table[np.uint64(at + v * size + w)], here + far + w * TILE
+                        if p:
+                            for column in range(begin, end):
+                                leads[np.uint64(to + column)] += p * leads[np.uint64(old + column)]
+            for k in range(max(first[t], lo), min(first[t + 1], hi)):
+                for v in range(size):
+                    leads[np.uint64(here + v * TILE + k - lo)] = table[np.uint64(at + v * size + way_value[k])]
+            here -= far
+
+
+@inlined
+def _lead_four(leads, here, begin, end, m, at):  # type: ignore[no-untyped-def]
+    a0, a1, a2, a3 = m[at], m[at + 1], m[at + 2], m[at + 3]
+    b0, b1, b2, b3 = m[at + 4], m[at + 5], m[at + 6], m[at + 7]
+    c0, c1, c2, c3 = m[at + 8], m[at + 9], m[at + 10], m[at + 11]
+    d0, d1, d2, d3 = m[at + 12], m[at + 13], m[at + 14], m[at + 15]
+    for column in range(begin, end):
+        i = np.uint64(here + column)
+        j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
+        a, b = leads[i + np.uint64(4 * TILE)], leads[i + np.uint64(5 * TILE)]
+        c, d = leads[i + np.uint64(6 * TILE)], leads[i + np.uint64(7 * TILE)]
+        leads[i] = (a * a0 + b * a1) + (c * a2 + d * a3)
+        leads[j] = (a * b0 + b * b1) + (c * b2 + d * b3)
+        leads[k] = (a * c0 + b * c1) + (c * c2 + d * c3)
+        leads[n] = (a * d0 + b * d1) + (c * d2 + d * d3)
+
+
+@inlined
+def _next(  # type: ignore[no-untyped-def]
+    result, last, inputs, since, witness, starts, ends, table, base, hit, hits, size, leads, keep, weights, room
+):
+    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i] is the chance that the
+    goals before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning. Gives back
+    `leads`, the room for what `_lead` writes."""
+    steps = ends[-1] + 1
+    way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
+    first = np.empty(steps + 1, np.int64)
+    ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
+    # Lines of a power of two would all want the same places of the processor's cache.
+    cells, width = _cells(ways, size), _cells(ways, 1) + 8
+    one_each = True
+    for k in range(ways):
+        one_each = one_each and way_witness[k] == k
+    if len(leads) < steps * cells:
+        leads = np.empty(steps * cells, np.float64)
+    _lead(leads, first, way_value, steps, table, base, size)
+    m = np.empty(size * size, np.float64)
+    # By way: what the chain has come to since its latest candidate before the interval, times the input.
+    waits = np.zeros(cells, np.float64)
+    for k in range(ways):
+        waits[k // TILE * size * TILE + k % TILE] = inputs[way_witness[k]]
+    weights[:size] = 0.0
+    weights[0] = 1.0
+    # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
+    held = np.zeros(_cells(len(starts), size), np.float64)
+    came = np.empty(len(starts) * width, np.float64)
+    begun, asked, j = 0, 0, 0
+    for t in range(steps):
+        at = base + t * size * size
+        while begun < len(starts) and starts[begun] == t:
+            _meet(came, begun * width, waits, leads, t, steps, first[t], ways, size)
+            begun += 1
+        _keep(keep, hit, hits + t * size, size)
+        for v in range(size):
+            for w in range(size):
+                m[np.uint64(v * size + w)] = keep[w] * table[np.uint64(at + v * size + w)]
+        _times(held, room, 0, begun, size, m, 0, size, 1)
+        for k in range(first[t], first[t + 1]):
+            for tile in range((begun + TILE - 1) // TILE):
+                to, old = (tile * size + way_value[k]) * TILE, tile * TILE * width + k
+                for s in range(min(begun - tile * TILE, TILE)):
+                    held[np.uint64(to + s)] += came[np.uint64(old + s * width)]
+        while asked < len(ends) and ends[asked] == t:
+            _sum(result, last, asked, len(starts), len(ends), held, begun, size, room)
+            asked += 1
+        _times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
+        _step(weights, table, at, size, room)
+        if j < len(since) and since[j] == t:
+            for w in range(size):
+                if weights[w] and not keep[w]:
+                    _renew(
+                        waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * len(witness), one_each
+                    )
+            j += 1
+    return leads
+
+
+@inlined
+def _renew(waits, value, lo, hi, size, weight, inputs, way_witness, here, one_each):  # type: ignore[no-untyped-def]
+    """A candidate of this value: from now on the input counts from here."""
+    if hi <= lo:
+        return
+    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
+        to, way = (tile * size + value) * TILE, tile * TILE
+        begin, end = max(lo - way, 0), min(hi - way, TILE)
+        if one_each:
+            for column in range(begin, end):
+                waits[np.uint64(to + column)] += weight * inputs[np.uint64(here + way + column)]
+        else:
+            for column in range(begin, end):
+                old = np.uint64(here + way_witness[np.uint64(way + column)])
+                waits[np.uint64(to + column)] += weight * inputs[old]
+
+
+@inlined
+def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no-untyped-def]
+    """One start, to came[to + way]: the chance to come by each way to its candidate, if the goals before have held by
+    then."""
+    if hi <= lo:
+        return
+    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
+        begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
+        base, here, own = tile * size * TILE, (tile * steps + step) * size * TILE, to + tile * TILE
+        if size == 4:
+            for column in range(begin, end):
+                i, n = np.uint64(base + column), np.uint64(here + column)
+                a, b = waits[i] * leads[n], waits[i + np.uint64(TILE)] * leads[n + np.uint64(TILE)]
+                c = waits[i + np.uint64(2 * TILE)] * leads[n + np.uint64(2 * TILE)]
+                d = waits[i + np.uint64(3 * TILE)] * leads[n + np.uint64(3 * TILE)]
+                came[np.uint64(own + column)] = (a + b) + (c + d)
+        else:
+            for column in range(begin, end):
+                came[np.uint64(own + column)] = 0.0
+            for v in range(size):
+                i, n = base + v * TILE, here + v * TILE
+                for column in range(begin, end):
+                    came[np.uint64(own + column)] += waits[np.uint64(i + column)] * leads[np.uint64(n + column)]
+
+
+@inlined
+def _sum(result, last, asked, starts, ends, held, columns, size, room):  # type: ignore[no-untyped-def]
+    """One end: over all values."""
+    for tile in range((columns + TILE - 1) // TILE):
+        base, some = tile * size * TILE, min(columns - tile * TILE, TILE)
+        if size == 4:
+            for s in range(some):
+                i = np.uint64(base + s)
+                a, b = (
+                    held[i] + held[i + np.uint64(TILE)],
+                    held[i + np.uint64(2 * TILE)] + held[i + np.uint64(3 * TILE)],
+                )
+                room[np.uint64(s)] = a + b
+        else:
+            for s in range(some):
+                room[np.uint64(s)] = 0.0
+            for v in range(size):
+                for s in range(some):
+                    room[np.uint64(s)] += held[np.uint64(base + v * TILE + s)]
+        if last:
+            to = asked * starts + tile * TILE
+            for s in range(some):
+                result[np.uint64(to + s)] = room[np.uint64(s)]
+        else:
+            to = tile * TILE * ends + asked
+            for s in range(some):
+                result[np.uint64(to + s * ends)] = room[np.uint64(s)]
+
+
+@compiled
+def renewal_spans(
+    starts: Ints, ends: Ints, owner: Ints, owners: int, steps: int, sizes: Ints, chains: Ints,
+    bases: Ints, table: Floats, hit_bases: Ints, hit: Bools,
+    since: Ints, since_first: Ints, witness: Ints, witness_first: Ints,
+) -> Floats:  # fmt: skip
+    """(owners, ends, starts): the chance that at least one of an owner's lines has held. O(steps · (starts + ends ·
+    values) · values²) for a goal of a line.
+
+    By goal: `sizes`, how many values, with no event; chains[goal, line] (-1: the line has no candidate); where its
+    matrices table[chain, step, value before, value] and its candidates hit[chain, step, value] begin; `witness`: its
+    steps with candidates but for step 0; `since`: all of them, and step 0.
+    """
+    out = np.zeros((owners, len(ends), len(starts)), np.float64)
+    goals = len(sizes)
+    most = len(starts) * len(ends)
+    for goal in range(1, goals):
+        one, other = since_first[goal + 1] - since_first[goal], witness_first[goal + 1] - witness_first[goal]
+        if other == 0:
+            return out
+        most = max(most, one * other)
+    if not len(starts) or not len(ends):
+        return out
+    inputs, result = np.zeros(most, np.float64), np.zeros(most, np.float64)
+    leads = np.empty(0, np.float64)
+    keep, weights = np.empty(sizes.max(), np.float64), np.empty(sizes.max(), np.float64)
+    room = np.empty((sizes.max() + 1) * TILE, np.float64)
+    flat = out.reshape(-1)
+    for line in range(len(owner)):
+        there = True
+        for goal in range(goals):
+            there = there and chains[goal, line] >= 0
+        if not there:
+            continue
+        for goal in range(goals):
+            size = sizes[goal]
+            base = bases[goal] + chains[goal, line] * steps * size * size
+            hits = hit_bases[goal] + chains[goal, line] * steps * size
+            own_starts, own_ends = starts, ends
+            if goal < goals - 1:
+                own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
+                own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
+            if goal == 0:
+                _first(
+                    result, goal == goals - 1, own_starts, own_ends, table, base, hit, hits, size, keep, weights, room
+                )
+            else:
+                leads = _next(
+                    result, goal == goals - 1, inputs, since[since_first[goal] : since_first[goal + 1]],
+                    witness[witness_first[goal] : witness_first[goal + 1]], own_starts, own_ends,
+                    table, base, hit, hits, size, leads, keep, weights, room,
+                )  # fmt: skip
+            inputs, result = result, inputs
+        begun, here, own = 0, 0, owner[line] * len(ends) * len(starts)
+        for e in range(len(ends)):
+            while begun < len(starts) and starts[begun] <= ends[e]:
+                begun += 1
+            for i in range(here, here + begun):
+                cell = np.uint64(own + i)
+                flat[cell] += inputs[np.uint64(i)] * (1.0 - flat[cell])
+            here += len(starts)
+    return out
