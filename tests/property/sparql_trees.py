@@ -159,4 +159,10 @@ def scoped(group: s.Group) -> s.Group:
     return scoped_inside(group)
 
 
-group_trees = _groups(_groups(_groups(None))).map(scoped)
+_group_trees = _groups(_groups(_groups(None)))
+
+
+@st.composite
+def group_trees(draw: st.DrawFn) -> s.Group:
+    # Without arguments, so that Hypothesis names it in few words.
+    return scoped(draw(_group_trees))

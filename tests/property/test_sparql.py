@@ -44,18 +44,18 @@ def stored(graph: list[ox.Quad]) -> ox.Store:
     return store
 
 
-@given(group_trees)
+@given(group_trees())
 def test_what_is_printed_is_parsed_to_the_same_tree(tree: s.Group) -> None:
     assert s.parse_group(s.print_group(tree), {}) == tree
 
 
-@given(group_trees)
+@given(group_trees())
 def test_what_is_printed_is_taken_by_the_evaluator(tree: s.Group) -> None:
     ask(ox.Store(), s.print_group(tree))
     ask(ox.Store(), s.print_group(s.simplified(tree)))
 
 
-@given(group_trees)
+@given(group_trees())
 def test_simplified_leaves_no_sequence_and_no_inverse_on_top(tree: s.Group) -> None:
     simple = s.simplified(tree)
     # A sub-select stays as it is.
@@ -67,7 +67,7 @@ def test_simplified_leaves_no_sequence_and_no_inverse_on_top(tree: s.Group) -> N
     assert s.visible(simple) == s.visible(tree)
 
 
-@given(group_texts, graphs)
+@given(group_texts(), graphs)
 def test_printed_and_simplified_have_the_solutions_of_what_was_written(text: str, graph: list[ox.Quad]) -> None:
     store = stored(graph)
     wanted = asked(store, text, HEAD)
@@ -81,7 +81,7 @@ def test_printed_and_simplified_have_the_solutions_of_what_was_written(text: str
     assert s.parse_group(s.print_group(tree), {}) == tree
 
 
-@given(triple_texts, graphs)
+@given(triple_texts(), graphs)
 def test_triples_alone_have_the_solutions_of_what_was_written(text: str, graph: list[ox.Quad]) -> None:
     store = stored(graph)
     tree = s.parse_group(text, PREFIXES)
@@ -101,7 +101,7 @@ def test_a_soup_of_tokens_is_refused_with_a_place_or_means_something(text: str) 
     asked(ox.Store(), s.print_group(tree))
 
 
-@given(group_texts, st.integers(0, 200), PIECES)
+@given(group_texts(), st.integers(0, 200), PIECES)
 def test_one_piece_too_many_is_refused_with_a_place_or_read_as_the_evaluator_reads_it(
     text: str, at: int, piece: str
 ) -> None:
