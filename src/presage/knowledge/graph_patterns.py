@@ -87,6 +87,19 @@ def certainly_bound(elements: Iterable[q.Element]) -> frozenset[str]:
     return frozenset(found)
 
 
+def depends_on_order(elements: Sequence[q.Element], event: str) -> bool:
+    """Whether something that looks at what stands before it, as OPTIONAL and MINUS do, names what only a later triple
+    at the event binds."""
+    looked_at: set[str] = set()
+    for element in elements:
+        if event in element.variables():
+            if element.variables() & looked_at:
+                return True
+        elif not isinstance(element, q.Triple | q.Values | q.Filter):
+            looked_at |= element.variables()
+    return False
+
+
 def meets_events(group: q.Group, event: str, vocabulary: Vocabulary) -> bool:
     """Whether a term of the pattern other than the event's own variable could be an event: `?any evt:hasSource ?s`.
 

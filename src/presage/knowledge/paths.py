@@ -22,6 +22,7 @@ from presage.knowledge.graph_patterns import (
     branches,
     certainly_bound,
     conjuncts,
+    depends_on_order,
     joined_as_value,
     meets_events,
 )
@@ -93,6 +94,8 @@ class PathReader:
         """All ways in which the pattern may hold: a branch of each UNION at the event, an attribute for each triple."""
         found: list[Choice] = []
         for elements in branches(group, self.event):
+            if depends_on_order(elements, self.event):
+                raise NotNativeError
             rest = tuple(e for e in elements if self.event not in e.variables())
             at_event = [self._ways(e) for e in elements if self.event in e.variables()]
             for ways in itertools.product(*at_event):
@@ -148,9 +151,10 @@ class PathReader:
                     if not is_natural(reading):
                         raise NotNativeError
                     given[target.name] = (self.value(reading.attribute), reading.type)
-        named = [t.object.name for t, _ in choice.roots if isinstance(t.object, q.Var)]
-        if any(named.count(name) > 1 for name in given):
-            raise NotNativeError  # two attributes of one literal
+        literals = [t.object for t, r in choice.roots if isinstance(t.object, q.Var) and not r.meaning.is_entity]
+        named = [t.object for t, _ in choice.roots]
+        if any(named.count(variable) > 1 for variable in literals):
+            raise NotNativeError  # two attributes that are to be one literal
         measured = [f for f in filters if f.variables() & given.keys()]
         if any(f.variables() & {name for name, _ in keys} for f in measured):
             raise NotNativeError
