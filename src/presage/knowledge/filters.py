@@ -32,6 +32,7 @@ class Operand:
     kind: str | None
     expr: s.Expr | None = None
     may_be_nan: bool = False
+    may_be_null: bool = False
     variable: str = ""
 
 
@@ -78,7 +79,7 @@ class FilterReader:
         assert left.kind is not None
         column = self.column(variable, left.kind)
         compare = _truths if left.kind == TRUTH else _comparison
-        same_kind = compare(op, left, Operand(left.kind, column, left.kind == NUMBER))
+        same_kind = compare(op, left, Operand(left.kind, column, left.kind == NUMBER, may_be_null=True))
         if op != "!=":
             return same_kind
         other_kind = all_of([s.IsNull(column, False), self.column(variable, TOLD_APART)])
@@ -106,13 +107,14 @@ class FilterReader:
             case q.Arith(op=op, left=left, right=right) if op != "/":
                 one, other = self._number(left), self._number(right)
                 # inf - inf is not a number.
-                return Operand(NUMBER, s.Binary(op, _given(one), _given(other)), one.may_be_nan or other.may_be_nan)
+                nan, null = one.may_be_nan or other.may_be_nan, one.may_be_null or other.may_be_null
+                return Operand(NUMBER, s.Binary(op, _given(one), _given(other)), nan, null)
         raise NotNativeError
 
     def _number(self, expression: q.Expression) -> Operand:
         found = self._operand(expression)
         if found.kind is None:
-            return Operand(NUMBER, self.column(found.variable, NUMBER), True)
+            return Operand(NUMBER, self.column(found.variable, NUMBER), True, may_be_null=True)
         if found.kind != NUMBER:
             raise NotNativeError
         return found
@@ -153,7 +155,8 @@ def _comparison(op: str, left: Operand, right: Operand) -> s.Expr:
     written = s.Binary("<>" if op == "!=" else op, one, other)
     if op == "!=":
         # Nothing is equal to NaN, itself included.
-        return any_of([written, _is_nan(one)]) if left.may_be_nan else written
+        unequal = all_of([_is_nan(one), *([s.IsNull(other, True)] if right.may_be_null else [])])
+        return any_of([written, unequal]) if left.may_be_nan else written
     # Where NaN would count as greatest, or as equal to itself.
     side = right if op in ("<", "<=") else left
     ordered = all_of([s.Not(_is_nan(_given(side))), written]) if side.may_be_nan else written

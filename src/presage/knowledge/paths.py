@@ -36,6 +36,7 @@ from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, DataType
 from presage.plan.expr import GIVEN
 
+NULL = s.Literal(None)
 # Of a table that becomes constants, in EXPLAIN.
 SHOWN_ROWS = 5
 _RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
@@ -406,7 +407,9 @@ def _substituted(condition: s.Expr, values: dict[str, s.Expr]) -> s.Expr:
             return {TRUE: FALSE, FALSE: TRUE}.get(inner, s.Not(inner)) if isinstance(inner, s.Literal) else s.Not(inner)
         case s.Binary(left=left, right=right):
             one, other = _substituted(left, values), _substituted(right, values)
-            return FALSE if s.Literal(None) in (one, other) else replace(condition, left=one, right=other)
+            if NULL in (one, other):
+                return NULL if condition.op in ("+", "-", "*") else FALSE
+            return replace(condition, left=one, right=other)
         case s.IsNull(operand=operand, negated=negated):
             inner = _substituted(operand, values)
             if isinstance(inner, s.Literal):
@@ -419,5 +422,6 @@ def _substituted(condition: s.Expr, values: dict[str, s.Expr]) -> s.Expr:
                 return TRUE if isinstance(constant, float) and constant != constant else FALSE
             return replace(condition, args=inner_args)
         case s.Unary(operand=operand) | s.Cast(operand=operand):
-            return replace(condition, operand=_substituted(operand, values))
+            inner = _substituted(operand, values)
+            return NULL if inner == NULL else replace(condition, operand=inner)
     return condition

@@ -40,6 +40,8 @@ PREFIXES = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+# Functions of SPARQL whose value is another one each time.
+UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 # Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, STREAM, OF_STREAM = "~path", "~stream", "~of"
 
@@ -221,19 +223,28 @@ class _Rewriter:
             group = q.parse_group(path.text, self.prefixes, path.body.start)
         except q.SparqlError as problem:
             raise error("BAD_PATH", problem.span, why=problem.message) from problem
-        self._check_by_store(path)
+        for node in q.walk(group):
+            if isinstance(node, q.Call) and node.name in UNSTEADY:
+                where = "in a PATH: rows must be the same when they are made again"
+                raise error("UNSUPPORTED", node.span, what=f"{node.name}()", where=where,
+                            fix="compare with an attribute of the event")  # fmt: skip
+        self._check_by_store(path, group)
         return with_named_blanks(q.simplified(group))
 
-    def _check_by_store(self, path: Path) -> None:
-        """The store has the last word on what is SPARQL."""
+    def _check_by_store(self, path: Path, group: q.Group) -> None:
+        """The store has the last word on what is SPARQL. What it gets to see is our text; the place is sought in the
+        user's."""
         from presage.knowledge.graph import Graph
 
-        head = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in self.prefixes.items())
-        opening = f"{head} ASK {{ "
-        problem = Graph.check(opening + path.text + "\n}")
-        if problem is not None:
-            span = _placed(path, problem.line, problem.column - (len(opening) if problem.line == 1 else 0))
-            raise error("BAD_PATH", span, why=problem.message)
+        problem = Graph.check(f"ASK {{ {q.print_group(group)} }}")
+        if problem is None:
+            return
+        opening = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in self.prefixes.items()) + " ASK { "
+        written = Graph.check(opening + path.text + "\n}")
+        if written is None:
+            raise error("BAD_PATH", path.span, why=problem.message)
+        span = _placed(path, written.line, written.column - (len(opening) if written.line == 1 else 0))
+        raise error("BAD_PATH", span, why=written.message)
 
     def _path(self, path: Path) -> s.Expr:
         parts = self._parts(path)
