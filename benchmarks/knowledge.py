@@ -39,7 +39,7 @@ from semantic_strategies import ALONE, LIMIT, PLACE, PRINTED, buffered, cached, 
 
 from presage import Engine
 from presage.campus import airflow_events, iri_of, make_campus, read, write_campus
-from presage.campus.events import START
+from presage.campus.events import INTERVAL, START
 from presage.campus.ontology import AIRFLOW, PREFIXES
 from presage.knowledge.graph import Graph
 from presage.knowledge.library import Library
@@ -48,6 +48,7 @@ from presage.knowledge.tables import PathTable
 BATCH = 200_000
 AS_FAST, TIMES_ALONE, COLD, KEPT, NEWCOMERS = 0.8, 50.0, 30.0, 10.0, 1.5
 SHARE = 0.01  # of the sensors, never heard of before
+DAY_APART = 10_000_000  # events from one day's first to the next one's, more than are ever looked at
 FIRST = 1_000  # events by which a statement shows that it is ready
 
 # A condition on the place that the store is asked for each sensor: it cannot be taken apart, for its OPTIONAL.
@@ -102,9 +103,11 @@ class World:
         return re.sub(r"'([a-z]+\.(?:ttl|jsonld))'", rf"'{self.folder}/campus/\1'", read("campus.epl"))
 
     def events(self, count: int, offset: int = 0, day: int = 0, sensors: Sequence[str] | None = None) -> pa.Table:
-        """Part of a morning; that of another day has the same values."""
+        """Part of a morning. That of another day is at the same hours, and has values of its own."""
         names = self.sensors if sensors is None else sensors
-        return airflow_events(count, names, START + timedelta(days=day), offset=offset)
+        before = day * DAY_APART
+        start = START + timedelta(days=day, microseconds=-before * INTERVAL)
+        return airflow_events(count, names, start, offset=before + offset)
 
     def home(self) -> Path:
         self.homes += 1

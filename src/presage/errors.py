@@ -182,7 +182,7 @@ CONDITIONS: dict[str, Condition] = {
     "NO_CONTEXT": Condition(
         BindingError,
         "nothing says what the attributes of {kind} '{name}' mean",
-        "declare the stream with CONTEXT 'file.jsonld'",
+        "{fix}",
     ),
     "NO_KNOWLEDGE": Condition(
         BindingError,

@@ -212,10 +212,16 @@ class Workspace:
         return found
 
     def _context(self, path: str) -> Context:
+        if "://" in path:
+            raise error("BAD_CONTEXT", path=path, why="nothing is fetched from the network",
+                        fix="put its content into a file, and name that")  # fmt: skip
         found = self._resolve(path)
         return read_context(read_text(found), found)
 
     def _take_in(self, path: str) -> tuple[str, str]:
+        if "://" in path:
+            raise error("UNSUPPORTED", what=f"'{path}'", where="as a file: nothing is fetched from the network",
+                        fix="save it in a file, and name that")  # fmt: skip
         found = self._resolve(path)
         return found, self.library.take_in(found)
 

@@ -55,13 +55,13 @@ def check(world: World, **options: bool) -> None:
         event("some" if wanted else "none")
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_a_plain_path_holds_where_the_twin_says(seed: int, optimizing: bool, live: bool) -> None:
     check(world_of(seed, rare=()), optimizing=optimizing, live=live)
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_reload_counts_from_the_next_question_on(seed: int, live: bool) -> None:
     world = world_of(seed)
@@ -76,7 +76,7 @@ def test_a_reload_counts_from_the_next_question_on(seed: int, live: bool) -> Non
                 assert numbers(workspace, world, f"PATH {{ {pattern.text} }}", live) == wanted, pattern.text
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(st.integers(0, 2**32))
 def test_a_path_about_two_events_falls_into_parts(seed: int) -> None:
     """In a join, and in the filter of the later event of a pattern. Each part is asked of its own event alone."""
@@ -103,13 +103,13 @@ def test_a_path_about_two_events_falls_into_parts(seed: int) -> None:
         assert sorted((row["i"], row["j"]) for row in rows) == [(i, j) for i, j in holding if i < j]
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(st.integers(0, 2**32))
 def test_any_path_holds_where_the_twin_says(seed: int) -> None:
     check(world_of(seed, rare=tuple(RARE)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(st.integers(0, 2**32))
 def test_conditions_hold_where_the_twin_says(seed: int) -> None:
     world = world_of(seed)

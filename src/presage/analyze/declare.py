@@ -142,7 +142,8 @@ def _refuse_used(node: s.Drop, users: list[str]) -> None:
 
 
 def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
-    return error("UNKNOWN_OBJECT", node.span, kind=node.kind, name=node.name, fix=did_you_mean(node.name, known))
+    kind = "knowledge base" if node.kind == "knowledge" else node.kind
+    return error("UNKNOWN_OBJECT", node.span, kind=kind, name=node.name, fix=did_you_mean(node.name, known))
 
 
 def _refuse_known(name: str, catalog: Catalog, span: Span) -> None:
@@ -151,7 +152,11 @@ def _refuse_known(name: str, catalog: Catalog, span: Span) -> None:
         taken = known[name.lower()]
         kind = catalog.kind(taken)
         raise error(
-            "ALREADY_DECLARED", span, name=taken, kind=kind, fix=f"choose another name, or DROP {kind.upper()} {taken}"
+            "ALREADY_DECLARED",
+            span,
+            name=taken,
+            kind=kind,
+            fix=f"choose another name, or DROP {kind.split()[0].upper()} {taken}",
         )
 
 

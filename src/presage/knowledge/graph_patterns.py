@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.errors import error
 from presage.knowledge import sparql as q
@@ -105,45 +105,66 @@ def meets_events(group: q.Group, event: str, vocabulary: Vocabulary) -> bool:
 
     A variable cannot be one that the event leads to, or that a property binds which no event has.
     """
-    own = q.Var(event)
+    return _Meeting(event, vocabulary).found_in(group, {q.Var(event)})
 
-    def said(predicate: object) -> tuple[bool, bool]:
-        """Whether events have the property, and whether something has an event as its value."""
-        assert isinstance(predicate, q.Iri)
-        typed = predicate.value == RDF_TYPE and vocabulary.class_iri is not None
-        return typed or bool(vocabulary.says(predicate.value)), bool(vocabulary.is_said(predicate.value))
 
-    safe: set[q.Term] = {own}
-    for element in group.elements:
-        if isinstance(element, q.Triple) and isinstance(element.predicate, q.Iri):
-            if element.subject == own:
-                safe.add(element.object)
-            elif element.object == own or not any(said(element.predicate)):
-                safe |= {element.subject, element.object}
+@dataclass(frozen=True)
+class _Meeting:
+    event: str
+    vocabulary: Vocabulary
 
-    def is_safe(term: q.Term) -> bool:
-        return term in safe or isinstance(term, q.Iri | q.Literal)
+    def found_in(self, group: q.Group, before: set[q.Term]) -> bool:
+        """`before` are terms that cannot be events, from the groups around."""
+        own = q.Var(self.event)
+        safe = set(before)
+        for element in group.elements:
+            if isinstance(element, q.Triple) and isinstance(element.predicate, q.Iri):
+                if element.subject == own:
+                    safe.add(element.object)
+                elif element.object == own or not any(self._said(element.predicate)):
+                    safe |= {element.subject, element.object}
+        return any(self._met_in(element, safe) for element in group.elements)
 
-    for node in q.walk(group):
-        if isinstance(node, q.SubSelect):
+    def _met_in(self, element: q.Element, safe: set[q.Term]) -> bool:
+        if isinstance(element, q.SubSelect):
             return True
-        if not isinstance(node, q.Triple) or own in (node.subject, node.object):
-            continue
-        if isinstance(node.predicate, q.Iri):
-            forward, backward = said(node.predicate)
-            if (forward and not is_safe(node.subject)) or (backward and not is_safe(node.object)):
-                return True
-        elif isinstance(node.predicate, q.Var):
-            if not (is_safe(node.subject) and is_safe(node.object)):
-                return True
-        else:
-            inside = list(q.walk(node.predicate))
-            if any(isinstance(n, q.NegatedSet) or (isinstance(n, q.Iri) and any(said(n))) for n in inside):
-                return True
-            may_stay = any(isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in inside)
-            if may_stay and not (is_safe(node.subject) or is_safe(node.object)):
-                return True
-    return False
+        if isinstance(element, q.Triple):
+            return q.Var(self.event) not in (element.subject, element.object) and self._met_by(element, safe)
+        return any(self.found_in(inner, safe) for inner in _groups_of(element))
+
+    def _met_by(self, triple: q.Triple, safe: set[q.Term]) -> bool:
+        subject, target = (
+            term in safe or isinstance(term, q.Iri | q.Literal) for term in (triple.subject, triple.object)
+        )
+        if isinstance(triple.predicate, q.Iri):
+            forward, backward = self._said(triple.predicate)
+            return (forward and not subject) or (backward and not target)
+        if isinstance(triple.predicate, q.Var):
+            return not (subject and target)
+        inside = list(q.walk(triple.predicate))
+        if any(isinstance(n, q.NegatedSet) or (isinstance(n, q.Iri) and any(self._said(n))) for n in inside):
+            return True
+        may_stay = any(isinstance(n, q.ZeroOrMore | q.ZeroOrOne) for n in inside)
+        return may_stay and not (subject or target)
+
+    def _said(self, predicate: q.Iri) -> tuple[bool, bool]:
+        """Whether events have the property, and whether something has an event as its value."""
+        typed = predicate.value == RDF_TYPE and self.vocabulary.class_iri is not None
+        says = typed or bool(self.vocabulary.says(predicate.value))
+        return says, bool(self.vocabulary.is_said(predicate.value))
+
+
+def _groups_of(element: q.Element) -> list[q.Group]:
+    """The outermost groups inside of an element."""
+    found: list[q.Group] = []
+    todo: list[q.Node] = [element]
+    while todo:
+        for child in q.children(todo.pop()):
+            if isinstance(child, q.Group):
+                found.append(child)
+            else:
+                todo.append(child)
+    return found
 
 
 def unlinked_parts(group: q.Group, events: Iterable[str]) -> list[tuple[str | None, q.Group]]:

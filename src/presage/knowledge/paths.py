@@ -137,7 +137,12 @@ class PathReader:
         keys: list[tuple[str, Reading]] = []
         for triple, reading in choice.roots:
             target = triple.object
-            if not isinstance(target, q.Var):
+            if isinstance(target, q.Iri) and reading.meaning.is_entity and self.literals is None:
+                # Whether it is known may change: a table says it.
+                named = f"known{len(keys)}"
+                elements += [q.Values((q.Var(named),), ((target,),)), *_is_known(target).elements]
+                keys.append((named, reading))
+            elif not isinstance(target, q.Var):
                 plain.append(self._constant(target, reading))
                 self.note(TRANSFORM, q.print_group(q.Group((triple,))), print_expression(plain[-1]))
             elif reading.meaning.is_entity:
@@ -246,7 +251,7 @@ class PathReader:
         bound = certainly_bound(unit.elements)
         # What no triple binds ranges over all that is known.
         free = dict.fromkeys(k.variable for k in keys if k.reading.meaning.is_entity and k.variable not in bound)
-        known = [f"{{ SELECT DISTINCT ?{v} WHERE {{ {{ ?{v} ?p ?o }} UNION {{ ?s ?p ?{v} }} FILTER(isIRI(?{v})) }} }}"
+        known = [f"{{ SELECT DISTINCT ?{v} WHERE {{ {q.print_group(_is_known(q.Var(v)))} FILTER(isIRI(?{v})) }} }}"
                  for v in free]  # fmt: skip
         body = q.print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
         return PathTable(" ".join([*known, body]).strip(), keys, values)
@@ -366,6 +371,14 @@ class Solutions:
     own: dict[str, s.Expr]
     condition: s.Expr
     holds: Callable[[Callable[[int], s.Expr]], s.Expr] | None
+
+
+def _is_known(term: q.Term) -> q.Group:
+    """Something is said of the term, or by it. The variables are the term's own: no pattern can mean them."""
+    name = term.name if isinstance(term, q.Var) else "it"
+    p, o, subject = (q.Var(f"presage_{name}_{end}") for end in ("p", "o", "s"))
+    ways = (q.Group((q.Triple(term, p, o),)), q.Group((q.Triple(subject, p, term),)))
+    return q.Group((q.Union(ways),))
 
 
 def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:

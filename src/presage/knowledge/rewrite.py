@@ -7,7 +7,7 @@ patterns, in DEFINE, in HAVING.
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +27,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.match_syntax import VariableTerm
 from presage.lang.pattern_syntax import EventTerm
+from presage.lang.print_terms import print_expression
 from presage.lang.tree_walk import nodes_of
 from presage.model import types as t
 from presage.model.catalog import Attribute, Catalog, EventType, Relation, Virtual
@@ -40,7 +41,9 @@ PREFIXES = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+EXAMPLE = "write triples, as in PATH { ?e evt:hasSource ?src . ?src a ee:Sensor }"
 # Functions of SPARQL whose value is another one each time.
+CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 # Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, STREAM, OF_STREAM = "~path", "~stream", "~of"
@@ -95,12 +98,12 @@ class _Rewriter:
     watched: dict[Watched, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.prefixes = {**PREFIXES, **{p.name: p.iri for p in self.query.prefixes}}
+        self.vocabularies: dict[str, Vocabulary] = {}
+        self.prefixes = {**PREFIXES, **_prefixes(self.query)}
         self.events = events_of(self.query, self.catalog)
         if is_clause_form(self.query):
             self.query = general_form(self.query, self._split)
         self.events = events_of(self.query, self.catalog)
-        self.vocabularies: dict[str, Vocabulary] = {}
 
     @cached_property
     def graph(self):  # type: ignore[no-untyped-def]
@@ -112,7 +115,7 @@ class _Rewriter:
             raise error("UNSUPPORTED", node.span, what="knowledge", where="in a query over SEQUENCE […]",
                         fix="make a relation of what is meant, and name it in the subgoal's WHERE")  # fmt: skip
         self._collect_selected()
-        query = self._changed(self.query)
+        query = self._changed(replace(self.query, select=_named(self.query.select)))
         assert isinstance(query, s.Query)
         if self.solutions:
             query = self._with_solutions(query)
@@ -164,7 +167,7 @@ class _Rewriter:
         said = {stream: readings[0] for stream, readings in found.items() if readings}
         if not said:
             raise error("UNKNOWN_TERM", node.span, owner=f"{event_type.kind} '{event_type.name}'", term=written,
-                        fix=_mapped(streams, iri))  # fmt: skip
+                        fix=_mapped(streams, iri, self.prefixes))  # fmt: skip
         self._add(normalised(written, {s: r.attribute for s, r in said.items()}))
         if streams == [event_type]:
             return said[event_type.name].attribute
@@ -204,7 +207,10 @@ class _Rewriter:
         """The streams of a type, of which one at least must say what its attributes mean."""
         streams = self.catalog.streams_of(event_type.name)
         if not any(stream.context is not None for stream in streams):
-            raise error("NO_CONTEXT", span, name=event_type.name, kind=event_type.kind)
+            derived = event_type.kind == "derived"
+            fix = "ask before INSERT INTO, where the events still have their context" if derived else CONTEXT
+            kind = "derived stream" if derived else event_type.kind
+            raise error("NO_CONTEXT", span, name=event_type.name, kind=kind, fix=fix)
         return streams
 
     def _vocabulary(self, stream: EventType) -> Vocabulary:
@@ -222,7 +228,7 @@ class _Rewriter:
         try:
             group = q.parse_group(path.text, self.prefixes, path.body.start)
         except q.SparqlError as problem:
-            raise error("BAD_PATH", problem.span, why=problem.message) from problem
+            raise self._bad_path(problem) from problem
         for node in q.walk(group):
             if isinstance(node, q.Call) and node.name in UNSTEADY:
                 where = "in a PATH: rows must be the same when they are made again"
@@ -230,6 +236,14 @@ class _Rewriter:
                             fix="compare with an attribute of the event")  # fmt: skip
         self._check_by_store(path, group)
         return with_named_blanks(q.simplified(group))
+
+    def _bad_path(self, problem: q.SparqlError) -> PresageError:
+        unknown = re.match(r"the prefix '(\w*):' is not declared", problem.message)
+        if unknown:
+            return self._unknown_prefix(unknown[1], problem.span)
+        refused = re.match(r"(SERVICE|GRAPH|FROM)\b", problem.message)
+        fix = f"leave {refused[1]} out: a PATH speaks of the knowledge bases alone" if refused else EXAMPLE
+        return error("BAD_PATH", problem.span, why=problem.message, fix=fix)
 
     def _check_by_store(self, path: Path, group: q.Group) -> None:
         """The store has the last word on what is SPARQL. What it gets to see is our text; the place is sought in the
@@ -242,9 +256,9 @@ class _Rewriter:
         opening = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in self.prefixes.items()) + " ASK { "
         written = Graph.check(opening + path.text + "\n}")
         if written is None:
-            raise error("BAD_PATH", path.span, why=problem.message)
+            raise error("BAD_PATH", path.span, why=problem.message, fix=EXAMPLE)
         span = _placed(path, written.line, written.column - (len(opening) if written.line == 1 else 0))
-        raise error("BAD_PATH", span, why=written.message)
+        raise error("BAD_PATH", span, why=written.message, fix=EXAMPLE)
 
     def _path(self, path: Path) -> s.Expr:
         parts = self._parts(path)
@@ -259,14 +273,10 @@ class _Rewriter:
         return self._with_strangers(path, unlinked_parts(group, self.events))
 
     def _refuse_misspelt(self, path: Path, group: q.Group) -> None:
-        """A PATH may speak of what is known alone; but ?E beside an event e is a slip."""
-        by_lower = {name.lower(): name for name in self.events}
-        for variable in sorted(group.variables()):
-            near = difflib.get_close_matches(variable.lower(), by_lower, n=1)
-            if near:
-                named = ", ".join(f"?{name}" for name in self.events)
-                fix = f"did you mean ?{by_lower[near[0]]} by ?{variable}?"
-                raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=fix)
+        """A PATH may speak of what is known alone; but one that asks for what events say must name its event."""
+        if any(self._meets(group, event, path.span) for event in self.events):
+            named = ", ".join(f"?{name}" for name in self.events)
+            raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=f"begin at the event: {named}")
 
     def _with_strangers(self, path: Path, parts: list[tuple[str | None, q.Group]]) -> list[tuple[str | None, q.Group]]:
         """A part that names no event may still speak of one, by another variable: then it belongs to that event."""
@@ -384,9 +394,18 @@ class _Rewriter:
         wanted: dict[Path, dict[str, Span]] = {}
         for node in nodes_of(self.query):
             if isinstance(node, s.Member) and isinstance(node.base, Path):
-                wanted.setdefault(node.base, {}).setdefault(node.name, node.span)
+                wanted.setdefault(self._same(node.base), {}).setdefault(node.name, node.span)
+        for node in nodes_of(tuple(replace(item, on=None) for item in self.query.items)):
+            if isinstance(node, s.Member) and isinstance(node.base, Path):
+                raise error("UNSUPPORTED", node.span, what="a variable of a PATH",
+                            where="in a filter, a pattern or a window: there are no rows yet that it could multiply",
+                            fix="write the condition into the PATH, or in WHERE")  # fmt: skip
         for number, (path, names) in enumerate(sorted(wanted.items(), key=lambda pair: pair[0].span.start)):
             self.solutions[path] = self._solutions(number, path, names)
+
+    def _same(self, path: Path) -> Path:
+        """Equal for PATHs that say the same, however they are written."""
+        return Path(q.print_group(self._parsed(path)), path.body, span=path.span)
 
     def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> _Selected:
         parts = self._parts(path)
@@ -421,7 +440,7 @@ class _Rewriter:
         return _Selected.of(f"{SOLUTIONS}{number}", found, all_of(others), self.library)
 
     def _selected_value(self, path: Path, name: str, span: Span) -> s.Expr:
-        return self.solutions[path].value(name, span)
+        return self.solutions[self._same(path)].value(name, span)
 
     def _with_solutions(self, query: s.Query) -> s.Query:
         """The tables of solutions join the items of FROM; what must hold stands in WHERE."""
@@ -470,11 +489,40 @@ class _Selected:
         return s.Member(s.Name(self.alias, span=span), self.columns[name], span=span)
 
 
-def _mapped(streams: Sequence[EventType], iri: str) -> str:
+def _prefixes(query: s.Query) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for prefix in query.prefixes:
+        if found.setdefault(prefix.name, prefix.iri) != prefix.iri:
+            raise error("DUPLICATE_NAME", prefix.span, name=f"{prefix.name}:", where="the prefixes", fix="keep one")
+    return found
+
+
+def _named(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
+    """The items with the names that their words give them: `airflow` for e.hvc:airflow, `loc` for PATH { … }.loc; the
+    whole text where two would be called the same."""
+
+    def short(expr: s.Expr) -> str | None:
+        own = isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))
+        return expr.name if own or isinstance(expr, s.Name | s.Member) else None  # type: ignore[attr-defined]
+
+    names = [item.alias or short(item.expr) for item in select]
+    return tuple(
+        replace(item, alias=name if names.count(name) == 1 else print_expression(item.expr))
+        if item.alias is None and _is_word(item.expr) else item
+        for item, name in zip(select, names, strict=True)
+    )  # fmt: skip
+
+
+def _is_word(expr: s.Expr) -> bool:
+    return isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))
+
+
+def _mapped(streams: Sequence[EventType], iri: str, prefixes: Mapping[str, str]) -> str:
     """What the contexts of streams map, as a help for one who looks for another term."""
     known = sorted({m.term for stream in streams if stream.context for m in stream.context.meanings.values()})
-    near = did_you_mean(iri, known)
-    listed = ", ".join(f"<{term}>" for term in known[:8])
+    words = {shortened(f"<{term}>", prefixes): term for term in known}
+    listed = ", ".join(list(words)[:8])
+    near = did_you_mean(shortened(f"<{iri}>", prefixes), list(words))
     return near or (f"the contexts map {listed}" if known else "the context maps no attribute")
 
 

@@ -183,12 +183,12 @@ class Catalog:
         return [*self.names(), *self.models, *self.knowledge]
 
     def kind(self, name: str) -> str:
-        """What a declared name is: schema, stream, derived, relation, model or knowledge."""
+        """What a declared name is: schema, stream, derived, relation, model or knowledge base."""
         if name in self.types:
             return self.types[name].kind
         if name in self.relations:
             return "relation"
-        return "model" if name in self.models else "knowledge"
+        return "model" if name in self.models else "knowledge base"
 
     def with_type(self, event_type: EventType) -> Catalog:
         return replace(self, types={**self.types, event_type.name: event_type})

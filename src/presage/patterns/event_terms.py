@@ -191,13 +191,13 @@ class Reader:
     def _column(self, ref: e.ColumnRef) -> e.Expr:
         own = self.scope.own
         if own is not None:
-            for (name, _), column in zip(own.attributes, own.all_columns(), strict=True):
-                if column.name == ref.name:
+            for name, _ in (*own.attributes, *own.hidden):
+                if own.plan_name(name) == ref.name:
                     assert self.own is not None
                     return self._leaf(OWN, self.own, name, ref.span)
         for alias, (number, source, item) in self.scope.numbers.items():
-            for (name, _), column in zip(item.attributes, item.all_columns(), strict=True):
-                if column.name == ref.name and not item.repeated:
+            for name, _ in (*item.attributes, *item.hidden):
+                if item.plan_name(name) == ref.name and not item.repeated:
                     return self._leaf(Argument(number), source, name, ref.span)
             if ref.name == alias:
                 raise error("UNSUPPORTED", ref.span, what=f"the whole list '{alias}'", where="in a pattern",

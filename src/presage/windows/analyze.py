@@ -358,7 +358,8 @@ def _bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> _Item
             fix="a relation is static: leave the window out",
         )  # fmt: skip
     attributes = tuple((a.name, a.type) for a in relation.attributes)
-    scope = ScopeItem(alias, f"relation '{item.name}'", attributes)
+    # A table that no name of the user's stands for is not shown by `*`.
+    scope = ScopeItem(alias, f"relation '{item.name}'", attributes, aside=alias.startswith("~"))
     fields = tuple(Field(c.name, c.type) for c in scope.all_columns())
     node = RelationScan(item.name, alias, fields, tuple(n for n, _ in attributes))
     if item.condition is not None:
