@@ -33,15 +33,21 @@ NAMES = """
 :PrivateOffice rdfs:subClassOf :Office . :reportedBy owl:equivalentProperty :source . :volume rdfs:subPropertyOf :flow .
 """
 # s1 and s2 hang in offices, s3 in a hall.
-FIRST = NAMES + """
+FIRST = (
+    NAMES
+    + """
 :s1 :in :r1 . :s2 :in :r2 . :s3 :in :h1 .
 :r1 a :PrivateOffice ; :limit 3 . :r2 a :Office ; :limit 5 . :h1 a :Hall ; :limit 4 .
 """
+)
 # The hall has become an office, the limit of r1 is another, s2 has moved into the hall, and somebody knows s9.
-SECOND = NAMES + """
+SECOND = (
+    NAMES
+    + """
 :s1 :in :r1 . :s2 :in :h1 . :s3 :in :h1 . :s9 :in :r2 .
 :r1 a :PrivateOffice ; :limit 1 . :r2 a :Office ; :limit 5 . :h1 a :Office ; :limit 4 .
 """
+)
 AIR = '{"@context": {"@vocab": "http://x.org/", "s": {"@id": "source", "@type": "@vocab"}, "v": "flow"}}'
 VOLUME = '{"@context": {"x": "http://x.org/", "d": {"@id": "x:reportedBy", "@type": "@id"}, "w": "x:volume"}}'
 DECLARED = """
@@ -62,7 +68,7 @@ STATEMENTS = {
     "FROM Air#time(4 sec) AS e GROUP BY room",
     "both": f"SELECT e.x:flow AS flow FROM Flow AS e WHERE {OFFICE.format('e')}",
     "mean": f"SELECT s, avg(v) AS mean FROM Air#length(3) AS e WHERE {OFFICE.format('e')} GROUP BY s",
-    "pair": f"SELECT a.s AS a, b.s AS b, b.v AS v FROM PATTERN [ EVERY a=Air({OFFICE.format('a')}) "
+    "pair": f"SELECT a.s AS a, b.d AS b, b.w AS w FROM PATTERN [ EVERY a=Air({OFFICE.format('a')}) "
     f"-> b=Volume({OFFICE.format('b')} AND w > a.v) WHERE timer:within(6 sec) ]",
     "rise": "SELECT s, low, high FROM Air MATCH_RECOGNIZE ( PARTITION BY s MEASURES A.v AS low, B.v AS high "
     f"PATTERN (A B) WITHIN 8 sec DEFINE A AS {OFFICE.format('A')}, B AS B.v > A.v )",

@@ -16,7 +16,7 @@ from presage.knowledge.contexts import entity_of
 from presage.knowledge.graph import Graph
 from presage.knowledge.library import Library
 from presage.knowledge.probes import Key, Probe
-from presage.knowledge.tables import PREFIX, PathTable, key_values, value_of
+from presage.knowledge.tables import MARK, PREFIX, MarkedTables, PathTable, key_values, value_of
 from presage.knowledge.vocabulary import Reading
 from presage.model.arrow import to_arrow
 from presage.model.semantics import Knowledge
@@ -25,8 +25,12 @@ from presage.model.semantics import Knowledge
 MOST_KEYS = 200_000
 
 
-def rows_of(table: PathTable, graph: Graph) -> pa.Table:
+def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
     """The answers, each once. Without columns: one row if the pattern has a solution."""
+    if isinstance(table, MarkedTables):
+        several = [(number, rows_of(part, graph)) for number, part in table.parts]
+        marks = [pa.array([number] * rows.num_rows, pa.int32()) for number, rows in several]
+        return pa.concat_tables([r.add_column(0, MARK, m) for (_, r), m in zip(several, marks, strict=True)])
     if not table.variables:
         return pa.table({"k": pa.array([True] * graph.ask(table.sparql))})
     place = {name: i for i, name in enumerate(table.variables)}
@@ -37,7 +41,9 @@ def rows_of(table: PathTable, graph: Graph) -> pa.Table:
         made.update(dict.fromkeys(itertools.product(*parts)))
     names = (*table.key_names, *(name for name, _ in table.value_columns))
     types = (*(k.type for k in table.keys), *(v.type for v in table.values))
-    columns = list(zip(*made, strict=True)) if made else [()] * len(names)
+    # The order of the rows is that of an event's solutions, and must not be the store's, which may change.
+    ordered = sorted(made, key=lambda row: [(value is None, str(value)) for value in row])
+    columns = list(zip(*ordered, strict=True)) if made else [()] * len(names)
     arrays = [pa.array(column, to_arrow(kind)) for column, kind in zip(columns, types, strict=True)]
     return pa.table(dict(zip(names, arrays, strict=True)))
 

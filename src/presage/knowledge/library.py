@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from presage.errors import error
 from presage.knowledge.probes import PREFIX as ASKED
 from presage.knowledge.probes import Probe
-from presage.knowledge.tables import PREFIX, PathTable
+from presage.knowledge.tables import PREFIX, MarkedTables, PathTable
 from presage.knowledge.vocabulary import Reading
 from presage.model.semantics import Knowledge
 
@@ -38,7 +38,7 @@ class Library:
     """`folder` is where files and closed graphs are kept; without one they are kept in memory."""
 
     folder: Path | None = None
-    tables: dict[str, PathTable] = field(default_factory=dict)
+    tables: dict[str, PathTable | MarkedTables] = field(default_factory=dict)
     probes: dict[str, Probe] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
     _known: OrderedDict[tuple[object, ...], Entities] = field(default_factory=OrderedDict)
@@ -79,12 +79,12 @@ class Library:
             self._graphs.move_to_end(key)
             return self._graphs[key]
 
-    def ask(self, table: PathTable | Probe) -> str:
+    def ask(self, table: PathTable | MarkedTables | Probe) -> str:
         """Remember a question; the name under which its answers are found."""
-        if isinstance(table, PathTable):
-            self.tables[table.name] = table
-        else:
+        if isinstance(table, Probe):
             self.probes[table.name] = table
+        else:
+            self.tables[table.name] = table
         return table.name
 
     def watch(self, reading: Reading) -> str:

@@ -130,7 +130,7 @@ class PathReader:
         return all_of(list(dict.fromkeys(parts)))
 
     def plan(self, choice: Choice) -> ChoicePlan:
-        elements = [e for e in choice.rest if not isinstance(e, q.Filter)]
+        elements: list[q.Element] = [e for e in choice.rest if not isinstance(e, q.Filter)]
         filters = [f for e in choice.rest if isinstance(e, q.Filter) for f in conjuncts(e)]
         plain: list[s.Expr] = []
         given: dict[str, tuple[s.Expr, DataType]] = {}
@@ -158,8 +158,8 @@ class PathReader:
                         raise NotNativeError
                     given[target.name] = (self.value(reading.attribute), reading.type)
         literals = [t.object for t, r in choice.roots if isinstance(t.object, q.Var) and not r.meaning.is_entity]
-        named = [t.object for t, _ in choice.roots]
-        if any(named.count(variable) > 1 for variable in literals):
+        objects = [t.object for t, _ in choice.roots]
+        if any(objects.count(variable) > 1 for variable in literals):
             raise NotNativeError  # two attributes that are to be one literal
         measured = [f for f in filters if f.variables() & given.keys()]
         if any(f.variables() & {name for name, _ in keys} for f in measured):

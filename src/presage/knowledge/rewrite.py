@@ -20,17 +20,18 @@ from presage.knowledge.graph_patterns import meets_events, unlinked_parts, with_
 from presage.knowledge.library import Library
 from presage.knowledge.notes import RELATE, normalised, shortened
 from presage.knowledge.paths import PathReader, Solutions
+from presage.knowledge.places import placed_at, placed_in
 from presage.knowledge.probes import Probe, sees
+from presage.knowledge.selected import Selected, can_be_one, named_by_words
 from presage.knowledge.tables import PathTable
 from presage.knowledge.vocabulary import Vocabulary
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.match_syntax import VariableTerm
 from presage.lang.pattern_syntax import EventTerm
-from presage.lang.print_terms import print_expression
 from presage.lang.tree_walk import nodes_of
 from presage.model import types as t
-from presage.model.catalog import Attribute, Catalog, EventType, Relation, Virtual
+from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
 from presage.plan.query import RuleNote, Watched
@@ -93,7 +94,7 @@ class _Rewriter:
     optimize: bool
     fixed: bool
     virtual: dict[str, dict[str, Virtual]] = field(default_factory=dict)  # by type and name
-    solutions: dict[Path, _Selected] = field(default_factory=dict)
+    solutions: dict[Path, Selected] = field(default_factory=dict)
     notes: list[RuleNote] = field(default_factory=list)
     watched: dict[Watched, None] = field(default_factory=dict)
 
@@ -115,7 +116,7 @@ class _Rewriter:
             raise error("UNSUPPORTED", node.span, what="knowledge", where="in a query over SEQUENCE […]",
                         fix="make a relation of what is meant, and name it in the subgoal's WHERE")  # fmt: skip
         self._collect_selected()
-        query = self._changed(replace(self.query, select=_named(self.query.select)))
+        query = self._changed(replace(self.query, select=named_by_words(self.query.select)))
         assert isinstance(query, s.Query)
         if self.solutions:
             query = self._with_solutions(query)
@@ -257,7 +258,7 @@ class _Rewriter:
         written = Graph.check(opening + path.text + "\n}")
         if written is None:
             raise error("BAD_PATH", path.span, why=problem.message, fix=EXAMPLE)
-        span = _placed(path, written.line, written.column - (len(opening) if written.line == 1 else 0))
+        span = placed_in(path, written.line, written.column - (len(opening) if written.line == 1 else 0))
         raise error("BAD_PATH", span, why=written.message, fix=EXAMPLE)
 
     def _path(self, path: Path) -> s.Expr:
@@ -313,21 +314,24 @@ class _Rewriter:
         if streams == [event_type]:
             return self._of_stream(path, event, group, event_type, lambda name: s.Member(base, name, span=path.span))
         ways = []
-        marks = Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
         for i, stream in enumerate(streams):
             if stream.context is None:
                 continue
-            kinds = {a.name: a.type for a in stream.attributes}
-
-            def value(name: str, i: int = i, stream: EventType = stream, kinds: dict[str, DataType] = kinds) -> s.Expr:
-                own = Virtual(f"{OF_STREAM}{i}.{name}", kinds[name], {stream.name: name})
-                return s.Member(base, self._virtual(event_type, own), span=path.span)
-
-            condition = self._of_stream(path, event, group, stream, value)
+            condition = self._of_stream(path, event, group, stream, self._value_in(base, event_type, i, stream))
             if condition != FALSE:
-                mark = s.Member(base, self._virtual(event_type, marks), span=path.span)
+                mark = s.Member(base, self._virtual(event_type, _marks(streams)), span=path.span)
                 ways.append(all_of([s.Binary("=", mark, s.Literal(i)), condition]))
         return any_of(ways)
+
+    def _value_in(self, base: s.Name, event_type: EventType, number: int, stream: EventType) -> Callable[[str], s.Expr]:
+        """The attributes of one stream among the several of a type, as attributes of that."""
+        kinds = {a.name: a.type for a in stream.attributes}
+
+        def value(name: str) -> s.Expr:
+            own = Virtual(f"{OF_STREAM}{number}.{name}", kinds[name], {stream.name: name})
+            return s.Member(base, self._virtual(event_type, own), span=base.span)
+
+        return value
 
     def _of_stream(
         self, path: Path, event: str, group: q.Group, stream: EventType, value: Callable[[str], s.Expr]
@@ -338,7 +342,7 @@ class _Rewriter:
             found = reader.condition(group)
         except NotNativeError:
             found = self._probe(path, event, group, stream, value)
-        return _placed_at(found, path.span)
+        return placed_at(found, path.span)
 
     def _watch(self, stream: EventType, group: q.Group) -> None:
         """Values that should name an entity are counted where they name none."""
@@ -407,7 +411,7 @@ class _Rewriter:
         """Equal for PATHs that say the same, however they are written."""
         return Path(q.print_group(self._parsed(path)), path.body, span=path.span)
 
-    def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> _Selected:
+    def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> Selected:
         parts = self._parts(path)
         visible = q.visible(self._parsed(path))
         for name, span in names.items():
@@ -423,21 +427,41 @@ class _Rewriter:
         assert event is not None
         others = [self._part(path, e, g) for e, g in parts if e != event]
         event_type = self._event_type(self.events[event], path.span)
-        base = s.Name(event, span=path.span)
-        if self._streams(event_type, path.span) != [event_type]:
-            where = f"over '{event_type.name}', which several streams are"
-            raise error("UNSUPPORTED", path.span, what="selecting a variable of a PATH", where=where,
+        alias, base = f"{SOLUTIONS}{number}", s.Name(event, span=path.span)
+        streams = self._streams(event_type, path.span)
+        if streams == [event_type]:
+            reader = self._reader(
+                event, self._vocabulary(event_type), lambda name: s.Member(base, name, span=path.span)
+            )
+            found = self._solved(path, reader, group, names, event_type)
+            return Selected.of(alias, found, all_of(others), self.library)
+        ways = []
+        for i, stream in enumerate(streams):
+            reader = self._reader(event, self._vocabulary(stream), self._value_in(base, event_type, i, stream))
+            if stream.context is not None and reader.choices(group):
+                ways.append((i, stream.name, self._solved(path, reader, group, names, stream)))
+        mark = s.Member(base, self._virtual(event_type, _marks(streams)), span=path.span)
+        if not can_be_one(ways):
+            where = f"over '{event_type.name}', whose streams say it in different ways"
+            raise error("UNSUPPORTED", path.span, what="selecting a variable of this PATH", where=where,
                         fix="ask the streams one by one")  # fmt: skip
-        self._watch(event_type, group)
-        vocabulary = self._vocabulary(event_type)
-        reader = self._reader(event, vocabulary, lambda name: s.Member(base, name, span=path.span))
+
+        def key(place: int, kind: DataType, attributes: dict[str, str]) -> s.Expr:
+            virtual = Virtual(f"{OF_STREAM}key{number}.{place}", kind, attributes)
+            return s.Member(base, self._virtual(event_type, virtual), span=path.span)
+
+        return Selected.of_streams(alias, ways, mark, key, all_of(others), self.library)
+
+    def _solved(
+        self, path: Path, reader: PathReader, group: q.Group, names: Mapping[str, Span], stream: EventType
+    ) -> Solutions:
+        self._watch(stream, group)
         try:
-            found = reader.solutions(group, list(names))
+            return reader.solutions(group, list(names))
         except NotNativeError:
             raise error("UNSUPPORTED", path.span, what="selecting a variable of this PATH",
                         where="because of how it speaks of the event",
                         fix="let triples at the event be plain ones, said by one attribute each") from None  # fmt: skip
-        return _Selected.of(f"{SOLUTIONS}{number}", found, all_of(others), self.library)
 
     def _selected_value(self, path: Path, name: str, span: Span) -> s.Expr:
         return self.solutions[self._same(path)].value(name, span)
@@ -451,42 +475,13 @@ class _Rewriter:
                 items.append(
                     s.FromItem(selected.relation.name, alias=selected.alias, name_span=path.span, span=path.span)
                 )
-            conditions.append(_placed_at(selected.condition, path.span))
+            conditions.append(placed_at(selected.condition, path.span))
         return replace(query, items=tuple(items), where=all_of(conditions))
 
 
-@dataclass(frozen=True)
-class _Selected:
-    """The item of FROM that holds the solutions of a PATH, and the condition on it."""
-
-    alias: str
-    relation: Relation | None
-    columns: dict[str, str]
-    own: dict[str, s.Expr]
-    condition: s.Expr
-
-    @classmethod
-    def of(cls, alias: str, found: Solutions, others: s.Expr, library: Library) -> _Selected:
-        parts = [found.condition, others]
-        relation, columns = None, {}
-        if found.table is not None:
-            table = found.table
-            kinds = [*zip(table.key_names, (k.type for k in table.keys), strict=True), *table.value_columns]
-            relation = Relation(library.ask(table), tuple(Attribute(name, kind) for name, kind in kinds))
-            columns = {name: table.value_columns[place][0] for name, place in found.places.items()}
-
-            def column(name: str) -> s.Expr:
-                return s.Member(s.Name(alias), name)
-
-            parts += [s.Binary("=", arg, column(k)) for arg, k in zip(found.args, table.key_names, strict=True)]
-            if found.holds is not None:
-                parts.append(found.holds(lambda i: column(table.value_columns[i][0])))
-        return cls(alias, relation, columns, found.own, all_of(parts))
-
-    def value(self, name: str, span: Span) -> s.Expr:
-        if name in self.own:
-            return self.own[name]
-        return s.Member(s.Name(self.alias, span=span), self.columns[name], span=span)
+def _marks(streams: Sequence[EventType]) -> Virtual:
+    """The number of the stream that an event is of."""
+    return Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
 
 
 def _prefixes(query: s.Query) -> dict[str, str]:
@@ -497,26 +492,6 @@ def _prefixes(query: s.Query) -> dict[str, str]:
     return found
 
 
-def _named(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
-    """The items with the names that their words give them: `airflow` for e.hvc:airflow, `loc` for PATH { … }.loc; the
-    whole text where two would be called the same."""
-
-    def short(expr: s.Expr) -> str | None:
-        own = isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))
-        return expr.name if own or isinstance(expr, s.Name | s.Member) else None  # type: ignore[attr-defined]
-
-    names = [item.alias or short(item.expr) for item in select]
-    return tuple(
-        replace(item, alias=name if names.count(name) == 1 else print_expression(item.expr))
-        if item.alias is None and _is_word(item.expr) else item
-        for item, name in zip(select, names, strict=True)
-    )  # fmt: skip
-
-
-def _is_word(expr: s.Expr) -> bool:
-    return isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))
-
-
 def _mapped(streams: Sequence[EventType], iri: str, prefixes: Mapping[str, str]) -> str:
     """What the contexts of streams map, as a help for one who looks for another term."""
     known = sorted({m.term for stream in streams if stream.context for m in stream.context.meanings.values()})
@@ -524,23 +499,3 @@ def _mapped(streams: Sequence[EventType], iri: str, prefixes: Mapping[str, str])
     listed = ", ".join(list(words)[:8])
     near = did_you_mean(shortened(f"<{iri}>", prefixes), list(words))
     return near or (f"the contexts map {listed}" if known else "the context maps no attribute")
-
-
-def _placed(path: Path, line: int, column: int) -> Span:
-    """A line and column of the pattern, both from 1, in the query's text."""
-    lines = path.text.split("\n")
-    row = min(max(line, 1), len(lines)) - 1
-    offset = sum(len(text) + 1 for text in lines[:row]) + min(max(column - 1, 0), len(lines[row]))
-    offset = min(offset, max(len(path.text) - 1, 0))
-    return Span(path.body.start + offset, path.body.start + offset + 1)
-
-
-def _placed_at(expr: s.Expr, span: Span) -> s.Expr:
-    """The condition with the place of the PATH that it was made of, so that an error points there."""
-    updates: dict[str, object] = {"span": span}
-    for name, value in vars(expr).items():
-        if isinstance(value, s.Expr):
-            updates[name] = _placed_at(value, span)
-        elif isinstance(value, tuple) and value and all(isinstance(v, s.Expr) for v in value):
-            updates[name] = tuple(_placed_at(v, span) for v in value)
-    return replace(expr, **updates)  # type: ignore[arg-type]

@@ -91,6 +91,21 @@ class PathTable:
         return f"SELECT DISTINCT {chosen} WHERE {{ {self.pattern} }}" if chosen else f"ASK {{ {self.pattern} }}"
 
 
+MARK = "m"
+
+
+@dataclass(frozen=True)
+class MarkedTables:
+    """Tables of one form, for several streams: the number of the stream stands in the column MARK."""
+
+    parts: tuple[tuple[int, PathTable], ...]
+
+    @property
+    def name(self) -> str:
+        said = repr([(number, table.name) for number, table in self.parts])
+        return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
+
+
 def key_values(reading: Reading, term: Any) -> Sequence[Any]:
     """The values of an attribute that stand for a term."""
     if term is None:
