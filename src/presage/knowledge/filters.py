@@ -21,6 +21,10 @@ _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _SWAPPED = {"=": "=", "!=": "!=", "<": ">", ">=": "<=", ">": "<", "<=": ">="}
 
 
+# The kind of an IRI, beside those of literals.
+THING = "thing"
+
+
 class NotNativeError(Exception):
     """The pattern is one that only the store can evaluate."""
 
@@ -62,7 +66,8 @@ class FilterReader:
         raise NotNativeError
 
     def _compare(self, op: str, left: Operand, right: Operand) -> s.Expr:
-        if left.kind is None and right.kind is None:
+        unknown = [side for side in (left, right) if side.kind in (None, THING)]
+        if len(unknown) == 2:
             raise NotNativeError
         if left.kind is None:
             return self._compare(_SWAPPED[op], right, left)
@@ -99,7 +104,7 @@ class FilterReader:
             case q.Literal():
                 return _literal(expression)
             case q.Iri():
-                return Operand("entity")
+                return Operand(THING)
             case q.Neg(operand=operand) | q.Pos(operand=operand):
                 inner = self._number(operand)
                 sign = "-" if isinstance(expression, q.Neg) else "+"

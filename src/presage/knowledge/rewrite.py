@@ -383,8 +383,7 @@ class _Rewriter:
             self._add(RuleNote(rule, shortened(before, self.prefixes), after + rows))
 
     def _add(self, note: RuleNote) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
+        self.notes += [note] if note not in self.notes else []
 
     def _literals(self, table: PathTable) -> list[tuple[object, ...]]:
         name = self.library.ask(table)
