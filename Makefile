@@ -42,8 +42,8 @@ $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 demo: setup ## the smart-building example: events, queries, results
 	@$(WITH_JAVA) $(BIN)/presage demo
 
-test: setup ## the whole test suite
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q
+test: setup ## the whole test suite, in two processes: what needs Spark, and what does not
+	@$(WITH_JAVA) $(PYTHON) scripts/run_tests.py
 
 soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py
