@@ -45,7 +45,7 @@ class Declared:
 
     def places(self, kind: str, in_key: bool = False) -> list[int]:
         """The positions of one type, or only those of them that are in the key."""
-        return [i for i, own in enumerate(self.types) if own == kind and (not in_key or i in self.stream.key)]
+        return [i for i, own in enumerate(self.types) if own == kind and (not in_key or i in self.stream.about)]
 
 
 def relation_text(name: str, rows: list[tuple[Any, ...]]) -> str:
@@ -75,7 +75,7 @@ def catalog(dice: Random) -> list[Declared]:
 def declared(dice: Random, name: str, kinds: list[Any], types: list[str], time: str) -> Declared:
     """A stream of one of these kinds; its key has one or two attributes, the first of the type STRING."""
     kind = dice.choice(kinds)
-    keys = dice.choice([0, 1, 1, 2] if kind == "certain" else [1, 1, 2])
+    keys = dice.choice([0, 0, 1, 2] if kind == "certain" else [1, 1, 2])
     values = dice.choice([1, 1, 1, 2])
     columns = [(f"k{i}", "STRING" if i == 0 else dice.choice(types)) for i in range(keys)]
     columns += [(f"v{i}", dice.choice(types)) for i in range(values)]

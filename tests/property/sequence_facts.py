@@ -52,10 +52,11 @@ def query_and_facts(case: Case) -> tuple[Sequence, Facts, dict[str, list[Any]], 
         selective = bool(local[number]) or (part.plus is not None and part.plus.condition is not None)
         terms = tuple(_term(t, number, inner) for t in part.terms)
         goals.append(
-            Goal(number, part.stream, names.index(part.stream), stream.key, terms,
+            Goal(number, part.stream, names.index(part.stream), stream.about, terms,
                  None if part.plus is None else frozenset(part.plus.shared), selective, f"{part.stream}#{number}")
         )  # fmt: skip
-        found.append(_goal_rows(part, stream, rows[part.stream], local[number], numbers, number, inner))
+        places = {t.name: _place(case.query, part, t.name, stream) for t in part.terms if isinstance(t, r.Variable)}
+        found.append(_goal_rows(part, stream, rows[part.stream], local[number], numbers, number, inner, places))
     markov = frozenset(i for i, s in enumerate(sources) if s.kind == MARKOV)
     query = Sequence(tuple(goals), tuple(c for c, _ in far), case.query.selected, markov)
     facts = Facts(len(steps), sources, found, [_allowed(c, f, numbers) for c, f in far],
@@ -69,13 +70,21 @@ def _term(term: r.Term, goal: int, inner: frozenset[str]) -> Term:
     return Known(term.value, repr(term.value)) if isinstance(term, r.Constant) else Anything()
 
 
+def _place(query: r.Query, part: r.Part, name: str, stream: Stream) -> int:
+    """Where a goal reads a variable: in the key, at a place that all goals of the stream with it share, if any."""
+    several = [each for each in query.parts if each.stream == part.stream and name in each.variables]
+    own = [i for i, term in enumerate(part.terms) if term == r.Variable(name)]
+    common = [i for i in own if i in stream.about and all(each.terms[i] == r.Variable(name) for each in several)]
+    return (common or own)[0]
+
+
 def _source(stream: Stream, rows: list[Row], steps: list[Any]) -> tuple[Source, list[int]]:
     keys, values = Numbered(), Numbered()
     # Numbers in the order of the values: the rivals' ties go by it.
     uncertain = [stream.attributes[i] for i in sorted(stream.uncertain)]
     for known in sorted({tuple(row[a] for a in uncertain) for row in rows}):
         values(known)
-    chain = [keys(tuple(row[stream.attributes[i]] for i in stream.key)) for row in rows]
+    chain = [keys(tuple(row[stream.attributes[i]] for i in stream.about)) for row in rows]
     step = [steps.index(row[stream.time]) for row in rows]
     value = [values(tuple(row[a] for a in uncertain)) for row in rows]
     prev = [NOTHING] * len(rows)
@@ -115,7 +124,7 @@ def _visible(parts: tuple[r.Part, ...]) -> frozenset[str]:
 
 def _goal_rows(
     part: r.Part, stream: Stream, rows: list[Row], local: list[r.Condition], numbers: dict[str, Numbered], goal: int,
-    inner: frozenset[str],
+    inner: frozenset[str], places: dict[str, int],
 ) -> GoalRows:  # fmt: skip
     candidate, accepted = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     names = {name: inner_name(name, goal) if name in inner else name for name in part.variables}
@@ -127,10 +136,9 @@ def _goal_rows(
         binding = r.matched(part, event)
         candidate[i] = binding is not None and (part.condition is None or part.condition.true_of(binding))
         accepted[i] = binding is not None and all(c.true_of(binding) for c in asked)
-        for place, term in enumerate(part.terms):
-            if isinstance(term, r.Variable):
-                name = names[term.name]
-                variables[name][i] = numbers.setdefault(name, Numbered())(event.values[place])
+        for written, place in places.items():
+            name = names[written]
+            variables[name][i] = numbers.setdefault(name, Numbered())(event.values[place])
     for name in names.values():
         numbers.setdefault(name, Numbered())
     return GoalRows(candidate, accepted, variables)

@@ -107,7 +107,8 @@ class Drawing:
         return streams, placed
 
     def in_keys(self, streams: list[Declared], placed: list[dict[int, str]], name: str, length: int) -> None:
-        """In the key of the first subgoals, at one position of each stream; nowhere unless it can be in all of them."""
+        """In the key of the first subgoals, at one position of each stream; nowhere unless it can be in all of them. At
+        times a subgoal has it at another position, too."""
         chosen: dict[str, int] = {}
         for each, fixed in zip(streams[:length], placed, strict=False):
             free = [i for i in each.places("STRING", in_key=True) if i not in fixed]
@@ -118,6 +119,9 @@ class Drawing:
                 return
         for each, fixed in zip(streams[:length], placed, strict=False):
             fixed[chosen[each.stream.name]] = name
+            free = [i for i in each.places("STRING") if i not in fixed]
+            if free and self.chance(6):
+                fixed[self.dice.choice(free)] = name
         self.types[name] = "STRING"
 
     def tail(self, streams: list[Declared], placed: list[dict[int, str]], keyed: list[Declared], length: int) -> None:

@@ -35,6 +35,11 @@ class Stream:
     kind: Literal["certain", "independent", "markov"] = "certain"
     time: str = "at"
 
+    @property
+    def about(self) -> tuple[int, ...]:
+        """What tells its events apart: the key, or all that they say."""
+        return self.key or tuple(range(len(self.attributes)))
+
 
 @dataclass(frozen=True)
 class Alternative:

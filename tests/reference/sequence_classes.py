@@ -1,8 +1,9 @@
 """A sequence query in, its class out: regular, extended regular, safe or unsafe, by the letter of the definitions.
 
 Definitions 3.1, 3.4, 3.5 and 3.8 of the paper, with selected variables as constants. A plus shares with other subgoals
-only the variables that it names: one that it uses and does not name is independent nowhere. Truth may be narrower (one
-event can match two subgoals), so no algorithm should be chosen by this module.
+only the variables that it names: one that it uses and does not name is independent nowhere. A stream without a key has
+all its attributes for one. Truth may be narrower (one event can match two subgoals), so no algorithm should be chosen
+by this module.
 """
 
 from __future__ import annotations
@@ -60,6 +61,6 @@ def independent(parts: tuple[Part, ...], name: str, streams: Mapping[str, Stream
     for part in parts:
         if name not in part.visible:
             return False
-        here = {i for i in streams[part.stream].key if part.terms[i] == Variable(name)}
+        here = {i for i in streams[part.stream].about if part.terms[i] == Variable(name)}
         common[part.stream] = common.get(part.stream, here) & here
     return all(common.values())

@@ -46,6 +46,7 @@ from presage.probability.kernel.query import (
     Sequence,
     Term,
     Variable,
+    dividing,
     inner_name,
 )
 from presage.probability.kernel.spec import GoalColumns, SequenceTables, StreamColumns
@@ -160,6 +161,7 @@ class _SequenceBinder:
         self._check_shared(subgoal, own)
         inner = own - shared - seen if shared is not None else frozenset()
         names = {name: inner_name(name, number) if name in inner else name for name in own}
+        # Without KEY the whole event is what it is about (see `_key_columns`).
         keys = event_type.key or tuple(a.name for a in attributes)
         key = tuple(i for i, a in enumerate(attributes) if a.name in keys)
         part = _Part(subgoal, source, (), key, {}, names, shared=shared)
@@ -167,7 +169,10 @@ class _SequenceBinder:
         for i, (term, attribute) in enumerate(zip(subgoal.terms, attributes, strict=True)):
             column = stream.column(attribute.name)
             if isinstance(term, q.Variable):
-                terms.append(self._variable(term, names[term.name], column, part))
+                variable = self._variable(term, names[term.name], column, part)
+                twice = [stream.column(attributes[j].name) for j in key if j < i and terms[j] == variable]
+                part.reads += [e.Comparison(t.BOOLEAN, "=", other, column) for other in twice[:1] if i in key]
+                terms.append(variable)
             elif isinstance(term, q.ConstantTerm):
                 agrees = self._equal(column, attribute.name, term)
                 part.candidate.append(agrees)
@@ -266,11 +271,16 @@ class _SequenceBinder:
         self.conditions.append((Condition(frozenset(order), level, said, unfolding), _renamed(conjunct, arguments)))
 
     def _align(self, parts: list[_Part]) -> None:
-        """A variable has one type wherever it stands."""
+        """A variable has one type wherever it stands. If all goals of a stream that have it share a place in the key,
+        they read it there: it tells the chains apart, while another place may say so of one goal's candidates only."""
         for part in parts:
+            stream = self.streams[part.source]
             for name, column in part.columns.items():
-                if column.type != self.types[name]:
-                    part.columns[name] = cast_to(column, self.types[name])
+                goals = [g for g in parts if g.source == part.source and name in g.columns]
+                common = set(part.key).intersection(*(_places(g, name) for g in goals))
+                if common:
+                    column = stream.column(stream.event_type.positional[min(common)].name)
+                part.columns[name] = column if column.type == self.types[name] else cast_to(column, self.types[name])
 
     # -- WHERE and SELECT -------------------------------------------------------------------------------------
 
@@ -310,8 +320,10 @@ class _SequenceBinder:
     def _plan(self, sequence: Sequence, parts: list[_Part], outputs: list[Selected], upper: int | None) -> BoundQuery:
         verdict = classify(sequence)
         method = method_of(sequence, verdict)
+        given = given_of(sequence, verdict)
         goals = tuple(self._goal_columns(part) for part in parts)
-        streams = tuple(self._stream_columns(stream) for stream in self.streams)
+        keys = self._key_columns(parts, dividing(sequence, given))
+        streams = tuple(self._stream_columns(stream, key) for stream, key in zip(self.streams, keys, strict=True))
         bounds = BOUNDS if method == JOINT and self.sequence.by is None else ()
         approximate = self.query.approximate
         tables = SequenceTables(
@@ -319,7 +331,7 @@ class _SequenceBinder:
             streams,
             goals,
             tuple(tuple(sorted(condition.variables)) for condition, _ in self.conditions),
-            given=tuple(sorted(given_of(sequence, verdict))),
+            given=tuple(sorted(given)),
             stepwise=verdict.kind in (REGULAR, EXTENDED),
             method=method,
             plan=verdict.plan,
@@ -354,10 +366,20 @@ class _SequenceBinder:
         variables = tuple((name, prepared.name(column)) for name, column in sorted(part.columns.items()))
         return GoalColumns(flag(part.candidate), flag(part.accepted), flag(part.reads), variables)
 
-    def _stream_columns(self, stream: _Stream) -> StreamColumns:
+    def _key_columns(self, parts: list[_Part], divides: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """By stream, what tells its chains apart. Where that is the whole event, what divides the sequence is enough:
+        events that happened may be of one chain in any number."""
+        found = []
+        for number, stream in enumerate(self.streams):
+            key = [a.name for a in stream.event_type.positional if a.name in stream.event_type.key]
+            first = next(part for part in parts if part.source == number)
+            columns = [stream.column(a) for a in key] if key else [first.columns[name] for name in divides]
+            found.append(tuple(stream.prepared.name(column) for column in columns))
+        return found
+
+    def _stream_columns(self, stream: _Stream, key: tuple[str, ...]) -> StreamColumns:
         event_type, name = stream.event_type, stream.prepared.name
         kind = _kind(event_type)
-        key = tuple(name(stream.column(a.name)) for a in event_type.positional if a.name in event_type.key)
         if event_type.probabilistic is None:
             return StreamColumns(kind, key)
         values = event_type.probabilistic.attributes
@@ -371,6 +393,10 @@ def _kind(event_type: EventType) -> int:
     if event_type.probabilistic is None:
         return CERTAIN
     return MARKOV if event_type.probabilistic.markov else INDEPENDENT
+
+
+def _places(part: _Part, name: str) -> list[int]:
+    return [i for i, term in enumerate(part.terms) if term == Variable(name)]
 
 
 def _visible_in(parts: list[_Part]) -> frozenset[str]:
