@@ -432,10 +432,11 @@ def test_what_entered_a_window_before_a_refresh_leaves_it_after(folder: Path, tm
             name = ("s3", "s1", "s2")[second % 3]
             home.load("Air", [{"s": name, "v": 1.0, "at": at(second)}])
             home.load("Volume", [{"d": f"x:{name}", "w": 1.0, "at": at(second)}])
-            if second == 3:
+            if second == 3:  # all of these are taken in
                 home.log.append_watermark("Air", 1_704_067_204_000_000)
-                home.drain()
+                home.log.append_watermark("Volume", 1_704_067_204_000_000)
                 home.refresh(SECOND)
+        home.log.append_watermark("Air", 1_704_067_209_000_000)
         home.drain()
         assert home.standing["some"].status.last_error is None
 
