@@ -136,6 +136,9 @@ class Knowing(Living):
             self.log.home.unlock()
             raise
 
+    def __enter__(self) -> Knowing:
+        return self
+
     def declare(self, text: str) -> None:
         for statement in self.workspace.parse(text).statements:
             before, after = self.catalog, self.workspace.declare(statement)
@@ -369,15 +372,19 @@ def test_a_lost_state_is_made_again_as_long_as_the_same_is_known(folder: Path, t
         home.refresh(SECOND)
         for name in names:
             home.deploy(X + STATEMENTS[name], name)
-        fill(home, 0), fill(home, 1)
+        fill(home, 0)
+        fill(home, 1)
         home.drain()
     lose_states(tmp_path / "home")
     with Knowing(folder, tmp_path / "home", disk) as home, begun(folder, tmp_path / "other", MemoryDisk()) as other:
         other.refresh(SECOND)
         for name in names:
             other.deploy(X + STATEMENTS[name], name)
-        fill(other, 0), fill(other, 1), fill(other, 2), fill(home, 2)
-        home.drain(), other.drain()
+        for number in range(3):
+            fill(other, number)
+        fill(home, 2)
+        home.drain()
+        other.drain()
         assert home.all_rows() == other.all_rows()
         assert home.unknown() == other.unknown()
         assert {home.standing[name].status.state for name in names} == {"running"}

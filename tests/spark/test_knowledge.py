@@ -156,9 +156,10 @@ def test_the_seven_queries_have_their_rows(engine: Engine) -> None:
     assert [rows(engine.query(paper(number))) for number in range(7)] == ROWS
 
 
-@pytest.mark.parametrize("number", range(7))
-def test_the_seven_queries_as_a_stream_in_two_cuts(engine: Engine, number: int) -> None:
-    assert rows(engine.query(paper(number), mode="stream", batches=2)) == ROWS[number]
+def test_the_queries_as_a_stream_in_two_cuts(engine: Engine) -> None:
+    """One that filters, one with a window, one with a sequence: those without knowledge are other tests' work."""
+    for number in (4, 5, 6):
+        assert rows(engine.query(paper(number), mode="stream", batches=2)) == ROWS[number]
 
 
 def test_the_seven_queries_standing_from_now_and_from_the_past(
@@ -220,12 +221,13 @@ def test_large_relations_and_measured_limits_are_joined(
         f"ee:s{n} bd:hasLocation bd:r{n} . bd:r{n} a bd:{kinds[n % 3]} ; hvc:limit {n % 7} ." for n in range(1200)
     )
     write_files(tmp_path, world)
-    total = 100_000
-    events = [(n % 1300, n * 5 % 11) for n in range(total)]
+    total = 30_000
+    # Some measure nothing: NaN is over no limit.
+    events = [(n % 1300, n * 5.0 % 11 if n % 97 else float("nan")) for n in range(total)]
     monkeypatch.chdir(tmp_path)
     with Engine(spark, tmp_path / "home", roots=[tmp_path]) as engine:
         engine.execute(DECLARED.replace(" REASONING OWL_RL", ""))
-        names, rates = [f"s{s}" for s, _ in events], [float(rate) for _, rate in events]
+        names, rates = [f"s{s}" for s, _ in events], [rate for _, rate in events]
         engine.load("AirflowReport", air(*zip([0] * total, names, rates, strict=True)))
         office = "PATH { ?e evt:hasSource/bd:hasLocation ?loc . ?loc rdf:type bd:Office }"
         over = (
@@ -242,14 +244,14 @@ def test_large_relations_and_measured_limits_are_joined(
             kept = [known_over(s, rate) for s, rate in events if condition(s, rate)]
             return len(kept), sum(kept)
 
-        def known_over(s: int, rate: int) -> bool:
+        def known_over(s: int, rate: float) -> bool:
             return s < 1200 and rate > s % 7
 
         def known_office(s: int) -> bool:
             return s < 1200 and s % 3 == 0
 
         assert count(over) == by_hand(known_over)
-        assert count(f"NOT {office} AND e.flowrate > 3") == by_hand(lambda s, rate: not known_office(s) and rate > 3)
+        assert count(f"NOT {office} AND e.flowrate < 3") == by_hand(lambda s, rate: not known_office(s) and rate < 3)
         assert count(f"{office} OR NOT {over}") == by_hand(lambda s, rate: known_office(s) or not known_over(s, rate))
 
 
