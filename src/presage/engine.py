@@ -362,7 +362,7 @@ class Engine:
         """Read the files of a knowledge base, again or for the first time; what stands goes on with what they say."""
         after = self._workspace.declare(statement)
         if after is not self.catalog:
-            self._standing.know(lambda: self._declare(statement, after))
+            self._standing.know(after, lambda: self._declare(statement, after))
 
     def _declare(self, statement: s.Statement, after: Catalog | None = None) -> None:
         """Change the catalog: check first, then make it durable, then let it be seen."""

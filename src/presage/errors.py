@@ -203,8 +203,13 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "KNOWLEDGE_CHANGED": Condition(
         DataError,
-        "the statement '{name}' asks for other attributes since the knowledge bases have changed",
+        "the statement '{name}' cannot go on since the knowledge bases have changed: {why}",
         "deploy it again with replace=True",
+    ),
+    "KNOWLEDGE_NEEDED": Condition(
+        BindingError,
+        "what is known stays as it was: '{name}' could not be understood without it: {why}",
+        "correct the files, or stop '{name}' first",
     ),
     "PATH_WITHOUT_EVENT": Condition(BindingError, "this PATH speaks of no event: {events} is not in it", "{fix}"),
     "PATH_LINKS_EVENTS": Condition(

@@ -98,7 +98,7 @@ class Workspace:
             resolve, read = (str, lambda path: "") if again else (self._resolve, _model_text)
             return declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, CreateKnowledge):
-            after = declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in)
+            after = declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in, self.now())
             return after if again else self._sound(after, statement.span)
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
@@ -255,6 +255,17 @@ class Workspace:
                 knows = statement.kind == "knowledge" and speaks_of_knowledge(query)
                 if knows or (stream.name != statement.name and reads(query, statement.name)):
                     raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
+
+    def check_producers(self) -> None:
+        """Fail if a statement of a derived stream that speaks of what is known cannot be understood any more."""
+        for stream in self.catalog.types.values():
+            for producer in stream.producers:
+                query = _parse_producer(producer.text)
+                if speaks_of_knowledge(query):
+                    try:
+                        self.bind(query, producer.since)
+                    except PresageError as problem:
+                        raise error("KNOWLEDGE_NEEDED", name=stream.name, why=problem.message) from problem
 
     def declare_producer(self, statement: s.Query, since: Moment | None, number: int) -> Catalog:
         """The catalog with a standing INSERT INTO, which begins at `since`."""

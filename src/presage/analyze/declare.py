@@ -75,12 +75,15 @@ def _context(node: s.CreateType, parents: list[EventType], read_context: Callabl
         return read_context(node.context)
 
 
-def declare_knowledge(node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]]) -> Catalog:
+def declare_knowledge(
+    node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]], now: int
+) -> Catalog:
     """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and a digest of its content."""
     _refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         files = [take_in(path) for path in node.paths]
-    base = Knowledge(node.name, tuple(p for p, _ in files), node.reasoning, tuple(digest for _, digest in files))
+    paths, digests = tuple(path for path, _ in files), tuple(digest for _, digest in files)
+    base = Knowledge(node.name, paths, node.reasoning, digests, now)
     return catalog.with_knowledge(base)
 
 

@@ -34,6 +34,7 @@ from presage.lang.pattern_syntax import (
     TimerGuard,
 )
 from presage.lang.tree_walk import nodes_of
+from presage.model.text import Span
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 # By event: the part of a PATH that speaks of it alone.
@@ -149,13 +150,47 @@ def _sequence(
         whole = all_of(own)
         event = EventTerm(item.name, name, None if whole == TRUE else whole, span=item.span)
         terms.append(EveryTerm(event, span=item.span))
-    first, *later = terms
-    following = later[0] if len(later) == 1 else FollowedBy(tuple(later), (None,) * (len(later) - 1), span=part.span)
     for window in windows:
         if window.form != "sliding" or not isinstance(window.size, s.DurationLiteral) or len(window.events) < 2:
             raise error("UNSUPPORTED", window.span, what="this WINDOW", where="beside SEQ",
                         fix="write WINDOW (?a, ?b, 5 min): the time between the first event and the last")  # fmt: skip
-        following = TimerGuard(following, "timer:within", ((PeriodPart(window.size),),), span=window.span)
-    chain = FollowedBy((first, following), (None,), span=part.span)
+    chain = _chain(terms, _guards(part, windows), part.span)
     source = PatternSource(chain, span=part.span)
     return replace(query, items=(s.FromItem("", pattern=source, name_span=part.span, span=part.span),))
+
+
+def _guards(part: SequencePart, windows: Sequence[WindowPart]) -> list[tuple[int, int, WindowPart]]:
+    """The places of the first and the last event that each window speaks of, the widest first."""
+    found = []
+    for window in windows:
+        places = sorted(part.events.index(name) for name in window.events)
+        found.append((places[0], places[-1], window))
+    found.sort(key=lambda guard: guard[0] - guard[1])
+    for i, (low, high, window) in enumerate(found):
+        for other_low, other_high, _ in found[:i]:
+            apart = low >= other_high or high <= other_low
+            if not apart and not (other_low <= low and high <= other_high):
+                raise error("UNSUPPORTED", window.span, what="a WINDOW that overlaps another", where="beside SEQ",
+                            fix="let one of them hold the other")  # fmt: skip
+    return found
+
+
+def _chain(terms: Sequence[PatternTerm], guards: Sequence[tuple[int, int, WindowPart]], span: Span) -> PatternTerm:
+    """The terms one after the other; those behind the first event of a window stand under its guard."""
+    operands: list[PatternTerm] = []
+    at = 0
+    while at < len(terms):
+        outer = next((g for g in guards if g[0] + 1 == at), None)
+        if outer is None:
+            operands.append(terms[at])
+            at += 1
+            continue
+        low, high, window = outer
+        inner = [(a - at, b - at, w) for a, b, w in guards if a >= at and b <= high and w is not window]
+        same = [w for a, b, w in guards if (a, b) == (low, high) and w is not window]
+        guarded = _chain(terms[at : high + 1], inner, span)
+        for each in (window, *same):
+            guarded = TimerGuard(guarded, "timer:within", ((PeriodPart(each.size),),), span=each.span)
+        operands.append(guarded)
+        at = high + 1
+    return operands[0] if len(operands) == 1 else FollowedBy(tuple(operands), (None,) * (len(operands) - 1), span=span)

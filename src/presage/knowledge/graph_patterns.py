@@ -13,6 +13,8 @@ from presage.knowledge.vocabulary import Vocabulary
 
 # Alternatives of one PATH: branches of UNION, times attributes that say the same.
 MOST_CHOICES = 64
+# Before the name of a variable that was a blank node.
+BLANK = "blank_"
 
 
 def with_named_blanks(group: q.Group) -> q.Group:
@@ -22,7 +24,7 @@ def with_named_blanks(group: q.Group) -> q.Group:
     def name(term: q.Term) -> q.Term:
         if not isinstance(term, q.Blank):
             return term
-        found = f"blank_{term.label}"
+        found = f"{BLANK}{term.label}"
         while found in taken:
             found += "_"
         return q.Var(found, span=term.span)

@@ -163,8 +163,8 @@ class Library:
         part.replace(path)
 
 
-def is_known(name: str) -> bool:
-    """Whether a relation of this name is an answer of the knowledge bases."""
+def is_answer(name: str) -> bool:
+    """Whether a relation of this name holds what the knowledge bases say."""
     return name.startswith((PREFIX, ASKED))
 
 

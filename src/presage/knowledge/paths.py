@@ -33,7 +33,7 @@ from presage.knowledge.vocabulary import Reading, Vocabulary
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
-from presage.model.types import DOUBLE, DataType
+from presage.model.types import DOUBLE, STRING, DataType
 from presage.plan.expr import GIVEN
 
 NULL = s.Literal(None)
@@ -112,6 +112,9 @@ class PathReader:
         if not isinstance(element, q.Triple) or not isinstance(element.predicate, q.Iri):
             raise NotNativeError
         iri = element.predicate.value
+        said = (*self.vocabulary.says(iri), *self.vocabulary.is_said(iri))
+        if any(r.meaning.is_entity and r.type != STRING for r in said):
+            raise NotNativeError  # an entity is named by a text
         if element.subject == event and element.object != event:
             ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.says(iri)]
             if iri == RDF_TYPE and self.vocabulary.class_iri is not None:

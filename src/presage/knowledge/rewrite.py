@@ -16,13 +16,13 @@ from presage.errors import PresageError, did_you_mean, error
 from presage.knowledge import sparql as q
 from presage.knowledge.clauses import general_form, is_clause_form
 from presage.knowledge.filters import FALSE, NotNativeError, all_of, any_of
-from presage.knowledge.graph_patterns import meets_events, unlinked_parts, with_named_blanks
+from presage.knowledge.graph_patterns import BLANK, meets_events, unlinked_parts, with_named_blanks
 from presage.knowledge.library import Library
 from presage.knowledge.notes import RELATE, normalised, shortened
 from presage.knowledge.paths import PathReader, Solutions
 from presage.knowledge.places import placed_at, placed_in
 from presage.knowledge.probes import Probe, sees
-from presage.knowledge.selected import Selected, can_be_one, named_by_words
+from presage.knowledge.selected import Selected, can_be_one, marks_of, named_by_words
 from presage.knowledge.tables import PathTable
 from presage.knowledge.vocabulary import Vocabulary
 from presage.lang import syntax as s
@@ -47,7 +47,7 @@ EXAMPLE = "write triples, as in PATH { ?e evt:hasSource ?src . ?src a ee:Sensor 
 CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 # Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
-SOLUTIONS, STREAM, OF_STREAM = "~path", "~stream", "~of"
+SOLUTIONS, OF_STREAM = "~path", "~of"
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Rewritten:
     catalog: Catalog
     notes: tuple[RuleNote, ...] = ()
     watched: tuple[Watched, ...] = ()
+    knows: bool = False
 
 
 def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize: bool, fixed: bool) -> Rewritten:
@@ -126,7 +127,7 @@ class _Rewriter:
                 catalog = catalog.with_relation(selected.relation)
         for name, virtual in self.virtual.items():
             catalog = catalog.with_type(replace(catalog.types[name], virtual=tuple(virtual.values())))
-        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched))
+        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), speaks_of_knowledge(self.query))
 
     def _changed(self, node: object) -> object:
         match node:
@@ -220,7 +221,7 @@ class _Rewriter:
         return self.vocabularies[stream.name]
 
     def _unknown_prefix(self, prefix: str, span: Span) -> PresageError:
-        fix = did_you_mean(prefix, list(self.prefixes), f"write PREFIX {prefix}: <…> in front of the query")
+        fix = did_you_mean(prefix, list(self.prefixes), f"write PREFIX {prefix}: <…> before the query")
         return error("UNKNOWN_PREFIX", span, prefix=prefix, fix=fix)
 
     # -- conditions --------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ class _Rewriter:
         return [(e, whole if e == event else group) for e, group in parts if e is not None]
 
     def _meets(self, group: q.Group | None, event: str, span: Span) -> bool:
-        streams = self._streams(self._event_type(self.events[event], span), span)
+        streams = self.catalog.streams_of(self._event_type(self.events[event], span).name)
         return group is not None and any(meets_events(group, "", self._vocabulary(stream)) for stream in streams)
 
     def _split(self, path: Path) -> list[tuple[str | None, Path]]:
@@ -319,7 +320,7 @@ class _Rewriter:
                 continue
             condition = self._of_stream(path, event, group, stream, self._value_in(base, event_type, i, stream))
             if condition != FALSE:
-                mark = s.Member(base, self._virtual(event_type, _marks(streams)), span=path.span)
+                mark = s.Member(base, self._virtual(event_type, marks_of(streams)), span=path.span)
                 ways.append(all_of([s.Binary("=", mark, s.Literal(i)), condition]))
         return any_of(ways)
 
@@ -412,7 +413,7 @@ class _Rewriter:
 
     def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> Selected:
         parts = self._parts(path)
-        visible = q.visible(self._parsed(path))
+        visible = {name for name in q.visible(self._parsed(path)) if not name.startswith(BLANK)}
         for name, span in names.items():
             if name in self.events or name not in visible:
                 fix = did_you_mean(name, sorted(visible - self.events.keys()))
@@ -433,13 +434,16 @@ class _Rewriter:
                 event, self._vocabulary(event_type), lambda name: s.Member(base, name, span=path.span)
             )
             found = self._solved(path, reader, group, names, event_type)
-            return Selected.of(alias, found, all_of(others), self.library)
+            selected = Selected.of(alias, found, all_of(others), self.library)
+            if found.table is not None:
+                self._note(RELATE, found.table.pattern, found.table.name)
+            return selected
         ways = []
         for i, stream in enumerate(streams):
             reader = self._reader(event, self._vocabulary(stream), self._value_in(base, event_type, i, stream))
             if stream.context is not None and reader.choices(group):
                 ways.append((i, stream.name, self._solved(path, reader, group, names, stream)))
-        mark = s.Member(base, self._virtual(event_type, _marks(streams)), span=path.span)
+        mark = s.Member(base, self._virtual(event_type, marks_of(streams)), span=path.span)
         if not can_be_one(ways):
             where = f"over '{event_type.name}', whose streams say it in different ways"
             raise error("UNSUPPORTED", path.span, what="selecting a variable of this PATH", where=where,
@@ -476,11 +480,6 @@ class _Rewriter:
                 )
             conditions.append(placed_at(selected.condition, path.span))
         return replace(query, items=tuple(items), where=all_of(conditions))
-
-
-def _marks(streams: Sequence[EventType]) -> Virtual:
-    """The number of the stream that an event is of."""
-    return Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
 
 
 def _prefixes(query: s.Query) -> dict[str, str]:

@@ -13,12 +13,16 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import Path, Qualified
 from presage.lang.print_terms import print_expression
 from presage.model import types as t
-from presage.model.catalog import Attribute, Relation
+from presage.model.catalog import Attribute, EventType, Relation, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType
 
 # The number of a stream, its name, and the solutions there.
 Way = tuple[int, str, Solutions]
+
+
+# The attribute that tells the streams of a type apart.
+STREAM = "~stream"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class Selected:
         if name in self.own:
             return self.own[name]
         return s.Member(s.Name(self.alias, span=span), self.columns[name], span=span)
+
+
+def marks_of(streams: Sequence[EventType]) -> Virtual:
+    """The number of the stream that an event is of."""
+    return Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
 
 
 def can_be_one(ways: Sequence[Way]) -> bool:

@@ -143,8 +143,7 @@ class Job:
                 shards=program.shards, started=_wall_clock(),
             )  # fmt: skip
             job: dict[str, Any] = {"next": int(number) + 1}
-            if not together:
-                # Nobody waits for what lies between: the job begins here.
+            if not together:  # nobody waits for what lies between: the job begins here
                 job |= {"position": now.position, "marks": _known(now.watermarks), "arrivals": -1}
             changes = {number: statement.to_json()}
             if replaces is not None:
@@ -183,7 +182,7 @@ class Job:
                     break
 
     def catch_up(self, number: str) -> None:
-        """Let a statement take in all that had arrived by now, however far behind it is."""
+        """Let a statement take in all that had arrived by now."""
         with self._lock:
             arrivals = self._log.point.arrivals
             while not self.caught_up(number, arrivals) and self.advance():
@@ -383,6 +382,7 @@ class Job:
             skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
             return {**skip, "rows_in": 0, "unknown_entities": 0, "fingerprint": program.fingerprint}
         if failure is not None:
+            failure.fix = "deploy it again with replace=True" if failure.code in LOST_STATE else failure.fix
             return {"status": FAILED, "place": span.start, "error": failure.render()}
         values: dict[str, Any] = {}
         if rows_in:

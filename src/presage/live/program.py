@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from presage.columnar.compile import supports_node
-from presage.knowledge.library import is_asked, is_known
+from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
 from presage.live.rooms import check_order, has_timers, shard_node
 from presage.live.shapes import Shape, shape_of
@@ -19,6 +19,7 @@ from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
 from presage.probability.nodes import SequenceMatch
 from presage.windows.keep_time import is_own_time
+from presage.windows.nodes import Windowed, WindowJoin
 from presage.windows.sources import event_time_of
 
 FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
@@ -39,6 +40,7 @@ class Program:
     foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
     fingerprint: str
     watched: tuple[Watched, ...]  # attributes whose values should name entities
+    knows: bool  # its plan or its rows depend on what the knowledge bases say
     places: dict[int, int] = field(repr=False)
     scans: tuple[Scan, ...] = ()
 
@@ -82,14 +84,17 @@ class Program:
         return frozenset(named)
 
     @property
-    def knows(self) -> bool:
-        """Whether its rows depend on what the knowledge bases say."""
-        return bool(self.watched) or any(is_known(name) for name in self.relations)
-
-    @property
     def asks_store(self) -> bool:
         """Whether it asks something of the knowledge bases that only the driver can answer."""
         return any(is_asked(name) for name in self.relations)
+
+    @property
+    def joins_known(self) -> bool:
+        """Whether a window join keeps what it made by answers of the knowledge bases: it could not take that back by
+        other answers."""
+        joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
+        windows = [node.window.kind for join in joins for node in join.walk() if isinstance(node, Windowed)]
+        return any(kind != "keepall" for kind in windows) and any(is_answer(name) for name in self.relations)
 
     @cached_property
     def shape(self) -> Shape | None:
@@ -117,7 +122,7 @@ def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | N
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
         plan, bound.columns, bound.upper, bound.ends, into, retimed, spread, has_timers(plan), foreign, fingerprint,
-        bound.watched, **_numbered(plan),
+        bound.watched, bound.knows, **_numbered(plan),
     )  # fmt: skip
 
 

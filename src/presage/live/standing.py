@@ -19,7 +19,7 @@ from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
-from presage.model.catalog import Moment
+from presage.model.catalog import Catalog, Moment
 from presage.plan.display import show
 from presage.plan.nodes import Field
 from presage.plan.picture import Picture
@@ -190,38 +190,49 @@ class Standing(Mapping[str, Deployment]):
         if number in self.job.statements:
             self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
 
-    def know(self, change: Callable[[], None]) -> None:
+    def know(self, after: Catalog, change: Callable[[], None]) -> None:
         """Change what is known between two batches: what has arrived is read by what was known, the rest by the new.
 
-        `change` makes it durable and seen.
+        `after` is the catalog as it will be, `change` makes it durable and seen. Nothing changes if a statement that
+        stands could not be understood any more.
         """
         with self.job.between_batches():
             knowing = [st for st in self.job.statements.values() if st.stands and self.job.programs[st.number].knows]
+            programs = self._known_anew(knowing, after)
             for statement in knowing:
                 if statement.status == RUNNING:
                     self.job.catch_up(statement.number)
             change()
-            programs, fails = {}, {}
+            fails = {}
             for statement in knowing:
-                program, why = self._known_anew(statement)
-                if program is not None:
-                    programs[statement.number] = program
-                elif statement.status == RUNNING:
-                    fails[statement.number] = why
-            self.job.know_anew(programs, fails)
+                why = self._cannot_go_on(statement, programs[statement.number])
+                if statement.status == RUNNING and why:
+                    fails[statement.number] = error("KNOWLEDGE_CHANGED", name=statement.name, why=why).render()
+            self.job.know_anew({n: program for n, program in programs.items() if n not in fails}, fails)
         self._go_on()
 
-    def _known_anew(self, statement: Statement) -> tuple[Program | None, str]:
-        """The program of a statement after a change of what is known; None, and why, if it cannot go on with it."""
-        parsed = self._workspace.parse(statement.text).statements[0]
-        assert isinstance(parsed, s.Query)
-        try:
-            program = self._program(parsed, statement.since, statement.shards)
-        except PresageError as problem:
-            return None, problem.render()
+    def _cannot_go_on(self, statement: Statement, program: Program) -> str:
+        """Why a statement cannot go on from its state with what is known now; empty if it can."""
         if program.fingerprint != self.job.programs[statement.number].fingerprint:
-            return None, error("KNOWLEDGE_CHANGED", name=statement.name).render()
-        return program, ""
+            return "it asks for other attributes now"
+        return "its windows hold pairs that were made by what was known before" if program.joins_known else ""
+
+    def _known_anew(self, knowing: list[Statement], after: Catalog) -> dict[str, Program]:
+        """The programs of statements after a change of what is known."""
+        before, self._workspace.catalog = self._workspace.catalog, after
+        programs = {}
+        try:
+            for statement in knowing:
+                parsed = self._workspace.parse(statement.text).statements[0]
+                assert isinstance(parsed, s.Query)
+                try:
+                    programs[statement.number] = self._program(parsed, statement.since, statement.shards)
+                except PresageError as problem:
+                    raise error("KNOWLEDGE_NEEDED", name=statement.name, why=problem.message) from problem
+            self._workspace.check_producers()
+        finally:
+            self._workspace.catalog = before
+        return programs
 
     def users(self, name: str) -> list[str]:
         """Statements that stand and read a stream or relation of that name."""

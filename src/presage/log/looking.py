@@ -37,7 +37,7 @@ def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
 
 
 def _read_at(base: Knowledge) -> str:
-    return format_timestamp(base.since) if base.since else "when it was declared"
+    return format_timestamp(base.since)
 
 
 def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:

@@ -45,7 +45,7 @@ class Knowledge:
     """A knowledge base: its files, already resolved under the roots, whether it is closed, and which reading it is.
 
     `files` are the contents as read, by digest, parallel to `paths`: the home keeps them, so that what was known at a
-    position of the log can be known again. `since`: when its files were read again, by the wall clock; 0 if never.
+    position of the log can be known again. `since`: when its files were read, by the wall clock.
     """
 
     name: str

@@ -38,6 +38,7 @@ class BoundQuery:
     ends: int | None = None
     notes: tuple[RuleNote, ...] = ()
     watched: tuple[Watched, ...] = ()
+    knows: bool = False  # its plan or its rows depend on what the knowledge bases say
 
     def scans(self) -> list[Scan]:
         return [n for n in self.plan.walk() if isinstance(n, Scan)]

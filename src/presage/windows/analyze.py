@@ -46,6 +46,9 @@ class PlainWords(Protocol):
     @property
     def watched(self) -> tuple[Watched, ...]: ...
 
+    @property
+    def knows(self) -> bool: ...
+
 
 class OtherRooms(Protocol):
     """Items of FROM that another room binds. `events` gives the node of all events of a type under an alias."""
@@ -99,7 +102,7 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     """The plan of a query; raises all the errors that it finds."""
     said = context.rooms.in_plain_words(query, context.catalog, context.live)
     bound = _bind_plain(said.query, replace(context, catalog=said.catalog))
-    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched)
+    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched, knows=said.knows)
 
 
 def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
