@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from presage.errors import PresageError, did_you_mean, error
 from presage.knowledge import sparql as q
@@ -35,6 +36,9 @@ from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
 from presage.plan.query import RuleNote, Watched
+
+if TYPE_CHECKING:
+    from presage.knowledge.graph import Graph
 
 PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -101,14 +105,14 @@ class _Rewriter:
 
     def __post_init__(self) -> None:
         self.vocabularies: dict[str, Vocabulary] = {}
-        self.prefixes = {**PREFIXES, **_prefixes(self.query)}
+        self.prefixes = PREFIXES | _prefixes(self.query)
         self.events = events_of(self.query, self.catalog)
         if is_clause_form(self.query):
             self.query = general_form(self.query, self._split)
         self.events = events_of(self.query, self.catalog)
 
     @cached_property
-    def graph(self):  # type: ignore[no-untyped-def]
+    def graph(self) -> Graph:
         return self.library.graph(self.catalog.knowledge.values())
 
     def rewrite(self) -> Rewritten:
@@ -122,9 +126,8 @@ class _Rewriter:
         if self.solutions:
             query = self._with_solutions(query)
         catalog = self.catalog
-        for selected in self.solutions.values():
-            if selected.relation is not None:
-                catalog = catalog.with_relation(selected.relation)
+        for relation in [selected.relation for selected in self.solutions.values() if selected.relation is not None]:
+            catalog = catalog.with_relation(relation)
         for name, virtual in self.virtual.items():
             catalog = catalog.with_type(replace(catalog.types[name], virtual=tuple(virtual.values())))
         return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), speaks_of_knowledge(self.query))
@@ -195,15 +198,15 @@ class _Rewriter:
         names = [n.name for n in nodes_of(base) if isinstance(n, s.Name | EventVariable | s.Member)]
         found = next((self.events[name] for name in names if name in self.events), None)
         if found is None:
-            first = names[-1] if names else "the term"
-            raise error("UNKNOWN_ALIAS", span, name=first, fix=did_you_mean(first, list(self.events)))
+            raise error(
+                "UNKNOWN_ALIAS", span, name=(names or ["the term"])[-1], fix=did_you_mean("", list(self.events))
+            )
         return self._event_type(found, span)
 
     def _event_type(self, name: str, span: Span) -> EventType:
-        found = self.catalog.types.get(name)
-        if found is None:
+        if name not in self.catalog.types:
             raise error("UNKNOWN_STREAM", span, name=name, fix=did_you_mean(name, self.catalog.names()))
-        return found
+        return self.catalog.types[name]
 
     def _streams(self, event_type: EventType, span: Span) -> list[EventType]:
         """The streams of a type, of which one at least must say what its attributes mean."""

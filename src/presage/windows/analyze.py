@@ -96,13 +96,17 @@ class QueryContext:
     path: tuple[str, ...] = ()
     # How many statements of derived streams are part of the query so far; all contexts of a query share it.
     opened: list[str] = field(default_factory=list)
+    # Those of them, and the query itself, that speak of what is known; shared likewise.
+    knowing: list[s.Query] = field(default_factory=list)
 
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
     """The plan of a query; raises all the errors that it finds."""
     said = context.rooms.in_plain_words(query, context.catalog, context.live)
+    context.knowing.extend([query] if said.knows else [])
     bound = _bind_plain(said.query, replace(context, catalog=said.catalog))
-    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched, knows=said.knows)
+    knows = bool(context.knowing)
+    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched, knows=knows)
 
 
 def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:

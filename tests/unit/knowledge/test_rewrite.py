@@ -10,6 +10,7 @@ import pytest
 
 from presage.campus import read, vocabulary
 from presage.errors import PresageError
+from presage.lang import parse_statement
 from presage.workspace import Workspace
 from property.knowledge_run import knowing, rows_of
 
@@ -546,3 +547,11 @@ def test_names_and_values_of_any_script(tmp_path: Path) -> None:
     assert firsts(known, text.format("<http://x/name> ?n . ?e <http://x/name> ?n"), events) == [values[0][0]]
     breaks = "SELECT e.device FROM Foreign AS e WHERE PATH { ?e <http://x/name> ?n . FILTER (CONTAINS(?n, '\\n')) }"
     assert firsts(known, breaks, events) == [values[4][0]]
+
+
+def test_a_query_over_a_derived_stream_knows_what_that_knows(campus: Workspace) -> None:
+    path = "PATH { ?e evt:hasSource/bd:hasLocation ?l . ?l a bd:Office }"
+    campus.check(PREFIXES + f"INSERT INTO InOffices SELECT e.sensorID, e.at FROM AirflowReport AS e WHERE {path}")
+    outer, other = (parse_statement(f"SELECT * FROM {name}") for name in ("InOffices", "AirflowReport"))
+    assert campus.bind(outer).knows  # type: ignore[arg-type]
+    assert not campus.bind(other).knows  # type: ignore[arg-type]
