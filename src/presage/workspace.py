@@ -16,7 +16,7 @@ from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
 from presage.knowledge.library import Library
-from presage.knowledge.rewrite import speaks_of_knowledge
+from presage.knowledge.speaking import speaks_of_knowledge
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge

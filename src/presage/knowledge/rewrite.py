@@ -24,12 +24,11 @@ from presage.knowledge.paths import PathReader, Solutions
 from presage.knowledge.places import placed_at, placed_in
 from presage.knowledge.probes import Probe, sees
 from presage.knowledge.selected import Selected, can_be_one, marks_of, named_by_words
+from presage.knowledge.speaking import events_of, speaks_of_knowledge
 from presage.knowledge.tables import PathTable
 from presage.knowledge.vocabulary import Vocabulary
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
-from presage.lang.match_syntax import VariableTerm
-from presage.lang.pattern_syntax import EventTerm
 from presage.lang.tree_walk import nodes_of
 from presage.model import types as t
 from presage.model.catalog import Catalog, EventType, Virtual
@@ -70,25 +69,6 @@ def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize:
     if not query.parts and not any(isinstance(node, Path | Qualified | EventVariable) for node in nodes_of(query)):
         return Rewritten(query, catalog)
     return _Rewriter(query, catalog, library, optimize, fixed).rewrite()
-
-
-def speaks_of_knowledge(query: s.Query) -> bool:
-    return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
-
-
-def events_of(query: s.Query, catalog: Catalog) -> dict[str, str]:
-    """The names by which a query speaks of events, each with its type: aliases, tags, variables of MATCH_RECOGNIZE."""
-    found: dict[str, str] = {}
-    for item in query.items:
-        if item.pattern is not None:
-            found |= {n.tag or n.name: n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)}
-        elif item.sequence is None and item.name in catalog.types:
-            found[item.alias or item.name] = item.name
-            if item.match is not None:
-                found |= {n.name: item.name for n in nodes_of(item.match) if isinstance(n, VariableTerm)}
-                found |= {subset.name: item.name for subset in item.match.subsets}
-                found[item.name] = item.name
-    return found
 
 
 @dataclass
