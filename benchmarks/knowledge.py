@@ -39,7 +39,6 @@ from presage.campus import iri_of
 from presage.campus.ontology import AIRFLOW
 from presage.knowledge import graph, graph_cache
 from presage.knowledge.library import Library
-from presage.knowledge.tables import PathTable
 
 QUICK = Sizes(10, 3_000, 200_000, 2, 50_000, 1_000, 3)
 AS_FAST, TIMES_ALONE, COLD, KEPT, NEWCOMERS = 0.8, 50.0, 30.0, 10.0, 1.5
@@ -60,7 +59,7 @@ PHASES: dict[str, tuple[object, str]] = {
     "closed graph written": (graph_cache, "save"),
     "closed graph read": (graph_cache, "load"),
     "store filled": (graph, "_fill"),
-    "tables": (PathTable, "rows"),
+    "tables": (Library, "rows"),
 }
 
 Work = Callable[[], object]

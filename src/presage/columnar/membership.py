@@ -177,6 +177,8 @@ def in_relation_where(
     arity, columns = len(expr.args), relation.select(list(expr.condition.columns)).combine_chunks()
     if any(arg.type == t.NULL for arg in expr.args):
         return _always(False)
+    if not arity and relation.num_rows <= FEW_ROWS:
+        return _against_each(expr, columns, holds)
     if arity:
         codes_of_terms, known = _numbered(expr, relation)
     else:
@@ -200,6 +202,26 @@ def in_relation_where(
         found = np.zeros(rows, np.bool_)
         if len(left):
             found[left[holds(pairs)]] = True
+        return Flat(found)
+
+    return run
+
+
+# A relation without terms: up to here all rows are compared with one of its rows at a time.
+FEW_ROWS = 8
+
+
+def _against_each(expr: e.InRelation, columns: pa.Table, holds: Callable[[pa.Table], Bools]) -> Callable[..., Vector]:
+    def run(*values: Vector) -> Vector:
+        rows = max(map(len, values), default=1)
+        given = {
+            f"{e.GIVEN}{i}": to_array(vector, value.type, rows)
+            for i, (vector, value) in enumerate(zip(values, expr.values, strict=True))
+        }
+        found = np.zeros(rows, np.bool_)
+        for i in range(columns.num_rows):
+            beside = {name: pa.repeat(columns.column(name)[i], rows) for name in columns.column_names}
+            found |= holds(pa.table({**given, **beside}))
         return Flat(found)
 
     return run

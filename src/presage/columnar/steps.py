@@ -20,7 +20,7 @@ from presage.columnar.sorting import sorted_table
 from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.model.state import State
-from presage.plan.expr import Expr
+from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import (
     SEQ,
     TIME,
@@ -217,8 +217,22 @@ def _run_filter(node: Filter, context: StepContext) -> Rows:
         return Rows(rows.table.take(pa.array(found)), rows.clock)
     if not rows.table.num_rows:
         return rows
-    keep = context.evaluator.mask(node.condition, rows.table)
-    return rows if keep.all() else Rows(rows.table.filter(pa.array(keep)), rows.clock)
+    table = rows.table
+    for condition in context.once(node, lambda: _cheapest_first(node.condition)):
+        keep = context.evaluator.mask(condition, table)
+        table = table if keep.all() else table.filter(pa.array(keep))
+    return Rows(table, rows.clock)
+
+
+def _cheapest_first(condition: Expr) -> list[Expr]:
+    """The parts of a condition, so that what fails a comparison is not looked up in a relation."""
+    asked: dict[int, list[Expr]] = {}
+    for part in conjuncts(condition):
+        keys = [len(e.args) for e in part.walk() if isinstance(e, InRelation)]
+        asked.setdefault(max(keys) + 1 if keys else 0, []).append(part)
+    if len(asked) < 2:
+        return [condition]
+    return [both for _, parts in sorted(asked.items()) if (both := conjunction(parts)) is not None]
 
 
 def _run_project(node: Project, context: StepContext) -> Rows:

@@ -130,7 +130,8 @@ class PathReader:
     def _choice(self, choice: Choice) -> s.Expr:
         plan = self.plan(choice)
         parts = [*plan.plain, *(self._unit(unit, plan) for unit in plan.units)]
-        return all_of(list(dict.fromkeys(parts)))
+        # Comparisons first: what fails them need not be looked up.
+        return all_of(sorted(dict.fromkeys(parts), key=lambda part: isinstance(part, InTable)))
 
     def plan(self, choice: Choice) -> ChoicePlan:
         elements: list[q.Element] = [e for e in choice.rest if not isinstance(e, q.Filter)]

@@ -14,7 +14,7 @@ from presage.spark.casts import cast_column
 from presage.spark.literals import literal
 
 # Rows become constants of the plan, in a hash set on every executor. Past this a join is the better plan.
-MANY_ROWS = 1_000
+MANY_ROWS = 50
 # Where no join can be made.
 MAX_ROWS = 20_000
 
