@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from presage.knowledge.closure import at_most, listed, lists_of
 from presage.knowledge.pairs import Pairs, is_in, objects_of, subjects_of, swap, with_subject
+from presage.knowledge.sparql_syntax import RDF
 from presage.knowledge.triples import Tables
 from presage.knowledge.words import (
     ALL_DIFFERENT,
@@ -28,7 +29,6 @@ from presage.knowledge.words import (
     MEMBERS,
     NOTHING,
     OWL,
-    RDF,
     RDFS,
     SAME,
     SOURCE,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyoxigraph as ox
 
 from presage.knowledge.graph import Graph
+from presage.knowledge.sparql_syntax import RDF_TYPE
 
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 # A property, a value, and the value's datatype, which an entity has not.
 Fact = tuple[str, str, str | None]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from presage.knowledge.sparql_syntax import RDF_TYPE
 from presage.plan.query import RuleNote
 
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 NORMALISE, PRUNE, TRANSFORM, RELATE = "normalise_terms", "prune_constants", "transform_hops", "relate_paths"
 
 

@@ -30,6 +30,7 @@ from presage.knowledge.notes import PRUNE, RELATE, TRANSFORM
 from presage.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
 from presage.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
 from presage.knowledge.vocabulary import Reading, Vocabulary
+from presage.knowledge.words import OWL, RDFS
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
@@ -39,12 +40,11 @@ from presage.plan.expr import GIVEN
 NULL = s.Literal(None)
 # Of a table that becomes constants, in EXPLAIN.
 SHOWN_ROWS = 5
-_RDFS, _OWL = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2002/07/owl#"
-_SAME_CLASS = q.Iri(_OWL + "equivalentClass")
+_SAME_CLASS = q.Iri(OWL + "equivalentClass")
 # From a class to all above it, whether the graph is closed or not.
-_SAME = q.Iri(_OWL + "sameAs")
+_SAME = q.Iri(OWL + "sameAs")
 _CLASSES_ABOVE = q.OneOrMore(
-    q.Alternative((q.Iri(_RDFS + "subClassOf"), _SAME_CLASS, q.Inverse(_SAME_CLASS), _SAME, q.Inverse(_SAME)))
+    q.Alternative((q.Iri(RDFS + "subClassOf"), _SAME_CLASS, q.Inverse(_SAME_CLASS), _SAME, q.Inverse(_SAME)))
 )
 
 Literals = Callable[[PathTable], list[tuple[object, ...]]]

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from presage.knowledge.contexts import entity_of
+from presage.knowledge.sparql_syntax import RDF_TYPE, XSD, XSD_DECIMAL
 from presage.knowledge.tables import natural_datatype
 from presage.knowledge.vocabulary import Reading
 from presage.lang import syntax as s
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from presage.knowledge.graph import Graph
 
 PREFIX = "asked_"
-DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
-DATE_TIME = "http://www.w3.org/2001/XMLSchema#dateTime"
-RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+DATE_TIME = XSD + "dateTime"
 # What stands for a value that is NULL.
 _DEFAULTS: dict[DataType, s.Expr] = {
     t.STRING: s.Literal(""), t.BOOLEAN: s.Literal(False), t.INT: s.Literal(0), t.LONG: s.Literal(0),
@@ -122,7 +121,7 @@ def _literal(reading: Reading, value: Any) -> tuple[str, str]:
         if not math.isfinite(number):
             return "NaN" if number != number else "INF" if number > 0 else "-INF", datatype or natural
         # A decimal has no exponent.
-        text = f"{Decimal(repr(number)):f}" if datatype == DECIMAL else repr(number)
+        text = f"{Decimal(repr(number)):f}" if datatype == XSD_DECIMAL else repr(number)
         return text, datatype or natural
     return str(value), datatype or natural
 

@@ -24,9 +24,11 @@ from presage.knowledge.paths import PathReader, Solutions
 from presage.knowledge.places import placed_at, placed_in
 from presage.knowledge.probes import Probe, sees
 from presage.knowledge.selected import Selected, can_be_one, marks_of, named_by_words
+from presage.knowledge.sparql_syntax import RDF, XSD
 from presage.knowledge.speaking import events_of, speaks_of_knowledge
 from presage.knowledge.tables import PathTable
 from presage.knowledge.vocabulary import Vocabulary
+from presage.knowledge.words import OWL, RDFS
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.tree_walk import nodes_of
@@ -40,10 +42,10 @@ if TYPE_CHECKING:
     from presage.knowledge.graph import Graph
 
 PREFIXES = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "owl": OWL,
+    "xsd": XSD,
 }
 EXAMPLE = "write triples, as in PATH { ?e evt:hasSource ?src . ?src a ee:Sensor }"
 # Functions of SPARQL whose value is another one each time.

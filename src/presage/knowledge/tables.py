@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from presage.knowledge.contexts import spellings
+from presage.knowledge.sparql_syntax import LANG_STRING, XSD
 from presage.knowledge.vocabulary import Reading
 from presage.model import types as t
 from presage.model.types import DataType
 
 PREFIX = "path_"
-XSD = "http://www.w3.org/2001/XMLSchema#"
-RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _SIGNED = ("integer", "long", "int", "short", "byte", "nonPositiveInteger", "negativeInteger")
 _UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")
 WHOLE_NUMBERS = frozenset(XSD + name for name in (*_SIGNED, *_UNSIGNED))
 NUMBERS = WHOLE_NUMBERS | {XSD + name for name in ("decimal", "double", "float")}
 STRING, BOOLEAN = XSD + "string", XSD + "boolean"
 # Datatypes that SPARQL can tell apart from each other; of others it knows neither that they are equal nor that not.
-_KNOWN = NUMBERS | {STRING, BOOLEAN, RDF_LANG_STRING} | {XSD + n for n in ("dateTime", "date", "time", "duration")}
+_KNOWN = NUMBERS | {STRING, BOOLEAN, LANG_STRING} | {XSD + n for n in ("dateTime", "date", "time", "duration")}
 
 # What a column holds of a term: a number, a text, a truth value; whether it is of a kind that can be told apart from
 # others; or its text, whatever it is.

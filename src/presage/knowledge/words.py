@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+from presage.knowledge.sparql_syntax import RDF, XSD
+
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
-XSD = "http://www.w3.org/2001/XMLSchema#"
 
 WORDS: dict[str, int] = {}  # by their spellings in N-Triples
 
