@@ -114,13 +114,9 @@ def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callab
         return _always(relation.num_rows > 0)
     if any(arg.type == t.NULL for arg in expr.args):
         return _always(False)
-    codes_of_terms, known = _numbered(expr, relation)
-    present = np.unique(known[known >= 0])
-
-    def run(*args: Vector) -> Vector:
-        return Flat(_placed(codes_of_terms(*args), present) >= 0)
-
-    return run
+    codes_of_terms, _ = _numbered(expr, relation)
+    # Only combinations that the relation has are numbered.
+    return lambda *args: Flat(codes_of_terms(*args) >= 0)
 
 
 class Asked(Protocol):

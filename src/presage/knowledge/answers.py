@@ -58,17 +58,25 @@ class Entities:
 
     def unknown(self, values: pa.ChunkedArray) -> int:
         """How many of them name none; NULL names nothing and is not counted."""
-        counts = values.value_counts()
-        names, numbers = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
         if len(self._named) > MOST_KEYS:
             self._named.clear()
-        return sum(n for name, n in zip(names, numbers, strict=True) if name is not None and not self._is_known(name))
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        return sum(self._unknown_of(chunk) for chunk in coded.chunks)
+
+    def _unknown_of(self, coded: pa.DictionaryArray) -> int:
+        names = coded.dictionary.to_pylist()
+        strange = [i for i, name in enumerate(names) if name is not None and not self._is_known(name)]
+        if not strange:
+            return 0
+        codes = coded.indices.drop_null().to_numpy(zero_copy_only=False)
+        return int(np.bincount(codes, minlength=len(names))[strange].sum())
 
     def _is_known(self, name: str) -> bool:
-        if name not in self._named:
+        known = self._named.get(name)
+        if known is None:
             iri = entity_of(self._reading.context, self._reading.meaning, name)
-            self._named[name] = iri is not None and self._graph().has_entity(iri)
-        return self._named[name]
+            known = self._named[name] = iri is not None and self._graph().has_entity(iri)
+        return known
 
 
 class Answers:

@@ -37,6 +37,8 @@ class BatchEvents:
         self._wanted: dict[Source, dict[str, None]] = {}
         self._files: dict[Source, tuple[FileSet, ...]] = {}
         self._read: dict[Source, pa.Table] = {}
+        self._counted: dict[Source, dict[str, None]] = {}  # texts of which somebody counts each value
+        self._coded: dict[tuple[Source, str], pa.ChunkedArray] = {}
         self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # files as they are, for many
         self._sharers: dict[tuple[str, tuple[str, ...]], list[Source]] = {}
         self._sources: dict[int, Source] = {}  # by the identity of a task's files, which live as long as the batch
@@ -53,6 +55,8 @@ class BatchEvents:
                 self._files[source] = task.files[i]
                 hidden = HIDDEN if scan.made else ()
                 self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
+                counted = [w.attribute for w in task.program.watched if w.stream == scan.stream and not scan.made]
+                self._counted.setdefault(source, {}).update(dict.fromkeys(a for a in counted if a in scan.attributes))
         for source, several in self._files.items():
             for files in several:
                 self._sharers.setdefault((files.stream, files.paths), []).append(source)
@@ -81,8 +85,18 @@ class BatchEvents:
         """SEQ, TIME and attributes under their own names."""
         if source not in self._read:
             parts = [self._events_of(files, source) for files in self._files[source]]
-            self._read[source] = pa.concat_tables(parts).combine_chunks()
+            table = pa.concat_tables(parts)
+            for i, field in enumerate(table.schema):
+                if pa.types.is_dictionary(field.type):
+                    coded = self._coded[source, field.name] = table.column(i)
+                    table = table.set_column(i, field.name, coded.cast(field.type.value_type))
+            self._read[source] = table.combine_chunks()
         return self._read[source]
+
+    def counted(self, source: Source, attribute: str) -> pa.ChunkedArray:
+        """The values of an attribute, as dictionaries where they could be read so."""
+        table = self.plain(source)
+        return self._coded.get((source, attribute), table.column(attribute))
 
     def _events_of(self, files: FileSet, source: Source) -> pa.Table:
         """Statements that began at different positions want different rows of the same files: those are read once."""
@@ -90,11 +104,17 @@ class BatchEvents:
         whole = (files.stream, files.paths)
         sharers = self._sharers[whole]
         if len(sharers) < SHARERS_PER_READ:
-            return read_events(files, wanted)
+            return read_events(files, wanted, self._texts(files, [source]))
         if whole not in self._whole:
             names = list(dict.fromkeys(name for sharer in sharers for name in self._wanted[sharer]))
-            self._whole[whole] = read_events(replace(files, predicates=Bounds()), names)
+            unbounded = replace(files, predicates=Bounds())
+            self._whole[whole] = read_events(unbounded, names, self._texts(files, sharers))
         return within(self._whole[whole], files.predicates).select(list(dict.fromkeys((SEQ, TIME, *wanted))))
+
+    def _texts(self, files: FileSet, sources: Sequence[Source]) -> list[str]:
+        """What is read as dictionaries: texts whose values are counted anyhow."""
+        names = dict.fromkeys(name for source in sources for name in self._counted[source])
+        return [name for name in names if pa.types.is_string(files.schema.field(name).type)]
 
     def readable(self, source: Source) -> bool:
         try:

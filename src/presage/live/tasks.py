@@ -157,7 +157,7 @@ class Runner:
                         continue
                     key = id(source), watched.known
                     if key not in counted:
-                        values = events.plain(source).column(watched.attribute)
+                        values = events.counted(source, watched.attribute)
                         counted[key] = entities[watched.known].unknown(values)
                     outcome.unknown += counted[key]
 
