@@ -58,7 +58,7 @@ PHASES: dict[str, tuple[object, str]] = {
     "contradictions sought": (graph, "contradictions"),
     "closed graph written": (graph_cache, "save"),
     "closed graph read": (graph_cache, "load"),
-    "store filled": (graph, "_fill"),
+    "store filled": (graph, "_filled"),
     "tables": (Library, "rows"),
 }
 

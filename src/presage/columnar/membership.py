@@ -23,6 +23,7 @@ from presage.columnar.vectors import (
     both_valid,
     from_arrow,
     is_flat,
+    joint_length,
     one_array,
     to_array,
 )
@@ -127,7 +128,7 @@ class Asked(Protocol):
 
 def _asked(expr: e.InRelation, relation: Asked) -> Callable[..., Vector]:
     def run(*terms: Vector) -> Vector:
-        rows = max(map(len, terms), default=1)
+        rows = joint_length(*terms)
         return Flat(relation.holds([to_array(x, arg.type, rows) for x, arg in zip(terms, expr.args, strict=True)]))
 
     return run
@@ -183,7 +184,7 @@ def in_relation_where(
     ordered = known[order]
 
     def run(*children: Vector) -> Vector:
-        rows = max(map(len, children), default=1)
+        rows = joint_length(*children)
         codes = np.broadcast_to(codes_of_terms(*children[:arity]), rows)
         first = np.searchsorted(ordered, codes, side="left")
         counts = np.where(codes >= 0, np.searchsorted(ordered, codes, side="right") - first, 0)
@@ -209,7 +210,7 @@ FEW_ROWS = 8
 
 def _against_each(expr: e.InRelation, columns: pa.Table, holds: Callable[[pa.Table], Bools]) -> Callable[..., Vector]:
     def run(*values: Vector) -> Vector:
-        rows = max(map(len, values), default=1)
+        rows = joint_length(*values)
         given = {
             f"{e.GIVEN}{i}": to_array(vector, value.type, rows)
             for i, (vector, value) in enumerate(zip(values, expr.values, strict=True))

@@ -14,22 +14,36 @@ from presage.knowledge.sparql_syntax import RDF_TYPE
 Fact = tuple[str, str, str | None]
 
 _NUMBERS = itertools.count()
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
+_ROW = "presage_row"
 
 
-def hold_for(graph: Graph, pattern: str, event: str, events: Mapping[str, Sequence[Fact]]) -> set[str]:
-    """Those of the events, by their IRI, for which the pattern has a solution."""
-    place = ox.NamedNode(f"urn:presage:events:{next(_NUMBERS)}")
-    store = graph._store
-    facts = {triple for iri, several in events.items() for triple in _triples(graph, ox.NamedNode(iri), several)}
-    store.extend(ox.Quad(*triple, place) for triple in facts)
-    try:
-        listed = " ".join(f"<{iri}>" for iri in events)
-        asked = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
-        found = store.query(asked, default_graph=[ox.DefaultGraph(), place])
-        assert isinstance(found, ox.QuerySolutions)
-        return {solution[event].value for solution in found}
-    finally:
-        store.remove_graph(place)
+def hold_for(graph: Graph, pattern: str, event: str, events: Sequence[Sequence[Fact]]) -> list[bool]:
+    """Whether the pattern has a solution, for events of which these are the facts."""
+    names = [_new_name() for _ in events]
+    facts = {triple for name, several in zip(names, events, strict=True) for triple in _triples(graph, name, several)}
+    listed = " ".join(map(str, names))
+    asked = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
+    found = set(graph.select_beside(facts, asked, event))
+    return [name in found for name in names]
+
+
+def satisfy(filters: str, variables: Sequence[str], rows: Mapping[int, Sequence[tuple[str, str]]]) -> set[int]:
+    """Those of the rows whose values satisfy the FILTERs. A value is a lexical form and a datatype."""
+    listed = " ".join(
+        f"({number} {' '.join(str(ox.Literal(text, datatype=ox.NamedNode(datatype))) for text, datatype in values)})"
+        for number, values in rows.items()
+    )
+    names = " ".join(f"?{name}" for name in (_ROW, *variables))
+    found = ox.Store().query(f"SELECT ?{_ROW} WHERE {{ VALUES ({names}) {{ {listed} }} {filters} }}")
+    assert isinstance(found, ox.QuerySolutions)
+    return {int(solution[_ROW].value) for solution in found}
+
+
+def _new_name() -> ox.NamedNode:
+    """A name that no event had before: the store is slow with one of which much was said and taken back. It is of
+    letters alone and always as long: a pattern may look into it."""
+    return ox.NamedNode("urn:presage:event:" + f"{next(_NUMBERS):018d}".translate(_LETTERS))
 
 
 def _triples(

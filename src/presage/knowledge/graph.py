@@ -1,12 +1,14 @@
 """The files of all knowledge bases in, one graph that answers SPARQL out: closed under OWL RL if asked, kept on disk.
 
-Oxigraph parses and answers; the closure works on numbers (`closure`). The store is in memory and never changes.
+Oxigraph parses and answers; the closure works on numbers (`closure`). The store is in memory. What is known never
+changes; beside it stand, for the time of a question, facts of events.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +30,7 @@ from presage.knowledge.triples import Tables, sayable
 from presage.knowledge.words import OWL, RDFS, THING, TYPE, WORDS
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
+Fact = tuple[ox.NamedNode, ox.NamedNode, ox.NamedNode | ox.Literal]
 
 SUB_CLASS = ox.NamedNode(f"{RDFS}subClassOf")
 SUB_PROPERTY = ox.NamedNode(f"{RDFS}subPropertyOf")
@@ -36,6 +39,8 @@ EQUIVALENT_PROPERTY = ox.NamedNode(f"{OWL}equivalentProperty")
 SAME = ox.NamedNode(f"{OWL}sameAs")
 INVERSE = ox.NamedNode(f"{OWL}inverseOf")
 
+# Facts that were taken out of a store, after which it is filled anew; as many as there are triples, if those are more.
+LEAST_TAKEN_OUT = 200_000
 _AT_ONCE = 1 << 19  # triples that go to the store as one text
 _SHOWN = 3  # contradictions in one message
 _WHERE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
@@ -55,8 +60,10 @@ class Graph:
     """One graph of everything that is known. It does not pickle: it stays on the driver."""
 
     def __init__(self, numbered: Numbered) -> None:
-        self._store = ox.Store()
-        _fill(self._store, numbered)
+        self._numbered = numbered
+        self._store = _filled(numbered)
+        self._taken_out = 0  # facts that stood beside what is known, since the store was filled
+        self._beside = threading.Lock()
         self._entities = _entities(numbered)
         self._walked: dict[tuple[str, ...], frozenset[str]] = {}
 
@@ -91,6 +98,23 @@ class Graph:
         assert isinstance(answer, ox.QueryBoolean), sparql
         return bool(answer)
 
+    def select_beside(self, facts: Collection[Fact], sparql: str, variable: str) -> list[Term | None]:
+        """What a variable is bound to by the solutions of a SELECT, where these facts hold, too."""
+        place = ox.NamedNode("urn:presage:events")
+        with self._beside:
+            # A store in memory never gives back what was taken out of it, and looks through it.
+            if self._taken_out > max(LEAST_TAKEN_OUT, len(self._numbered.subjects)):
+                self._store, self._taken_out = _filled(self._numbered), 0
+            store = self._store
+            self._taken_out += len(facts)
+            store.extend(ox.Quad(*fact, place) for fact in facts)
+            try:
+                solutions = store.query(sparql, default_graph=[ox.DefaultGraph(), place])
+                assert isinstance(solutions, ox.QuerySolutions), sparql
+                return [solution[variable] for solution in solutions]
+            finally:
+                store.remove_graph(place)
+
     @staticmethod
     def check(sparql: str) -> SparqlProblem | None:
         """Why Oxigraph would not take the text, if it would not. What it takes is asked of an empty store."""
@@ -123,8 +147,12 @@ class Graph:
 
     def inverses(self, name: str) -> frozenset[str]:
         """The properties that are declared to be the inverse of it, either way round."""
-        found = self._neighbours(ox.NamedNode(name), (), (), (INVERSE,))
-        return frozenset(node.value for node in found if isinstance(node, ox.NamedNode))
+        known = self._walked.get(("inverses", name))
+        if known is None:
+            found = self._neighbours(ox.NamedNode(name), (), (), (INVERSE,))
+            known = frozenset(node.value for node in found if isinstance(node, ox.NamedNode))
+            self._walked["inverses", name] = known
+        return known
 
     def classes_above(self, name: str) -> frozenset[str]:
         """The class, and all that its members are members of."""
@@ -265,7 +293,8 @@ def _starts_with(spelled: pa.Array, start: str) -> npt.NDArray[np.bool_]:
 # -- from numbers to a store ---------------------------------------------------------------------
 
 
-def _fill(store: ox.Store, graph: Numbered) -> None:
+def _filled(graph: Numbered) -> ox.Store:
+    store = ox.Store()
     # Oxigraph names the blank nodes of a text anew, at random. A node must have the same name in every run, so what
     # has one goes in as objects; the text is for all the rest, and ten times as quick.
     unnamed = _starts_with(graph.terms, "_:") | _starts_with(graph.terms, "<<")
@@ -274,6 +303,7 @@ def _fill(store: ox.Store, graph: Numbered) -> None:
         store.bulk_load(chunk, ox.RdfFormat.N_TRIPLES, lenient=True)
     for chunk in _texts(graph, apart):
         store.extend(ox.parse(chunk, ox.RdfFormat.N_TRIPLES, lenient=True))
+    return store
 
 
 def _texts(graph: Numbered, rows: npt.NDArray[np.bool_]) -> Iterable[bytes]:

@@ -27,6 +27,7 @@ from presage.knowledge.graph_patterns import (
     meets_events,
 )
 from presage.knowledge.notes import PRUNE, RELATE, TRANSFORM
+from presage.knowledge.probes import Probe, sees
 from presage.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
 from presage.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
 from presage.knowledge.vocabulary import Reading, Vocabulary
@@ -34,7 +35,7 @@ from presage.knowledge.words import OWL, RDFS
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
-from presage.model.types import DOUBLE, STRING, DataType
+from presage.model.types import DOUBLE, STRING
 from presage.plan.expr import GIVEN
 
 NULL = s.Literal(None)
@@ -80,7 +81,7 @@ class PathReader:
     event: str
     vocabulary: Vocabulary
     value: Callable[[str], s.Expr]
-    ask: Callable[[PathTable], str]
+    ask: Callable[[PathTable | Probe], str]
     apart: bool = True
     literals: Literals | None = None
     note: Callable[[str, str, str], None] = lambda rule, before, after: None
@@ -137,7 +138,7 @@ class PathReader:
         elements: list[q.Element] = [e for e in choice.rest if not isinstance(e, q.Filter)]
         filters = [f for e in choice.rest if isinstance(e, q.Filter) for f in conjuncts(e)]
         plain: list[s.Expr] = []
-        given: dict[str, tuple[s.Expr, DataType]] = {}
+        given: dict[str, Reading] = {}
         keys: list[tuple[str, Reading]] = []
         for triple, reading in choice.roots:
             target = triple.object
@@ -158,9 +159,7 @@ class PathReader:
             else:
                 plain.append(s.IsNull(self.value(reading.attribute), True))
                 if any(target.name in f.variables() for f in filters):
-                    if not is_natural(reading):
-                        raise NotNativeError
-                    given[target.name] = (self.value(reading.attribute), reading.type)
+                    given[target.name] = reading
         literals = [t.object for t, r in choice.roots if isinstance(t.object, q.Var) and not r.meaning.is_entity]
         objects = [t.object for t, _ in choice.roots]
         if any(objects.count(variable) > 1 for variable in literals):
@@ -231,7 +230,10 @@ class PathReader:
     # -- one unit --------------------------------------------------------------------------------------
 
     def _unit(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
-        measured = _Measured(plan, unit.filters)
+        try:
+            measured = _Measured(plan, unit.filters, self.value)
+        except NotNativeError:
+            return self._asked(unit, plan)
         if measured.condition == FALSE:
             return FALSE
         if not unit.elements and not unit.keys:
@@ -245,6 +247,21 @@ class PathReader:
         made = measured.of(InTable(self.ask(table), table.key_names, self._args(table)), table)
         rule = RELATE if unit.keys else PRUNE
         self.note(rule, " ".join([table.pattern, _printed(unit.filters)]).strip(), print_expression(made))
+        return made
+
+    def _asked(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
+        """What only Oxigraph can compute of the event's values: it is asked of every value once."""
+        if unit.elements or unit.keys or any(isinstance(n, q.Exists) for f in unit.filters for n in q.walk(f)):
+            raise NotNativeError
+        names = tuple(name for name in plan.given if any(name in f.variables() for f in unit.filters))
+        readings = tuple(plan.given[name] for name in names)
+        if not all(sees(reading) for reading in readings):
+            raise NotNativeError
+        before = _printed(unit.filters)
+        probe = Probe(before, "", readings, measured=names)
+        made = InTable(self.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(self.value))
+        attributes = ", ".join(reading.attribute for reading in readings)
+        self.note(RELATE, before, f"{probe.name}, computed once for each new value of {attributes}")
         return made
 
     def _args(self, table: PathTable) -> tuple[s.Expr, ...]:
@@ -322,7 +339,7 @@ class PathReader:
         """A condition on measured values, for a solution whose selected values are given: they are keys, too."""
 
         def holds(chosen: Callable[[int], s.Expr]) -> s.Expr:
-            measured = _Measured(plan, unit.filters, shown)
+            measured = _Measured(plan, unit.filters, self.value, shown)
             table = self.table(unit, measured.columns)
             names = (*table.key_names, *(f"v{i}" for i in range(len(shown))))
             args = (*self._args(table), *(chosen(i) for i in range(len(shown))))
@@ -334,18 +351,27 @@ class PathReader:
 class _Measured:
     """FILTERs on values of the event, as a condition on those and on columns of a table, which begin with `shown`."""
 
-    def __init__(self, plan: ChoicePlan, filters: Sequence[q.Filter], shown: Sequence[ValueColumn] = ()) -> None:
+    def __init__(
+        self,
+        plan: ChoicePlan,
+        filters: Sequence[q.Filter],
+        value: Callable[[str], s.Expr],
+        shown: Sequence[ValueColumn] = (),
+    ) -> None:
+        seen = frozenset[str]().union(*(f.variables() for f in filters))
+        if not all(is_natural(reading) for variable, reading in plan.given.items() if variable in seen):
+            raise NotNativeError
         places = {(v.variable, v.kind): f"v{i}" for i, v in enumerate(shown)}
 
         def column(variable: str, kind: str) -> s.Expr:
             return s.Name(places.setdefault((variable, kind), f"v{len(places)}"))
 
         names = {variable: f"{GIVEN}{i}" for i, variable in enumerate(plan.given)}
-        given = {variable: (s.Name(name), plan.given[variable][1]) for variable, name in names.items()}
+        given = {variable: (s.Name(name), plan.given[variable].type) for variable, name in names.items()}
         reader = FilterReader(given, column)
         self.condition = all_of([reader.condition(f.expression) for f in filters])
         self.columns = tuple(ValueColumn(variable, kind) for variable, kind in places)
-        self.own = {name: plan.given[variable][0] for variable, name in names.items()}
+        self.own = {name: value(plan.given[variable].attribute) for variable, name in names.items()}
 
     def of(self, found: InTable, table: PathTable) -> InTable:
         """The question with the condition, if there is one."""
@@ -360,7 +386,7 @@ class ChoicePlan:
     """`plain` conditions on attributes; `given`: measured values by variable; `units`: what the knowledge must say."""
 
     plain: list[s.Expr]
-    given: dict[str, tuple[s.Expr, DataType]]
+    given: dict[str, Reading]
     units: list[Unit]
 
 

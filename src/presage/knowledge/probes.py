@@ -35,8 +35,9 @@ _DEFAULTS: dict[DataType, s.Expr] = {
     t.DOUBLE: s.Literal(0.0), t.TIMESTAMP: s.Literal(0),
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# How many events one question to the store is about.
+# How many events one question to the store is about, and one about measured values alone.
 TOGETHER = 500
+MEASURED_TOGETHER = 5_000
 
 # Values and whether they are NULL, in turn; a DOUBLE by its bits.
 Key = tuple[Any, ...]
@@ -45,18 +46,20 @@ Key = tuple[Any, ...]
 @dataclass(frozen=True)
 class Probe:
     """`pattern` is what stands between the braces; `readings` are the attributes that it can see. `alone`: it speaks of
-    events by other variables than its own, so that one must not see another."""
+    events by other variables than its own, so that one must not see another. `measured`: it is FILTERs on the values of
+    the readings alone, which have these variables; no knowledge is needed for it."""
 
     pattern: str
     event: str
     readings: tuple[Reading, ...]
     class_iri: str | None = None
     alone: bool = False
+    measured: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         seen = [(r.attribute, str(r.type), r.meaning, r.context.text) for r in self.readings]
-        said = repr((self.pattern, self.event, seen, self.class_iri))
+        said = repr((self.pattern, self.event, seen, self.class_iri, self.measured))
         return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
 
     @property
@@ -78,13 +81,26 @@ class Probe:
         """Whether the pattern has a solution for an event with each of these values."""
         from presage.knowledge.event_graph import hold_for
 
+        if self.measured:
+            return self._satisfied(keys)
         found: list[bool] = []
         step = 1 if self.alone else TOGETHER
         for start in range(0, len(keys), step):
-            several = keys[start : start + step]
-            events = {_event_iri(i): self._facts(graph, key) for i, key in enumerate(several)}
-            true = hold_for(graph, self.pattern, self.event, events)
-            found += [_event_iri(i) in true for i in range(len(several))]
+            events = [self._facts(graph, key) for key in keys[start : start + step]]
+            found += hold_for(graph, self.pattern, self.event, events)
+        return found
+
+    def _satisfied(self, keys: Sequence[Key]) -> list[bool]:
+        from presage.knowledge.event_graph import satisfy
+
+        found: list[bool] = []
+        for start in range(0, len(keys), MEASURED_TOGETHER):
+            several = keys[start : start + MEASURED_TOGETHER]
+            # Of a NULL there is no triple, and so no solution.
+            rows = {i: [_literal(r, value) for r, value in zip(self.readings, key[0::2], strict=True)]
+                    for i, key in enumerate(several) if not any(key[1::2])}  # fmt: skip
+            true = satisfy(self.pattern, self.measured, rows)
+            found += [i in true for i in range(len(several))]
         return found
 
     def _facts(self, graph: Graph, key: Key) -> list[Fact]:
@@ -99,11 +115,6 @@ class Probe:
             else:
                 facts.append((reading.meaning.term, *_literal(reading, value)))
         return [*facts, *([(RDF_TYPE, self.class_iri, None)] if self.class_iri is not None else [])]
-
-
-def _event_iri(number: int) -> str:
-    """A name for an event that nobody else has, in letters alone: a pattern may look into it."""
-    return "urn:presage:event:" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
 def _literal(reading: Reading, value: Any) -> tuple[str, str]:

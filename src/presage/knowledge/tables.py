@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,9 @@ NUMBERS = WHOLE_NUMBERS | {XSD + name for name in ("decimal", "double", "float")
 STRING, BOOLEAN = XSD + "string", XSD + "boolean"
 # Datatypes that SPARQL can tell apart from each other; of others it knows neither that they are equal nor that not.
 _KNOWN = NUMBERS | {STRING, BOOLEAN, LANG_STRING} | {XSD + n for n in ("dateTime", "date", "time", "duration")}
+
+# A variable in a pattern; texts and IRIs are passed over whole.
+_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[?$](\w+)', re.DOTALL)
 
 # What a column holds of a term: a number, a text, a truth value; whether it is of a kind that can be told apart from
 # others; or its text, whatever it is.
@@ -68,8 +72,15 @@ class PathTable:
 
     @property
     def name(self) -> str:
-        keys = [(k.variable, str(k.type), k.reading.meaning, k.reading.context.text) for k in self.keys]
-        said = repr((self.pattern, keys, [(v.variable, v.kind) for v in self.values]))
+        numbers: dict[str, int] = {}
+
+        def number(variable: str) -> int:
+            return numbers.setdefault(variable, len(numbers))
+
+        # What the variables are called makes no other question of it.
+        pattern = _VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
+        keys = [(number(k.variable), str(k.type), k.reading.meaning, k.reading.context.text) for k in self.keys]
+        said = repr((pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
         return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
 
     @property

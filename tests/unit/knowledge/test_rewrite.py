@@ -305,6 +305,85 @@ def test_what_is_optional_is_null_where_it_is_not(campus: Workspace) -> None:
     assert local(rows(campus, text)) == [("D105VOL", None), ("a2", "m1"), ("a3", "m1")]
 
 
+# -- what is asked of the store ------------------------------------------------------------------------
+
+FLOORED = "?e hvc:airflow ?rate . FILTER (FLOOR(?rate / 100) = 5)"
+ROUNDED = f"PATH {{ {OFFICE.format('e')} . {FLOORED} }}"
+LOW = "?e evt:hasSource ?s ; hvc:airflow ?r OPTIONAL { ?s bd:belongsTo ?l } FILTER (FLOOR(?r) < 9 || bound(?l))"
+UNPLACED = f"PATH {{ {LOW} }}"
+
+
+def asked_of(known: Workspace, condition: str) -> list[str]:
+    """What the rules made of a condition, of all that Spark cannot compute."""
+    query = parse_statement(f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {condition}")
+    return [note.after for note in known.bind(query).notes if note.after.startswith("asked_")]  # type: ignore[arg-type]
+
+
+def test_a_function_of_a_measured_value_is_computed_apart_from_what_is_known(campus: Workspace) -> None:
+    assert rows(campus, f"SELECT e.sensorID FROM AirflowReport AS e WHERE {ROUNDED}") == [
+        ("D105VOL",),
+        ("a2",),
+        ("t1",),
+    ]
+    (made_of_it,) = asked_of(campus, ROUNDED)
+    assert made_of_it.endswith("computed once for each new value of flowrate")
+
+
+def test_a_function_of_a_measured_value_is_computed_without_the_store(
+    campus: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from presage.knowledge.graph import Graph
+
+    monkeypatch.setattr(Graph, "select_beside", lambda *_: pytest.fail("the store was asked"))
+    found = rows_of(campus, f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {ROUNDED}", EVENTS)
+    assert [row["sensorID"] for row in found] == ["D105VOL", "a2", "t1"]
+
+
+def test_a_function_of_a_measured_value_beside_exists_is_asked_of_the_store(campus: Workspace) -> None:
+    path = "PATH { ?e hvc:airflow ?r . FILTER (FLOOR(?r) < 0 || EXISTS { ?x bd:capacity 6 }) }"
+    assert "computed" not in asked_of(campus, path)[0]
+    wanted = [("D105VOL",), ("a2",), ("a3",), ("t1",), ("nobody",), (None,), ("a2",)]  # NaN is a value, too
+    assert rows(campus, f"SELECT e.sensorID FROM AirflowReport AS e WHERE {path}") == wanted
+
+
+def test_a_store_that_was_asked_much_is_filled_anew_and_answers_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from presage.knowledge import graph
+
+    filled = []
+    fill = graph._filled
+    monkeypatch.setattr(graph, "_filled", lambda numbered: filled.append(1) or fill(numbered))
+    monkeypatch.setattr(graph, "LEAST_TAKEN_OUT", 0)
+    known = made(tmp_path)
+    triples = len(known.library.graph(known.catalog.knowledge.values()))
+    events = air(*[(i, ("a2", "nobody", None)[i % 3], i / 7) for i in range(2 * triples)])
+    text = f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {UNPLACED}"
+    for cut in (slice(0, triples), slice(triples, None)):
+        found = rows_of(known, text, {"AirflowReport": events[cut]})
+        assert len(found) == sum(e["sensorID"] == "a2" and e["flowrate"] < 9 for e in events[cut])
+    assert len(filled) > 1
+
+
+def test_no_event_is_asked_of_nothing(campus: Workspace) -> None:
+    for condition in (ROUNDED, UNPLACED):
+        assert rows(campus, f"SELECT e.sensorID FROM AirflowReport AS e WHERE {condition}", {}) == []
+
+
+def test_variables_of_other_names_ask_the_same_table(campus: Workspace) -> None:
+    def tables(condition: str) -> set[str]:
+        before = set(campus.library.tables)
+        query = parse_statement(f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {condition}")
+        campus.bind(query)  # type: ignore[arg-type]
+        return set(campus.library.tables) - before
+
+    path = 'PATH {{ ?e evt:hasSource ?{0} . ?{0} bd:hasLocation ?{1} . ?{1} bd:capacity ?{2} FILTER (?{1} != "{3}") }}'
+    assert len(tables(path.format("a", "b", "c", "?b"))) == 1
+    assert tables(path.format("c", "a", "b", "?b")) == set()
+    assert len(tables(path.format("a", "b", "c", "?c"))) == 1  # a text is a text
+    assert len(tables(path.format("a", "b", "a", "?b"))) == 1  # one variable is not two
+
+
 # -- what a plan hangs on ------------------------------------------------------------------------------
 
 
