@@ -39,8 +39,9 @@ $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 	@$(PYTHON) -m presage.probability.kernel.warm
 	@touch $@
 
-demo: setup ## the smart-building example: events, queries, results
-	@$(WITH_JAVA) $(BIN)/presage demo
+demo: setup ## a smart building and a campus: events, queries, results
+	@$(WITH_JAVA) $(BIN)/presage demo building
+	@$(WITH_JAVA) $(BIN)/presage demo campus
 
 test: setup ## the whole test suite, in two processes: what needs Spark, and what does not
 	@$(WITH_JAVA) $(PYTHON) scripts/run_tests.py

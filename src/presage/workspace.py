@@ -167,14 +167,15 @@ class Workspace:
         errors.extend(broken)
         for statement in script.statements:
             try:
-                self._check_one(statement)
+                self.follow(statement)
             except PresageError as problem:
                 errors.extend(e.in_source(script.source) for e in (problem, *problem.others))
                 problem.others = ()
         raise_all(sorted(errors, key=lambda e: e.span.start if e.span else 0))
         return script
 
-    def _check_one(self, statement: s.Statement) -> None:
+    def follow(self, statement: s.Statement) -> None:
+        """Bind a statement; what it declares counts from here on."""
         if isinstance(statement, s.Explain) and statement.format == "svg":
             self.look(statement)
         elif isinstance(statement, s.Explain):

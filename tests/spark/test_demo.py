@@ -1,4 +1,4 @@
-"""The smart building: the demonstration runs, and its files in examples/ give the rows that are written down there."""
+"""Building and campus: the demonstrations run, and their files in examples/ give the rows that are written there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from presage.campus.events import GENERATORS
 from presage.cli.app import app
 from presage.cli.building import make_events, statements, write_files
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 
 ROOT = Path(__file__).parents[2]
 BUILDING = ROOT / "examples" / "building"
-EVENTS = [f"--events={stream}={BUILDING / stream.lower()}.jsonl" for stream in make_events()]
+STREAMS = {"building": list(make_events()), "campus": list(GENERATORS)}
 
 
 def test_the_files_in_examples_are_those_of_the_demonstration(tmp_path: Path) -> None:
@@ -33,21 +34,26 @@ def test_events_are_a_few_hundred_within_twenty_minutes() -> None:
     assert all("2024-03-01T09:00:00Z" <= event["at"] < "2024-03-01T09:20:00Z" for event in events)
 
 
-def test_the_example_gives_the_rows_that_are_written_down() -> None:
-    done = CliRunner().invoke(app, ["query", str(BUILDING / "queries.epl"), *EVENTS, "--format", "csv"])
+@pytest.mark.parametrize("name", ["building", "campus"])
+def test_the_example_gives_the_rows_that_are_written_down(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "examples" / name
+    monkeypatch.chdir(folder)
+    events = [f"--events={stream}={stream.lower()}.jsonl" for stream in STREAMS[name]]
+    done = CliRunner().invoke(app, ["query", "queries.epl", *events, "--format", "csv"])
     assert done.exit_code == 0, done.output
     assert done.stderr == ""
-    assert done.stdout == (BUILDING / "expected.csv").read_text()
+    assert done.stdout == (folder / "expected.csv").read_text()
 
 
-def test_the_demonstration_shows_five_queries_and_commands_that_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "queries", "shown"), [("building", 5, "R4"), ("campus", 13, "RTH106-RF1")])
+def test_the_demonstration_shows_queries_and_commands_that_work(
+    name: str, queries: int, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["demo", "--files", "here"])
+    done = CliRunner().invoke(app, ["demo", name, "--files", "here"])
     assert done.exit_code == 0, done.output
-    assert [f"── {n} of 5" in done.stdout for n in range(1, 6)] == [True] * 5
-    assert "R4" in done.stdout
+    assert [f"── {n} of {queries}" in done.stdout for n in range(1, queries + 1)] == [True] * queries
+    assert shown in done.stdout
     commands = [line for line in done.stdout.splitlines() if line.startswith("presage ")]
     assert len(commands) >= 5
     monkeypatch.chdir("here")

@@ -9,6 +9,7 @@ from presage.campus.events import (
     occupancy_events,
     temperature_events,
     write_campus,
+    write_example,
 )
 from presage.campus.ontology import Campus, iri_of, make_campus, make_ontology, read, vocabulary
 
@@ -25,4 +26,5 @@ __all__ = [
     "temperature_events",
     "vocabulary",
     "write_campus",
+    "write_example",
 ]

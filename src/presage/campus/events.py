@@ -38,8 +38,6 @@ START = datetime(2012, 5, 7, 9, tzinfo=UTC)
 INTERVAL = 1_200  # microseconds between two events: 833 a second, as 50,000 sensors that report once a minute
 MINUTE = 60_000_000
 DAY = 24 * 60 * MINUTE
-# A campus to look at, `write_campus(folder, **EXAMPLE)`: small, and every one of the queries finds something.
-EXAMPLE = {"buildings": 2, "sensors": 40, "seed": 242, "minutes": 15, "unknown": 0.02}
 CONTEXTS = ("airflow.jsonld", "airvolume.jsonld", "temperature.jsonld", "occupancy.jsonld", "meter.jsonld")
 
 Floats = npt.NDArray[np.float64]
@@ -129,6 +127,11 @@ def write_campus(
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in texts]
+
+
+def write_example(folder: Path) -> list[Path]:
+    """A campus to look at: small, and every one of the queries finds something."""
+    return write_campus(folder, buildings=2, sensors=40, seed=242, minutes=15, unknown=0.02)
 
 
 class _Turn:

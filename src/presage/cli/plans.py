@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from presage.errors import error
+from presage.knowledge.library import Library
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
 from presage.plan.query import BoundQuery
@@ -33,18 +34,16 @@ def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tup
     """The queries in one line each, and bound to what is declared before them."""
     roots = [Path.cwd(), *([home] if home is not None else [])]
     catalog = _catalog_of(home) if home is not None else Catalog()
-    script = Workspace(roots, Path.cwd(), catalog).check(text, name)
-    workspace = Workspace(roots, Path.cwd(), catalog)
+    library = Library(home / "knowledge", keeps=False) if home is not None else Library()
+    script = Workspace(roots, Path.cwd(), catalog, library=library).check(text, name)
+    workspace = Workspace(roots, Path.cwd(), catalog, library=library)
     queries: list[tuple[str, BoundQuery]] = []
     for statement in script.statements:
         query = statement.statement if isinstance(statement, s.Explain) else statement
         if isinstance(query, s.Query):
             shown = " ".join(script.source.text[query.span.start : query.span.end].split())
             queries.append((shown, workspace.bind(query)))
-        if isinstance(statement, s.CreateType | s.CreateRelation | s.Drop) or (
-            isinstance(statement, s.Query) and statement.insert_into is not None
-        ):
-            workspace.catalog = workspace.declare(statement)
+        workspace.follow(statement)
     if not queries:
         raise error("SYNTAX", None, script.source, found="no query", expected="a query", fix="add a SELECT to explain")
     return workspace, queries

@@ -35,9 +35,11 @@ KNOWN = "known_"
 
 @dataclass
 class Library:
-    """`folder` is where files and closed graphs are kept; without one they are kept in memory."""
+    """`folder` is where files and closed graphs are kept; without one they are kept in memory. One that does not `keep`
+    reads what is there, and adds nothing."""
 
     folder: Path | None = None
+    keeps: bool = True
     tables: dict[str, PathTable | MarkedTables] = field(default_factory=dict)
     probes: dict[str, Probe] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Library:
 
         content = read_source(Path(path))
         digest = hashlib.sha256(content).hexdigest()
-        if self.folder is None:
+        if self.folder is None or not self.keeps:
             self._contents[digest] = content
         else:
             self._write(self.folder / "files", digest, content)
@@ -70,7 +72,7 @@ class Library:
             if key not in self._graphs:
                 sources = [(p, self._read(base.name, digest)) for base in bases
                            for p, digest in zip(base.paths, base.files, strict=True)]  # fmt: skip
-                cache = self.folder / "closed" if self.folder is not None else None
+                cache = self.folder / "closed" if self.folder is not None and self.keeps else None
                 if cache is not None:
                     cache.mkdir(parents=True, exist_ok=True)
                 self._graphs[key] = Graph.build(sources, any(base.reasoning for base in bases), cache)
@@ -136,7 +138,7 @@ class Library:
             return self._rows[key]
 
     def _read(self, base: str, digest: str) -> bytes:
-        if self.folder is None:
+        if self.folder is None or digest in self._contents:
             return self._contents[digest]
         path = self.folder / "files" / digest
         try:

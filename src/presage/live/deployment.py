@@ -260,15 +260,16 @@ class Subscription:
 def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
     names = (
-        "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches", "last_error",
-        "text",
+        "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches",
+        "unknown_entities", "last_error", "text",
     )  # fmt: skip
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
         figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
-        rows.append((name, status.state, *figures, status.last_error or "", deployment.text))
+        unknown = status.unknown_entities
+        rows.append((name, status.state, *figures, unknown, status.last_error or "", deployment.text))
     return names, rows
 
 

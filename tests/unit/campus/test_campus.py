@@ -15,7 +15,7 @@ from rdflib.term import BNode, URIRef
 from reasonable import PyReasoner
 
 from presage.campus import airflow_events, iri_of, make_campus, make_ontology, read, vocabulary, write_campus
-from presage.campus.events import CONTEXTS, EXAMPLE, GENERATORS, MINUTE, START
+from presage.campus.events import CONTEXTS, GENERATORS, MINUTE, START, write_example
 from presage.campus.ontology import AIRFLOW, AIRVOLUME, EE, METER, PREFIXES, STREAMS
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "campus"
@@ -214,7 +214,7 @@ def test_no_sensors_is_an_error() -> None:
 
 
 def test_the_files_in_examples_are_those_that_are_written(tmp_path: Path) -> None:
-    written = write_campus(tmp_path, **EXAMPLE)
+    written = write_example(tmp_path)
     assert {path.name for path in written} == {path.name for path in EXAMPLES.iterdir()} - {"expected.csv"}
     for path in written:
         assert (EXAMPLES / path.name).read_text() == path.read_text(), path.name
