@@ -209,7 +209,8 @@ class Standing(Mapping[str, Deployment]):
                 if statement.status == RUNNING and why:
                     fails[statement.number] = error("KNOWLEDGE_CHANGED", name=statement.name, why=why).render()
             self.job.know_anew({n: program for n, program in programs.items() if n not in fails}, fails)
-        self._go_on()
+        if knowing:
+            self._go_on()
 
     def _cannot_go_on(self, statement: Statement, program: Program) -> str:
         """Why a statement cannot go on from its state with what is known now; empty if it can."""
