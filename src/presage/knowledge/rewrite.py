@@ -477,7 +477,8 @@ def _prefixes(query: s.Query) -> dict[str, str]:
 
 def _mapped(streams: Sequence[EventType], iri: str, prefixes: Mapping[str, str]) -> str:
     """What the contexts of streams map, as a help for one who looks for another term."""
-    known = sorted({m.term for stream in streams if stream.context for m in stream.context.meanings.values()})
+    known = sorted({stream.context.meanings[a.name].term for stream in streams if stream.context
+                    for a in stream.attributes if a.name in stream.context.meanings})  # fmt: skip
     words = {shortened(f"<{term}>", prefixes): term for term in known}
     listed = ", ".join(list(words)[:8])
     near = did_you_mean(shortened(f"<{iri}>", prefixes), list(words))

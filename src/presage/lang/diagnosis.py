@@ -133,6 +133,8 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return "subgoals are parted by ';'"
     if token.kind == "WHERE" and ";" in written:
         return "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat"
+    if token.text == ":" and before is not None and before.kind == NAME and "AND" in written:
+        return f"a term is one of an event: e.{before.text[:MAX_SHOWN]}:… with FROM … AS e"
     if token.text in _COMPARISONS and "UNTIL" in written:
         return "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B"
     if token.text in _COMPARISONS and "AND" in written:
