@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presage.analyze.coerce import cast_to, coerce_literal
+from presage.analyze.declare_predicted import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
 from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
@@ -64,6 +65,8 @@ def declare_type(
         made = bind_inference(node, node.inference, made, catalog)
     elif node.probabilistic is not None:
         made = bind_uncertain(node, made, catalog)
+    if node.predicted is not None:
+        made = bind_predicted(node, made, catalog)
     return catalog.with_type(made)
 
 
@@ -167,8 +170,9 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
     parent = catalog.types.get(name)
     if parent is None:
         raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
-    if parent.probabilistic is not None:
-        raise error("UNSUPPORTED", span, what=f"INHERITS {name}", where="because its rows are uncertain",
+    if not parent.happens:
+        rows = "functions of time" if parent.predicted is not None else "uncertain"
+        raise error("UNSUPPORTED", span, what=f"INHERITS {name}", where=f"because its rows are {rows}",
                     fix="put what both have in a schema, and inherit that")  # fmt: skip
     return parent
 
@@ -229,8 +233,10 @@ def _options(node: s.CreateType) -> dict[str, str]:
     source = next((str(o.value) for o in node.options if o.name.lower() == "source"), "memory")
     for option in node.options:
         name = option.name.lower()
-        if node.kind == "schema" or (name not in STREAM_OPTIONS and source == "memory"):
-            fix = did_you_mean(name, STREAM_OPTIONS) if node.kind == "stream" else "options belong to a stream"
+        known = name in STREAM_OPTIONS or (node.predicted is not None and is_predicted_option(name))
+        if node.kind == "schema" or (not known and source == "memory"):
+            every = (*STREAM_OPTIONS, *(PREDICTED_OPTIONS if node.predicted is not None else ()))
+            fix = did_you_mean(name, every) if node.kind == "stream" else "options belong to a stream"
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
         if name in options:
             raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")

@@ -11,6 +11,7 @@ from presage.lang.trees import (
     look,
     match,
     patterns,
+    prediction,
     query,
     sequences,
     terms,
@@ -32,6 +33,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("match", match.BUILDERS),
     ("declare", declare.BUILDERS),
     ("sequences", sequences.BUILDERS),
+    ("prediction", prediction.BUILDERS),
     ("knowledge", knowledge.BUILDERS),
     ("look", look.BUILDERS),
 )

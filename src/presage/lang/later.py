@@ -30,12 +30,8 @@ def _form(what: str, pattern: str, *after: str, where: str = "in this version ye
 
 
 FORMS = (
-    _form("PREDICTED", r"PREDICTED\s+[^\W\d]", "FROM", ",", "JOIN"),
     _form("RECALL", r"(FINAL\s+)?RECALL\b"),
     _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
-    _form("the window of a prediction join", r"WINDOW\s+[0-9]"),
-    _form("VALIDATE EVERY", r"VALIDATE\s+EVERY\b"),
-    _form("PREDICTED (…)", r"PREDICTED\s*\("),
     _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
     # Forms of SQL that the language does without.
     _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),

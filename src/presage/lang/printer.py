@@ -102,6 +102,8 @@ def _query(query: Query) -> str:
         lines.append(f"WITH PROBABILITY {mark} {query.probability.threshold!r}")
     if query.approximate is not None:
         lines.append(f"APPROXIMATE (ERROR {query.approximate.error!r}, CONFIDENCE {query.approximate.confidence!r})")
+    if query.validate is not None:
+        lines.append(f"VALIDATE EVERY {format_duration(query.validate)}")
     return "\n".join(lines)
 
 
@@ -153,9 +155,11 @@ def _from_item(item: FromItem) -> str:
     elif item.sequence is not None:
         source = print_sequence(item.sequence)
     else:
-        source = f"{spell_name(item.name, ITEMS)}{condition}"
+        word = "PREDICTED " if item.predicted else ""
+        source = f"{word}{spell_name(item.name, ITEMS)}{condition}"
     match = f" {print_match(item.match)}" if item.match is not None else ""
-    return f"{source}{windows}{match}{alias}"
+    valid = f" WINDOW {format_duration(item.valid_window)}" if item.valid_window is not None else ""
+    return f"{source}{windows}{match}{alias}{valid}"
 
 
 def _within(within: WithinClause) -> str:
@@ -188,6 +192,8 @@ def _create_type(statement: CreateType) -> str:
         parts.append(print_probabilistic(statement.probabilistic))
     if statement.inference is not None:
         parts.append(print_inference(statement.inference))
+    if statement.predicted is not None:
+        parts.append(f"PREDICTED ({', '.join(spell_name(name) for name in statement.predicted.attributes)})")
     if statement.context is not None:
         parts.append(f"CONTEXT {spell_string(statement.context)}")
     if statement.options:

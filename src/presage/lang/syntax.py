@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from presage.lang.knowledge_syntax import ClausePart
     from presage.lang.match_syntax import MatchClause
     from presage.lang.pattern_syntax import PatternSource
+    from presage.lang.prediction_syntax import Predicted
     from presage.lang.sequence_syntax import Inference, Probabilistic, SequenceItem
 
 
@@ -223,7 +224,7 @@ class WindowClause(Node):
 @dataclass(frozen=True)
 class FromItem(Node):
     """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
-    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS."""
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R."""
 
     name: str
     condition: Expr | None = None
@@ -234,6 +235,8 @@ class FromItem(Node):
     pattern: PatternSource | None = None
     match: MatchClause | None = None
     sequence: SequenceItem | None = None
+    predicted: bool = False
+    valid_window: int | None = None
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -311,6 +314,7 @@ class Query(Statement):
     output: OutputClause | None = None
     probability: ProbabilityClause | None = None
     approximate: ApproximateClause | None = None
+    validate: int | None = None  # the microseconds of VALIDATE EVERY
     # FILTER, JOIN, SEQ, WINDOW and PATH of the clause form, in order; they are further conditions beside WHERE.
     parts: tuple[ClausePart, ...] = ()
 
@@ -344,6 +348,7 @@ class CreateType(Statement):
     options: tuple[Option, ...] = ()
     probabilistic: Probabilistic | None = None
     inference: Inference | None = None
+    predicted: Predicted | None = None
     context: str | None = None  # the path of a JSON-LD context
 
 

@@ -98,6 +98,11 @@ def _uncertain_rows(event_type: EventType) -> list[tuple[str, str]]:
     if event_type.probabilistic is not None:
         steps = "Markov" if event_type.probabilistic.markov else "independent steps"
         rows.append(("probabilistic", f"{', '.join(event_type.probabilistic.attributes)}; {steps}"))
+    if event_type.predicted is not None:
+        known = event_type.predicted
+        bounds = [f"{name} ± {threshold:g}" for name, threshold in zip(known.attributes, known.thresholds, strict=True)]
+        until = f"; for at most {format_duration(known.period)}" if known.period is not None else ""
+        rows.append(("predicted", f"{', '.join(bounds)}{until}"))
     if event_type.inference is not None:
         made = event_type.inference
         count = f" {made.particles}" if made.particles is not None else ""

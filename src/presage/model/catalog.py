@@ -85,6 +85,26 @@ class InferredFrom:
 
 
 @dataclass(frozen=True)
+class Predicted:
+    """What comes as functions of time: a row has, for each of these attributes, its value at the row's own time, the
+    change per second from there on, and perhaps a threshold of its own; else `thresholds` holds. `period`: the longest
+    time that a function holds, in microseconds. `errors`: how the real value strays within the threshold; `sigma`: of the
+    normal one, as a part of the threshold. `buffer`: the most tuples that are kept, and by which `policy`."""
+
+    attributes: tuple[str, ...]
+    thresholds: tuple[float, ...]
+    period: int | None = None
+    errors: str = "uniform"
+    sigma: float = 0.5
+    buffer: int | None = None
+    policy: str = "min-c"
+
+    @staticmethod
+    def columns_of(attribute: str) -> tuple[str, str, str]:
+        return f"{attribute}_value", f"{attribute}_rate", f"{attribute}_threshold"
+
+
+@dataclass(frozen=True)
 class Virtual:
     """An attribute that a query gives to a type whose streams spell it differently. By stream: its attribute, or the
     constant that tells it apart; NULL for the others."""
@@ -114,6 +134,7 @@ class EventType:
     producers: tuple[Producer, ...] = ()
     probabilistic: Uncertain | None = None
     inference: InferredFrom | None = None
+    predicted: Predicted | None = None
     context: Context | None = None
     virtual: tuple[Virtual, ...] = ()
 
@@ -137,6 +158,11 @@ class EventType:
     @property
     def has_events(self) -> bool:
         return self.kind in ("stream", "derived")
+
+    @property
+    def happens(self) -> bool:
+        """Whether its rows are events, and neither alternatives nor functions."""
+        return self.probabilistic is None and self.predicted is None
 
     def attribute(self, name: str) -> Attribute | None:
         return next((a for a in self.attributes if a.name == name), None)
@@ -225,12 +251,13 @@ class Catalog:
     def streams_of(self, name: str) -> list[EventType]:
         """Every stream whose events `FROM name` sees, in the order of declaration.
 
-        A row of a probabilistic stream is no event, but what may have been one: it is seen under its own name only.
+        A row of a probabilistic stream is no event, but what may have been one, and one of a predicted stream is a
+        function: they are seen under their own names only.
         """
         return [
             t
             for t in self.types.values()
-            if t.has_events and name in self.ancestors(t.name) and (t.probabilistic is None or t.name == name)
+            if t.has_events and name in self.ancestors(t.name) and (t.happens or t.name == name)
         ]
 
     def loadable(self, besides: Catalog) -> list[EventType]:

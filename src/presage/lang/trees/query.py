@@ -29,16 +29,25 @@ from presage.lang.trees.terms import all_of, read_duration, read_number
 from presage.lang.words import read_name
 from presage.model.text import Span
 
-CLAUSE_ORDER = ("WITHIN", "WHERE", "GROUP BY", "HAVING", "OUTPUT", "WITH PROBABILITY", "APPROXIMATE")
+CLAUSE_ORDER = ("WITHIN", "WHERE", "GROUP BY", "HAVING", "OUTPUT", "WITH PROBABILITY", "APPROXIMATE",
+                "VALIDATE EVERY")  # fmt: skip
 # Words of SQL's other joins, which would pass for an alias: FROM A LEFT JOIN B.
 OTHER_JOINS = ("LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI")
 
 
 class StreamSource(NamedTuple):
-    """`R` or `R(cond)` on its way into a FromItem."""
+    """`R`, `R(cond)` or PREDICTED before one of them, on its way into a FromItem."""
 
     name: Token
     condition: Expr | None
+    predicted: bool = False
+
+
+class ValidWindow(NamedTuple):
+    """`WINDOW 3 sec` behind an item: how far apart in time two values may be."""
+
+    micros: int
+    span: Span
 
 
 class Alias(NamedTuple):
@@ -118,7 +127,7 @@ def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
 def from_item(
     span: Span,
     source: StreamSource | EventSource | PatternSource | SequenceItem,
-    *rest: WindowClause | MatchClause | Alias | None,
+    *rest: WindowClause | MatchClause | Alias | ValidWindow | None,
 ) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
@@ -135,7 +144,13 @@ def from_item(
         item = FromItem("", None, windows, name, match=match, sequence=source, name_span=source.span, span=span)
     else:
         stream, condition = read_name(source.name.text), source.condition
-        item = FromItem(stream, condition, windows, name, match=match, name_span=source.name.span, span=span)
+        item = FromItem(stream, condition, windows, name, match=match, predicted=source.predicted,
+                        name_span=source.name.span, span=span)  # fmt: skip
+    valid = next((part for part in rest if isinstance(part, ValidWindow)), None)
+    if valid is not None and not item.predicted:
+        fix = "write PREDICTED before the stream, or #time(…) behind it for a window of events"
+        raise error("SYNTAX", valid.span, found="WINDOW with a duration", expected="it behind PREDICTED only", fix=fix)
+    item = item if valid is None else replace(item, valid_window=valid.micros)
     return Joined(item, alias.name if alias and alias.bare else None)
 
 
