@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from presage.arrays.jit import Floats, Ints, inlined
 from presage.prediction.kernel.factors import ABOVE, BEYOND, KIND, LIMIT, NARROW, SIDE, TERM, WIDE, WITHIN, Z0, ZT, ZU
-from presage.prediction.kernel.regions import TERMS, add_strip, project, start_half
+from presage.prediction.kernel.regions import TERMS, add_strip, start_half
 from presage.prediction.kernel.solutions import GE, GT, LE, LT
-from presage.prediction.kernel.trimming import CHANCE, GIVEN, HIGH, HIGH_OPEN, LOW, LOW_OPEN, PARTS, SCRATCH, trim
+from presage.prediction.kernel.trimming import GIVEN, PARTS, trim
 
 
 @inlined
@@ -35,12 +35,13 @@ def set_factors(
             factors[number, NARROW] = min(left[k, 2], right[k, 2])
             factors[number, TERM] = k
             number += 1
-    number = _add_margins(margins_a, 0, factors, number)
-    return _add_margins(margins_b, len(margins_a), factors, number)
+    number = add_margins(margins_a, 0, factors, number)
+    return add_margins(margins_b, len(margins_a), factors, number)
 
 
 @inlined
-def _add_margins(margins: Floats, shift: int, factors: Floats, number: int) -> int:
+def add_margins(margins: Floats, shift: int, factors: Floats, number: int) -> int:
+    """A factor for each value term over a value that is not sure; `shift`: how many margins come before these."""
     for i in range(len(margins)):
         if margins[i, 2] > 0.0:
             factors[number, KIND] = ABOVE
@@ -120,13 +121,6 @@ def match_half(
         )
     if count < 0:
         return 0
-    if number == 0:
-        there_is, low, high, low_open, high_open = project(lines[GIVEN], count, ends[GIVEN], ends[SCRATCH])
-        if not there_is:
-            return 0
-        found[0, LOW], found[0, HIGH], found[0, CHANCE] = low, high, 1.0
-        found[0, LOW_OPEN], found[0, HIGH_OPEN] = 1.0 if low_open else 0.0, 1.0 if high_open else 0.0
-        return 1
     parts = _aim_factors(functions, margins_a, margins_b, offsets, half, chosen, factors, number)
     return trim(
         lines, count, ends, factors, number, len(chosen), parts, wanted, can_be_sure, sure, p, strict, asked,

@@ -19,7 +19,7 @@ from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, FROM, LEFT, RI
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.sides import Side, build_side
-from presage.prediction.kernel.spec import JoinSpec, join_term_arrays
+from presage.prediction.kernel.spec import JoinSpec, join_term_arrays, trimmed_at
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,9 @@ def evaluate_pairs(
 ) -> Iterator[Found]:
     """Intervals of pairs of segments, block by block. `pairs`: which to look at; by default what the index finds. Of a
     symmetric join only pairs with rising keys are made."""
-    at_least = spec.at_least
-    if at_least and (at_least.probability > 1 or (at_least.strict and at_least.probability == 1)):
+    p, strict = trimmed_at(spec.at_least)
+    if p > 1:
         return
-    trims = at_least is not None and (at_least.probability > 0 or at_least.strict)
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
     for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
@@ -93,8 +92,7 @@ def evaluate_pairs(
                 other.start, other.ends, other.lines, other.margins, other.never,
                 terms, constants, spec.window / 1e6,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
-                max(0.0, at_least.probability) if at_least and trims else -1.0,
-                bool(at_least and at_least.strict), spec.probability, int(spec.errors.model), float(spec.errors.sigma),
+                p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
             )
         )  # fmt: skip
 

@@ -66,18 +66,26 @@ def add_strip(
 
 
 @inlined
-def start_half(lines: Floats, bounds: Floats, later: Floats, earlier: Floats, window: float, asked: Floats) -> int:
-    """The lines that hold whatever the terms say. `later`, `earlier`: segments (low, high, opens); `asked`: only times
-    after the first and up to the second."""
+def start_alone(lines: Floats, bounds: Floats, segment: Floats, asked: Floats) -> int:
+    """One object alone: there is no earlier time, and u is 0. `segment`: low, high, opens; `asked`: only times after the
+    first and up to the second."""
     no_ends(bounds)
-    bound_below(bounds, later[0], later[2] > 0.0)
-    bound_above(bounds, later[1], later[3] > 0.0)
+    bound_below(bounds, segment[0], segment[2] > 0.0)
+    bound_above(bounds, segment[1], segment[3] > 0.0)
     if asked[0] > -np.inf:
         bound_below(bounds, asked[0], True)
     if asked[1] < np.inf:
         bound_above(bounds, asked[1], False)
-    count = add_line(lines, 0, bounds, 0.0, -1.0, -earlier[0], earlier[2] > 0.0, OWN)
-    count = add_line(lines, count, bounds, 0.0, 1.0, earlier[1], earlier[3] > 0.0, OWN)
+    count = add_line(lines, 0, bounds, 0.0, -1.0, 0.0, False, OWN)
+    return add_line(lines, count, bounds, 0.0, 1.0, 0.0, False, OWN)
+
+
+@inlined
+def start_half(lines: Floats, bounds: Floats, later: Floats, earlier: Floats, window: float, asked: Floats) -> int:
+    """The lines that hold whatever the terms say, for the segments of the later and of the earlier object."""
+    count = start_alone(lines, bounds, later, asked)
+    lines[0, C], lines[0, OPEN] = -earlier[0], earlier[2]
+    lines[END_LINE, C], lines[END_LINE, OPEN] = earlier[1], earlier[3]
     count = add_line(lines, count, bounds, 1.0, -1.0, window, False, WINDOW)
     return add_line(lines, count, bounds, -1.0, 1.0, 0.0, False, WINDOW)
 

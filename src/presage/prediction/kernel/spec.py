@@ -111,3 +111,12 @@ def value_term_arrays(terms: tuple[ValueTerm, ...]) -> tuple[Ints, Floats]:
     """For the loops: a row (attribute, comparator, mode) for each term, and the constants."""
     rows = [(t.attribute, t.comparator, t.mode) for t in terms]
     return np.array(rows, np.int64).reshape(-1, 3), np.array([t.constant for t in terms], np.float64)
+
+
+def trimmed_at(at_least: AtLeast | None) -> tuple[float, bool]:
+    """For the loops: the probability wanted, and whether it must be passed. Below 0: any will do; above 1: none does."""
+    if at_least is None or (at_least.probability <= 0 and not at_least.strict) or at_least.probability < 0:
+        return -1.0, False
+    if at_least.strict and at_least.probability == 1:
+        return 2.0, True
+    return float(at_least.probability), at_least.strict

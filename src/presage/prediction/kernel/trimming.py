@@ -75,10 +75,15 @@ def trim(
 ) -> int:
     """How many intervals were written to `found`. `wanted`: levels of p (below 0: no trimming); `sure`: levels of 1;
     `asked`: whether the probability itself is of interest, else it is NaN."""
-    own = _cut_by(lines, count, ends, CUT, factors, number if p >= 0.0 else 0, wanted, strict, terms)
-    there_is, low, high, low_open, high_open = project(lines[CUT], own, ends[CUT], ends[SCRATCH])
+    region, own = GIVEN, count
+    if p >= 0.0 and number > 0:
+        region, own = CUT, _cut_by(lines, count, ends, CUT, factors, number, wanted, strict, terms)
+    there_is, low, high, low_open, high_open = project(lines[region], own, ends[region], ends[SCRATCH])
     if not there_is:
         return 0
+    if number == 0:
+        _put(found[0], low, high, low_open, high_open, 1.0)
+        return 1
     # With one factor, or none wanted, the levels have said it all.
     exact = p < 0.0 or number <= 1
     is_sure, first, last = False, low, high
@@ -97,7 +102,7 @@ def trim(
         b = high if part == parts - 1 else low + (part + 1) * (high - low) / parts
         best = 1.0
         if not is_sure:
-            first, best = peak_over_t(lines[CUT], own, factors, number, a, b, parts, model, sigma)
+            first, best = peak_over_t(lines[region], own, factors, number, a, b, parts, model, sigma)
             last = first
         greatest = max(greatest, best)
         if exact or best < p or (best == p and strict):
@@ -107,7 +112,7 @@ def trim(
         made += 1
         for end in range(2):
             outside, inside = (b, last) if end else (a, first)
-            passes, at = edge(lines[CUT], own, factors, number, outside, inside, p, parts, model, sigma)
+            passes, at = edge(lines[region], own, factors, number, outside, inside, p, parts, model, sigma)
             if passes:
                 row[HIGH if end else LOW] = at
                 row[HIGH_OPEN if end else LOW_OPEN] = 1.0 if strict else 0.0
