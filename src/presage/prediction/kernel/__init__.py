@@ -1,0 +1,1 @@
+"""Update-tuples in, intervals of validity out. NumPy and Numba only."""

@@ -1,0 +1,136 @@
+"""Boxes of two sides come in, pairs of them that overlap go out, each pair once, in blocks: the filter step.
+
+The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells that
+it reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
+Boxes far larger than the others would fill the grid: they meet the other side by time alone. At constant density the
+cost grows with the number of boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from presage.arrays.jit import Floats, Ints, compiled
+from presage.prediction.kernel.boxes import Boxes, in_time
+from presage.prediction.kernel.grid import BITS, CROWD, Grid, bucket_of, build_grid, cell_of, count_cells, size_cells
+
+# Pairs of a block: enough to forget the cost of a call, few enough to stay small in memory.
+BLOCK = 1 << 20
+# Which keys may meet: any, different ones, the smaller with the greater.
+ANY, DIFFERENT, RISING = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Rows of the left that look into a grid of the right. `axes`: how many of the boxes' axes the grid has."""
+
+    rows: Ints
+    grid: Grid
+    axes: int
+
+
+def candidates(
+    left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int
+) -> Iterator[tuple[Ints, Ints]]:
+    """Blocks of pairs (row of the left, row of the right)."""
+    for probe in _probes(left, right):
+        begin = 0
+        while begin < len(probe.rows):
+            a, b, begin = probe_block(
+                left.low, left.high, right.low, right.high, key_left, key_right, pairing, probe.rows, begin,
+                probe.axes, probe.grid.low, probe.grid.size, probe.grid.starts, probe.grid.cells, probe.grid.boxes,
+                BLOCK,
+            )  # fmt: skip
+            yield a, b
+
+
+def _probes(left: Boxes, right: Boxes) -> list[Probe]:
+    """Most boxes by all axes; then the outsize ones of the right, and those of the left, by time."""
+    rows, others = np.flatnonzero(in_time(left)), np.flatnonzero(in_time(right))
+    if not len(rows) or not len(others):
+        return []
+    axes = left.low.shape[1]
+    low, size = size_cells(left, right)
+    if axes == 1:
+        return [Probe(rows, build_grid(right, others, low, size), 1)]
+    big_left = count_cells(left.low, left.high, low, size)[rows] > CROWD
+    big_right = count_cells(right.low, right.high, low, size)[others] > CROWD
+    probes = [Probe(rows[~big_left], build_grid(right, others[~big_right], low, size), axes)]
+    by_time = Boxes(np.ascontiguousarray(right.low[:, :1]), np.ascontiguousarray(right.high[:, :1]), right.origin)
+    for these, those in ((rows[~big_left], others[big_right]), (rows[big_left], others)):
+        if len(these) and len(those):
+            probes.append(Probe(these, build_grid(by_time, those, low[:1], size[:1]), 1))
+    return probes
+
+
+@compiled
+def probe_block(
+    low_a: Floats,
+    high_a: Floats,
+    low_b: Floats,
+    high_b: Floats,
+    key_a: Ints,
+    key_b: Ints,
+    pairing: int,
+    rows: Ints,
+    begin: int,
+    axes: int,
+    corner: Floats,
+    size: Floats,
+    starts: Ints,
+    cells: Ints,
+    boxes: Ints,
+    block: int,
+) -> tuple[Ints, Ints, int]:
+    """Pairs of the rows from `begin` on, and where to go on. A block ends with the last row of a key, so that all that
+    a left object meets by one probe is in one block."""
+    found_a, found_b = np.empty(block + 1024, np.int64), np.empty(block + 1024, np.int64)
+    made = 0
+    first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    here = np.zeros(3, np.int64)
+    mask = len(starts) - 2
+    dimensions = low_a.shape[1]
+    place = begin
+    while place < len(rows):
+        a = rows[place]
+        if made >= block and key_a[a] != key_a[rows[place - 1]]:
+            break
+        for axis in range(axes):
+            first[axis] = cell_of(low_a[a, axis], corner[axis], size[axis])
+            last[axis] = cell_of(high_a[a, axis], corner[axis], size[axis])
+        for x in range(first[0], last[0] + 1):
+            for y in range(first[1], last[1] + 1):
+                for z in range(first[2], last[2] + 1):
+                    here[0], here[1], here[2] = x, y, z
+                    cell = (x << (2 * BITS)) | (y << BITS) | z
+                    bucket = bucket_of(cell, mask)
+                    for i in range(starts[bucket], starts[bucket + 1]):
+                        if cells[i] != cell:
+                            continue
+                        b = boxes[i]
+                        if pairing == RISING and key_a[a] >= key_b[b]:
+                            continue
+                        if pairing == DIFFERENT and key_a[a] == key_b[b]:
+                            continue
+                        meets = True
+                        for axis in range(dimensions):
+                            corner_low = max(low_a[a, axis], low_b[b, axis])
+                            if corner_low > min(high_a[a, axis], high_b[b, axis]):
+                                meets = False
+                                break
+                            if axis < axes and cell_of(corner_low, corner[axis], size[axis]) != here[axis]:
+                                meets = False
+                                break
+                        if not meets:
+                            continue
+                        if made == len(found_a):
+                            more_a, more_b = np.empty(2 * made, np.int64), np.empty(2 * made, np.int64)
+                            more_a[:made], more_b[:made] = found_a, found_b
+                            found_a, found_b = more_a, more_b
+                        found_a[made], found_b[made] = a, b
+                        made += 1
+        place += 1
+    return found_a[:made].copy(), found_b[:made].copy(), place

@@ -1,0 +1,145 @@
+"""Pieces of two streams and what is asked of them come in; pairs of keys, and when they match, go out.
+
+Filter step (`candidates`), evaluation step (`evaluation`), then the maximal intervals of every pair. Asking for the times
+after T0 and up to T1, then for those after T1, gives the parts of what both would give together: nothing that is
+computed at a time depends on what comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.prediction.kernel.boxes import build_boxes, origin_of
+from presage.prediction.kernel.candidates import ANY, DIFFERENT, RISING, candidates
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, FROM, LEFT, RIGHT, TO, evaluate
+from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.sides import Side, build_side
+from presage.prediction.kernel.spec import JoinSpec, join_term_arrays, trimmed_at
+
+
+@dataclass(frozen=True)
+class Matches:
+    """By keys, then time. `valid_from`, `valid_to`: microseconds; `probability`: NaN unless asked for."""
+
+    left: Ints
+    right: Ints
+    valid_from: Ints
+    valid_to: Ints
+    from_open: Bools
+    to_open: Bools
+    probability: Floats
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the evaluation step has made: see `evaluation.LEFT` … and `evaluation.evaluate`."""
+
+    whole: Ints
+    parts: Floats
+    opens: Bools
+
+
+def join(
+    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None
+) -> Matches:
+    """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
+    stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself."""
+    sides = build_sides(left, right, spec)
+    blocks = [_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until)]
+    found, _ = merge(_joined(blocks))
+    width = max(1, len(sides[1].keys))
+    matches = Matches(
+        sides[0].keys[found.group // width], sides[1].keys[found.group % width],
+        found.start, found.end, found.start_open, found.end_open, found.probability,
+    )  # fmt: skip
+    return _both_orders(matches) if spec.symmetric else matches
+
+
+def build_sides(left: Pieces, right: Pieces, spec: JoinSpec) -> tuple[Side, Side]:
+    """What passes the value terms of each side."""
+    one = build_side(left, tuple(term.left for term in spec.terms), spec.left)
+    if spec.symmetric:
+        return one, one
+    return one, build_side(right, tuple(term.right for term in spec.terms), spec.right)
+
+
+def evaluate_pairs(
+    sides: tuple[Side, Side],
+    spec: JoinSpec,
+    after: int | None = None,
+    until: int | None = None,
+    pairs: Iterable[tuple[Ints, Ints]] | None = None,
+) -> Iterator[Found]:
+    """Intervals of pairs of segments, block by block. `pairs`: which to look at; by default what the index finds. Of a
+    symmetric join only pairs with rising keys are made."""
+    p, strict = trimmed_at(spec.at_least)
+    if p > 1:
+        return
+    one, other = sides
+    terms, constants = join_term_arrays(spec.terms)
+    for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
+        yield Found(
+            *evaluate(
+                a, b, one.start, one.ends, one.lines, one.margins, one.never,
+                other.start, other.ends, other.lines, other.margins, other.never,
+                terms, constants, spec.window / 1e6,
+                ALWAYS if after is None else after, FOREVER if until is None else until,
+                p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
+            )
+        )  # fmt: skip
+
+
+def _candidates(
+    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None
+) -> Iterator[tuple[Ints, Ints]]:
+    one, other = sides
+    origin = origin_of(one.start, other.start)
+    asked = (-np.inf if after is None else float(after - origin), np.inf if until is None else float(until - origin))
+    left, right = build_boxes(one, spec, origin, asked, True), build_boxes(other, spec, origin, asked, False)
+    return candidates(left, right, one.key, other.key, pairing_of(spec))
+
+
+def pairing_of(spec: JoinSpec) -> int:
+    """Which keys may meet, see `candidates`."""
+    return RISING if spec.symmetric else DIFFERENT if spec.same else ANY
+
+
+def _merge_block(sides: tuple[Side, Side], found: Found) -> Intervals:
+    return merge(as_intervals(sides, found))[0]
+
+
+def as_intervals(sides: tuple[Side, Side], found: Found) -> Intervals:
+    """A group for each pair of keys."""
+    whole, parts, opens = found.whole, found.parts, found.opens
+    group = sides[0].key[whole[:, LEFT]] * max(1, len(sides[1].keys)) + sides[1].key[whole[:, RIGHT]]
+    return Intervals(
+        group, whole[:, FROM].copy(), whole[:, TO].copy(), parts[:, 0].copy(), parts[:, 1].copy(),
+        opens[:, 0].copy(), opens[:, 1].copy(), parts[:, 2].copy(),
+    )  # fmt: skip
+
+
+def _joined(blocks: list[Intervals]) -> Intervals:
+    none = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
+    empty = Intervals(none[0], none[0], none[0], none[1], none[1], none[2], none[2], none[1])
+    names = ("group", "start", "end", "start_part", "end_part", "start_open", "end_open", "probability")
+    return Intervals(*(np.concatenate([getattr(block, name) for block in [empty, *blocks]]) for name in names))
+
+
+def _both_orders(half: Matches) -> Matches:
+    """The rows and the same with the keys exchanged, by keys and time."""
+    left, right = np.concatenate([half.left, half.right]), np.concatenate([half.right, half.left])
+    rows = np.tile(np.arange(len(half)), 2)
+    order = np.lexsort((right, left))
+    rows = rows[order]
+    return Matches(
+        left[order], right[order], half.valid_from[rows], half.valid_to[rows],
+        half.from_open[rows], half.to_open[rows], half.probability[rows],
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""Predicted values, thresholds and a term come in, the probability that the real values satisfy it goes out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Floats, compiled, inlined
+from presage.prediction.kernel.normal_errors import normal_survival
+from presage.prediction.kernel.solutions import EQ, GE, GT, LE, LT, NE
+from presage.prediction.kernel.spec import Comparator, ErrorModel, Errors
+from presage.prediction.kernel.uniform_errors import uniform_survival
+
+NORMAL = int(ErrorModel.NORMAL)
+# Kinds of chances, see `chance_of`.
+WITHIN, BEYOND, ABOVE = 0.0, 1.0, 2.0
+
+
+@inlined
+def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> float:
+    """P(e > x) of the difference e of two errors, which is symmetric about 0. `wide` > 0."""
+    far = abs(x)
+    chance = normal_survival(far, wide, narrow, sigma) if model == NORMAL else uniform_survival(far, wide, narrow)
+    return chance if x >= 0.0 else 1.0 - chance
+
+
+@inlined
+def chance_of(
+    kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float
+) -> float:
+    """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). `wide` > 0, `limit` >= 0.
+
+    Two tails at most, in a loop: the survival function is large, and every place that calls it is compiled anew.
+    """
+    far = abs(z)
+    total = 0.0
+    for tail in range(1 if kind == ABOVE else 2):
+        x = far + limit
+        if kind == ABOVE:
+            x = -z
+        elif tail == 0:
+            x = far - limit if kind == WITHIN else limit - far
+        sign = -1.0 if tail == 1 and kind == WITHIN else 1.0
+        total += sign * survival(x, wide, narrow, model, sigma)
+    return min(1.0, max(0.0, total))
+
+
+@inlined
+def holds(x: float, comparator: int, constant: float) -> bool:
+    """x ⊙ constant."""
+    if comparator == LE:
+        return x <= constant
+    if comparator == LT:
+        return x < constant
+    if comparator == GT:
+        return x > constant
+    if comparator == GE:
+        return x >= constant
+    return (x == constant) == (comparator == EQ)
+
+
+@inlined
+def chance(
+    x: float, comparator: int, constant: float, wide: float, narrow: float, distance: bool, model: int, sigma: float
+) -> float:
+    """P(|x + e| ⊙ constant), or P(x + e ⊙ constant) unless `distance`."""
+    if wide == 0.0:
+        return 1.0 if holds(abs(x) if distance else x, comparator, constant) else 0.0
+    if comparator == EQ or comparator == NE:
+        return 1.0 if comparator == NE else 0.0
+    less = comparator == LE or comparator == LT
+    if distance and constant < 0.0:
+        return 0.0 if less else 1.0
+    kind, z = (WITHIN if less else BEYOND) if distance else ABOVE, x
+    if not distance:
+        z = constant - x if less else x - constant
+    return chance_of(kind, z, constant, wide, narrow, model, sigma)
+
+
+@compiled
+def chances(
+    x: Floats, left: Floats, right: Floats, comparator: int, constant: float, distance: bool, model: int, sigma: float
+) -> Floats:
+    """Row by row: difference or value x, threshold of each side (the right one 0 for a value)."""
+    result = np.empty(len(x))
+    for i in range(len(x)):
+        wide, narrow = max(left[i], right[i]), min(left[i], right[i])
+        result[i] = chance(x[i], comparator, constant, wide, narrow, distance, model, sigma)
+    return result
+
+
+def distance_chances(
+    z: Floats, left: Floats, right: Floats, comparator: Comparator, constant: float, errors: Errors
+) -> Floats:
+    """Of |z + e_left − e_right| ⊙ constant, e.g. z = 400, thresholds of 25 and 25, <= 400: 0.5."""
+    return chances(z, left, right, int(comparator), float(constant), True, int(errors.model), float(errors.sigma))
+
+
+def value_chances(x: Floats, threshold: Floats, comparator: Comparator, constant: float, errors: Errors) -> Floats:
+    """Of x + e ⊙ constant."""
+    none = np.zeros(len(x))
+    return chances(x, threshold, none, int(comparator), float(constant), False, int(errors.model), float(errors.sigma))

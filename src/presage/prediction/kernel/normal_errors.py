@@ -1,0 +1,55 @@
+"""Two thresholds and a number come in, the chance that the difference of two truncated normal errors exceeds it goes out.
+
+An error is normal with deviation sigma · threshold, cut off at ± threshold. One of the two is integrated in closed form;
+over the other, Gauss and Legendre on panels of at most two deviations, cut where the integrand has a kink: for sigma of
+0.05 and more the result is good to 1e-12.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from presage.arrays.jit import inlined
+
+_points, _weights = np.polynomial.legendre.leggauss(12)
+POINTS, WEIGHTS = tuple(float(x) for x in _points), tuple(float(w) for w in _weights)
+PANELS = 64
+ROOT = math.sqrt(2.0)
+
+
+@inlined
+def _share(x: float, threshold: float, sigma: float) -> float:
+    """P(e > x) of one error, for |x| <= threshold."""
+    scale = ROOT * sigma * threshold
+    edge = math.erf(threshold / scale)
+    return 0.5 * (edge - math.erf(x / scale)) / edge
+
+
+@inlined
+def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float:
+    """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
+    if x >= wide + narrow:
+        return 0.0
+    if narrow == 0.0:
+        return _share(x, wide, sigma)
+    # e = v - w with |v| <= wide, |w| <= narrow: v > x + w is sure below `first`, impossible above `last`.
+    first, last = max(-narrow, -wide - x), min(narrow, wide - x)
+    total = 0.0
+    if first > -narrow:
+        total += 1.0 - _share(first, narrow, sigma)
+    if last <= first:
+        return total
+    deviation = sigma * narrow
+    panels = int(min(PANELS, max(1.0, math.ceil((last - first) / (2.0 * deviation)))))
+    half = 0.5 * (last - first) / panels
+    norm = 1.0 / (math.sqrt(2.0 * math.pi) * deviation * math.erf(narrow / (ROOT * deviation)))
+    for panel in range(panels):
+        middle = first + (2 * panel + 1) * half
+        part = 0.0
+        for k in range(len(POINTS)):
+            w = middle + half * POINTS[k]
+            part += WEIGHTS[k] * math.exp(-0.5 * (w / deviation) ** 2) * _share(x + w, wide, sigma)
+        total += part * half * norm
+    return total

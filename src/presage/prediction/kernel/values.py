@@ -1,0 +1,106 @@
+"""Pieces of one stream and value terms come in; keys, and when all their terms hold, go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.ends import micros
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER
+from presage.prediction.kernel.factors import COLUMNS, Z0, ZT, ZU
+from presage.prediction.kernel.halves import add_margins
+from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.regions import most_lines, start_alone
+from presage.prediction.kernel.sides import build_side
+from presage.prediction.kernel.spec import ValueSpec, trimmed_at
+from presage.prediction.kernel.trimming import CHANCE, GIVEN, HIGH, HIGH_OPEN, LOW, LOW_OPEN, find_levels, trim
+
+
+@dataclass(frozen=True)
+class Validity:
+    """By key, then time. `valid_from`, `valid_to`: microseconds; `probability`: NaN unless asked for."""
+
+    key: Ints
+    valid_from: Ints
+    valid_to: Ints
+    from_open: Bools
+    to_open: Bools
+    probability: Floats
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+
+def validity(pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None) -> Validity:
+    """When the terms hold of each object, at times t with after < t <= until. O(n log n)."""
+    side = build_side(pieces, (), spec.terms)
+    p, strict = trimmed_at(spec.at_least)
+    whole, parts, opens = hold(
+        side.start, side.ends, side.margins, side.never,
+        ALWAYS if after is None else after, FOREVER if until is None else until,
+        p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
+    )  # fmt: skip
+    found, _ = merge(
+        Intervals(
+            side.key[whole[:, 0]], whole[:, 1].copy(), whole[:, 2].copy(), parts[:, 0].copy(), parts[:, 1].copy(),
+            opens[:, 0].copy(), opens[:, 1].copy(), parts[:, 2].copy(),
+        )
+    )  # fmt: skip
+    return Validity(
+        side.keys[found.group], found.start, found.end, found.start_open, found.end_open, found.probability
+    )
+
+
+@compiled
+def hold(
+    start: Ints,
+    ends: Floats,
+    margins: Floats,
+    never: Bools,
+    after: int,
+    until: int,
+    p: float,
+    strict: bool,
+    asked: bool,
+    model: int,
+    sigma: float,
+) -> tuple[Ints, Floats, Bools]:
+    """Of each segment what was asked for and is likely enough: segment, microseconds from and to; parts of them and the
+    probability; opens. Value terms have one peak in time each, and so has their product: one interval at most."""
+    most = margins.shape[1]
+    whole, parts, opens = np.empty((len(start), 3), np.int64), np.empty((len(start), 3)), np.empty((len(start), 2), np.bool_)
+    lines, bounds, times = np.empty((3, most_lines(0) + 2 * most, 5)), np.empty((4, 4)), np.empty(2)
+    factors, found = np.empty((most, COLUMNS)), np.empty((1, 5))
+    wanted, sure = np.empty(most), np.empty(most)
+    chancy = asked or p >= 0.0
+    made = 0
+    for i in range(len(start)):
+        if p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
+            continue
+        times[0] = -np.inf if after == ALWAYS else (after - start[i]) / 1e6
+        times[1] = np.inf if until == FOREVER else (until - start[i]) / 1e6
+        number = add_margins(margins[i], 0, factors, 0) if chancy and not never[i] else 0
+        k = 0
+        for m in range(most):
+            if k < number and margins[i, m, 2] > 0.0:
+                factors[k, Z0], factors[k, ZT], factors[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
+                k += 1
+        reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
+        if not reaches:
+            continue
+        count = start_alone(lines[GIVEN], bounds[GIVEN], ends[i], times)
+        if not trim(
+            lines, count, bounds, factors, number, 0, 1, wanted, can_be_sure, sure, p, strict, asked, model, sigma, found
+        ):
+            continue
+        low, low_part = micros(found[0, LOW])
+        high, high_part = micros(found[0, HIGH])
+        whole[made, 0], whole[made, 1], whole[made, 2] = i, start[i] + low, start[i] + high
+        parts[made, 0], parts[made, 1] = low_part, high_part
+        parts[made, 2] = (0.0 if never[i] else found[0, CHANCE]) if asked else np.nan
+        opens[made, 0], opens[made, 1] = found[0, LOW_OPEN] > 0.0, found[0, HIGH_OPEN] > 0.0
+        made += 1
+    return whole[:made].copy(), parts[:made].copy(), opens[:made].copy()

@@ -1,0 +1,269 @@
+"""A slow, obvious evaluator of predicted streams: it goes through times and asks the definitions, in exact fractions.
+
+`matches_on_grid` tries every pair of times of a dense grid. `matches_at` decides one moment exactly: for a given later
+time, the truth of a term over the earlier one changes only where a value reaches a bound, so that trying these places and
+one in between each two is trying all. Probabilities are integrals, computed as such.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from scipy import integrate
+
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Update:
+    """Of `key` at time `at` (microseconds): for each attribute a value, a rate per second and a threshold."""
+
+    key: int
+    at: int
+    values: tuple[float, ...]
+    rates: tuple[float, ...]
+    thresholds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """`x ⊙ constant` of attribute `left`, or |x_left − y_right| ⊙ constant. `mode`: plain, may, must."""
+
+    left: int
+    comparator: str
+    constant: float
+    mode: str = "plain"
+    right: int = 0
+
+
+@dataclass(frozen=True)
+class Join:
+    terms: tuple[Term, ...]
+    window: int
+    left: tuple[Term, ...] = ()
+    right: tuple[Term, ...] = ()
+
+
+def in_force(updates: list[Update], key: int, at: Fraction | int, period: int) -> Update | None:
+    """The last update of the key up to that time, if it is not too old."""
+    known = [update for update in updates if update.key == key and update.at <= at]
+    if not known:
+        return None
+    newest = max(update.at for update in known)
+    # Of two at one time, the later one in the list.
+    update = [update for update in known if update.at == newest][-1]
+    return update if at <= update.at + period else None
+
+
+def value_of(update: Update, attribute: int, at: Fraction | int) -> Fraction | None:
+    """None: the update does not say."""
+    numbers = update.values[attribute], update.rates[attribute]
+    if not all(map(math.isfinite, numbers)):
+        return None
+    return Fraction(numbers[0]) + Fraction(numbers[1]) * Fraction(at - update.at) / SECOND
+
+
+def satisfied(term: Term, low: Fraction, high: Fraction) -> bool:
+    """Of the values from low to high: of some in mode may, of all in mode must (plain: low = high)."""
+    constant = Fraction(term.constant)
+    if term.mode == "must":
+        return {
+            "<=": high <= constant,
+            "<": high < constant,
+            ">": low > constant,
+            ">=": low >= constant,
+            "=": low == high == constant,
+            "<>": constant < low or high < constant,
+        }[term.comparator]
+    return {
+        "<=": low <= constant,
+        "<": low < constant,
+        ">": high > constant,
+        ">=": high >= constant,
+        "=": low <= constant <= high,
+        "<>": not low == high == constant,
+    }[term.comparator]
+
+
+def holds_of_value(term: Term, update: Update, at: Fraction | int) -> bool:
+    x = value_of(update, term.left, at)
+    if x is None:
+        return False
+    slack = Fraction(update.thresholds[term.left]) if term.mode != "plain" else Fraction(0)
+    return satisfied(term, x - slack, x + slack)
+
+
+def holds_of_pair(term: Term, a: Update, at_a: Fraction | int, b: Update, at_b: Fraction | int) -> bool:
+    x, y = value_of(a, term.left, at_a), value_of(b, term.right, at_b)
+    if x is None or y is None:
+        return False
+    slack = Fraction(0)
+    if term.mode != "plain":
+        slack = Fraction(a.thresholds[term.left]) + Fraction(b.thresholds[term.right])
+    far = abs(x - y)
+    return satisfied(term, max(Fraction(0), far - slack), far + slack)
+
+
+def allowed(join: Join, a: Update | None, at_a: Fraction | int, b: Update | None, at_b: Fraction | int) -> bool:
+    """Whether the two times go together."""
+    return (
+        a is not None
+        and b is not None
+        and abs(at_a - at_b) <= join.window
+        and all(holds_of_value(term, a, at_a) for term in join.left)
+        and all(holds_of_value(term, b, at_b) for term in join.right)
+        and all(holds_of_pair(term, a, at_a, b, at_b) for term in join.terms)
+    )
+
+
+def matches_on_grid(
+    join: Join, left: list[Update], a: int, right: list[Update], b: int, period: int, times: range
+) -> set[int]:
+    """Times of the grid at which a of the left matches b of the right, with both times on the grid."""
+    forces = [(t, in_force(left, a, t, period), in_force(right, b, t, period)) for t in times]
+    return {
+        max(at_a, at_b)
+        for at_a, of_a, _ in forces
+        for at_b, _, of_b in forces
+        if allowed(join, of_a, at_a, of_b, at_b)
+    }
+
+
+def holds_at(terms: tuple[Term, ...], updates: list[Update], key: int, at: Fraction | int, period: int) -> bool:
+    """Whether the value terms hold at a moment."""
+    update = in_force(updates, key, at, period)
+    return update is not None and all(holds_of_value(term, update, at) for term in terms)
+
+
+def matches_at(
+    join: Join, left: list[Update], a: int, right: list[Update], b: int, period: int, at: Fraction | int
+) -> bool:
+    """Whether a of the left matches b of the right at a moment, exactly."""
+    turned = Join(
+        tuple(Term(t.right, t.comparator, t.constant, t.mode, t.left) for t in join.terms),
+        join.window,
+        join.right,
+        join.left,
+    )
+    return _some_earlier(join, left, a, right, b, period, at) or _some_earlier(turned, right, b, left, a, period, at)
+
+
+def earlier_times(
+    join: Join, of_a: Update, right: list[Update], b: int, period: int, at: Fraction | int
+) -> list[Fraction]:
+    """With a at a given time and b no later: all times of b between which nothing can change, and those in between."""
+    places = {Fraction(at), Fraction(at - join.window)}
+    for update in right:
+        if update.key != b:
+            continue
+        places |= {Fraction(update.at), Fraction(update.at + period)}
+        bounds: list[tuple[int, Fraction]] = []
+        for term in join.right:
+            slack = Fraction(update.thresholds[term.left])
+            bounds += [(term.left, Fraction(term.constant) + k * slack) for k in (-1, 0, 1)]
+        for term in join.terms:
+            x = value_of(of_a, term.left, at)
+            if x is not None:
+                slack = Fraction(of_a.thresholds[term.left]) + Fraction(update.thresholds[term.right])
+                ways = [sign * Fraction(term.constant) + k * slack for sign in (-1, 1) for k in (-1, 0, 1)]
+                bounds += [(term.right, x + way) for way in (*ways, Fraction(0))]
+        for attribute, bound in bounds:
+            if value_of(update, attribute, at) is not None and update.rates[attribute] != 0:
+                gone = (bound - Fraction(update.values[attribute])) / Fraction(update.rates[attribute])
+                places.add(update.at + gone * SECOND)
+    inside = sorted(place for place in places if at - join.window <= place <= at)
+    return inside + [(one + two) / 2 for one, two in zip(inside, inside[1:], strict=False)]
+
+
+def _some_earlier(
+    join: Join, left: list[Update], a: int, right: list[Update], b: int, period: int, at: Fraction | int
+) -> bool:
+    of_a = in_force(left, a, at, period)
+    if of_a is None:
+        return False
+    return any(
+        allowed(join, of_a, at, in_force(right, b, at_b, period), at_b)
+        for at_b in earlier_times(join, of_a, right, b, period, at)
+    )
+
+
+def chance_of(term: Term, x: float, left: float, right: float | None, normal: float | None = None) -> float:
+    """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and right
+    are thresholds. `normal`: the deviation as a part of the threshold; None: uniform errors. The mode has no say."""
+    return _integral(lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, [
+        sign * x + k * left + s * term.constant for sign in (1,) for k in (-1, 1) for s in (-1, 1)
+    ])  # fmt: skip
+
+
+def _chance_of_one(term: Term, x: float, threshold: float, distance: bool, normal: float | None) -> float:
+    """P of the term for x + e with one error."""
+    constant = term.constant
+    if threshold == 0:
+        real = abs(x) if distance else x
+        return float(
+            {
+                "<=": real <= constant,
+                "<": real < constant,
+                ">": real > constant,
+                ">=": real >= constant,
+                "=": real == constant,
+                "<>": real != constant,
+            }[term.comparator]
+        )
+    if term.comparator in ("=", "<>"):
+        return float(term.comparator == "<>")
+    low, high = (-constant, constant) if distance else (-math.inf, constant)
+    inside = 0.0
+    if low <= high:
+        inside = _integral_of_density(low - x, high - x, threshold, normal)
+    return inside if term.comparator in ("<=", "<") else 1.0 - inside
+
+
+def _density(e: float, threshold: float, normal: float | None) -> float:
+    if normal is None:
+        return 1 / (2 * threshold)
+    sigma = normal * threshold
+    whole = math.erf(threshold / (sigma * math.sqrt(2)))
+    return math.exp(-0.5 * (e / sigma) ** 2) / (sigma * math.sqrt(2 * math.pi)) / whole
+
+
+def _integral_of_density(low: float, high: float, threshold: float, normal: float | None) -> float:
+    low, high = max(low, -threshold), min(high, threshold)
+    if low >= high:
+        return 0.0
+    if normal is None:
+        return (high - low) / (2 * threshold)
+    return float(integrate.quad(lambda e: _density(e, threshold, normal), low, high, epsabs=1e-13, epsrel=1e-13)[0])
+
+
+def _integral(chance, threshold: float, normal: float | None, kinks: list[float]) -> float:  # type: ignore[no-untyped-def]
+    """Of chance(w) over the other error w, cut where it has kinks."""
+    if threshold == 0:
+        return float(chance(0.0))
+    cuts = [-threshold, *sorted(k for k in kinks if -threshold < k < threshold), threshold]
+    return math.fsum(
+        integrate.quad(
+            lambda w: chance(w) * _density(w, threshold, normal), low, high, epsabs=1e-12, epsrel=1e-12, limit=200
+        )[0]
+        for low, high in zip(cuts, cuts[1:], strict=False)
+    )
+
+
+def chance_at(
+    join: Join, a: Update, at_a: Fraction | int, b: Update, at_b: Fraction | int, normal: float | None = None
+) -> float:
+    """P that all terms hold at two given times."""
+    result = 1.0
+    for terms, update, at in ((join.left, a, at_a), (join.right, b, at_b)):
+        for term in terms:
+            x = value_of(update, term.left, at)
+            assert x is not None
+            result *= chance_of(term, float(x), update.thresholds[term.left], None, normal)
+    for term in join.terms:
+        x, y = value_of(a, term.left, at_a), value_of(b, term.right, at_b)
+        assert x is not None
+        assert y is not None
+        result *= chance_of(term, float(x - y), a.thresholds[term.left], b.thresholds[term.right], normal)
+    return result
