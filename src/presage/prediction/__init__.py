@@ -1,0 +1,1 @@
+"""The room of prediction: streams of functions, and answers from them."""

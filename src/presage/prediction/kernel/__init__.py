@@ -1,0 +1,1 @@
+"""Kernels of the prediction room. NumPy, Numba, Arrow only."""
