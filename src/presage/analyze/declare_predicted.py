@@ -97,11 +97,12 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=f"stream '{node.name}'",
                         fix=did_you_mean(attribute, names))  # fmt: skip
     errors, policy = _word(given, "errors", ERRORS), _word(given, "policy", POLICIES)
-    limit = None
+    limit: int | None = None
     if "buffer" in given:
-        limit = given["buffer"].value
-        if not isinstance(limit, int) or isinstance(limit, bool) or not 0 < limit <= MOST_TUPLES:
+        found = given["buffer"].value
+        if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= MOST_TUPLES:
             raise _bad(given["buffer"], "a number of tuples from 1 on")
+        limit = found
     elif "policy" in given:
         raise error("BAD_VALUE", given["policy"].span, what="policy", found="without a buffer",
                     expected="a limit that it is for", fix="add buffer = n, or leave policy out")  # fmt: skip
@@ -116,7 +117,7 @@ def _number(given: Mapping[str, s.Option], name: str, otherwise: float) -> float
     if option is None:
         return otherwise
     value = option.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0 or not math.isfinite(value):
         raise _bad(option, "a number that is not negative")
     return float(value)
 

@@ -88,8 +88,8 @@ class InferredFrom:
 class Predicted:
     """What comes as functions of time: a row has, for each of these attributes, its value at the row's own time, the
     change per second from there on, and perhaps a threshold of its own; else `thresholds` holds. `period`: the longest
-    time that a function holds, in microseconds. `errors`: how the real value strays within the threshold; `sigma`: of the
-    normal one, as a part of the threshold. `buffer`: the most tuples that are kept, and by which `policy`."""
+    time that a function holds, in microseconds. `errors`: how the real value strays within the threshold; `sigma`: of
+    the normal one, as a part of the threshold. `buffer`: the most tuples that are kept, and by which `policy`."""
 
     attributes: tuple[str, ...]
     thresholds: tuple[float, ...]
