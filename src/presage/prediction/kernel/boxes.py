@@ -26,6 +26,9 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.low)
 
+    def take(self, rows: Ints) -> Boxes:
+        return Boxes(self.low[rows], self.high[rows], self.origin)
+
 
 def indexed_terms(spec: JoinSpec) -> tuple[int, ...]:
     """Terms that keep two objects close, by number: the first few with <=, <, =."""

@@ -32,9 +32,7 @@ class Probe:
     axes: int
 
 
-def candidates(
-    left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int
-) -> Iterator[tuple[Ints, Ints]]:
+def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> Iterator[tuple[Ints, Ints]]:
     """Blocks of pairs (row of the left, row of the right)."""
     for probe in _probes(left, right):
         begin = 0
@@ -53,7 +51,8 @@ def _probes(left: Boxes, right: Boxes) -> list[Probe]:
     if not len(rows) or not len(others):
         return []
     axes = left.low.shape[1]
-    low, size = size_cells(left, right)
+    # What is not asked for says nothing of how large the cells should be.
+    low, size = size_cells(left.take(rows), right.take(others))
     if axes == 1:
         return [Probe(rows, build_grid(right, others, low, size), 1)]
     big_left = count_cells(left.low, left.high, low, size)[rows] > CROWD

@@ -60,8 +60,10 @@ def evaluate(
     unless `asked`); whether from and to are open. Only times t with after < t <= until. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
-    whole, parts, opens = np.empty((len(pair_a) + 64, 5), np.int64), np.empty((len(pair_a) + 64, 3)), np.empty(
-        (len(pair_a) + 64, 2), np.bool_
+    whole, parts, opens = (
+        np.empty((len(pair_a) + 64, 5), np.int64),
+        np.empty((len(pair_a) + 64, 3)),
+        np.empty((len(pair_a) + 64, 2), np.bool_),
     )
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
     # Of a and b, placed on one axis of time.

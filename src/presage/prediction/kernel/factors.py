@@ -21,9 +21,7 @@ def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigm
     result = 1.0
     for i in range(count):
         z = factors[i, Z0] + factors[i, ZT] * t + factors[i, ZU] * u
-        result *= chance_of(
-            factors[i, KIND], z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma
-        )
+        result *= chance_of(factors[i, KIND], z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
     return result
 
 

@@ -47,9 +47,7 @@ class Found:
     opens: Bools
 
 
-def join(
-    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None
-) -> Matches:
+def join(left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None) -> Matches:
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself."""
     sides = build_sides(left, right, spec)

@@ -24,9 +24,7 @@ def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> 
 
 
 @inlined
-def chance_of(
-    kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float
-) -> float:
+def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float) -> float:
     """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). `wide` > 0, `limit` >= 0.
 
     Two tails at most, in a loop: the survival function is large, and every place that calls it is compiled anew.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,9 +35,24 @@ class Pieces:
         )  # fmt: skip
 
 
+class InForce(NamedTuple):
+    """By key, then time: the `row` of an update, and when it is in force."""
+
+    row: Ints
+    start: Ints
+    end: Ints
+    end_open: Bools
+
+
 def build_pieces(key: Ints, at: Ints, value: Floats, rate: Floats, threshold: Floats, period: int) -> Pieces:
     """Each update is in force until the next of its key, at most for `period` microseconds. Of two at one time the
     later row wins. O(n log n)."""
+    row, start, end, end_open = in_force(key, at, period)
+    return Pieces(key[row], start, end, end_open, _rows(value, row), _rows(rate, row), _rows(threshold, row))
+
+
+def in_force(key: Ints, at: Ints, period: int) -> InForce:
+    """When each update holds, as `build_pieces` says it."""
     order = np.lexsort((at, key))
     key, at = key[order], at[order]
     same_key = key[1:] == key[:-1]
@@ -49,7 +65,7 @@ def build_pieces(key: Ints, at: Ints, value: Floats, rate: Floats, threshold: Fl
     replaced = (key[1:] == key[:-1]) & (at[1:] <= end[:-1])
     end[:-1][replaced] = at[1:][replaced]
     end_open[:-1] = replaced
-    return Pieces(key, at, end, end_open, _rows(value, order), _rows(rate, order), _rows(threshold, order))
+    return InForce(order, at, end, end_open)
 
 
 def usable(pieces: Pieces, attributes: tuple[int, ...]) -> Bools:

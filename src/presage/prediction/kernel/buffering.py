@@ -1,0 +1,93 @@
+"""What is in force of a stream's updates, as time goes on: of all of them, or of those that a bounded buffer holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import ints
+from presage.arrays.jit import Bools, Ints
+from presage.model.state import State
+from presage.prediction.kernel.buffer import Buffer, BufferSpec
+from presage.prediction.kernel.pieces import InForce
+from presage.prediction.kernel.query import Stream
+from presage.prediction.kernel.updates import FOR_EVER, Updates
+
+# The number of a row among all that its buffer was ever given; -1: it was not given yet.
+ARRIVAL = "_arrival"
+_TUPLES = "tuples"
+
+
+class Unbounded:
+    """Everything is in force when it is."""
+
+    times: Ints = np.empty(0, np.int64)
+
+    def __init__(self, stream: Stream, updates: Updates) -> None:
+        self._updates = updates
+        self._alive = updates.alive(stream.period)
+
+    def alive(self) -> InForce:
+        return self._alive
+
+    def feed(self, time: int) -> None:
+        """Nothing depends on when an update is heard of."""
+
+    def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
+        """The rows that can matter from then on, and what else must be remembered."""
+        rows = np.zeros(len(self._updates), np.bool_)
+        rows[self._alive.row[self._alive.end >= since]] = True
+        return self._updates.rows.filter(pa.array(rows)), {}, {}
+
+
+class Bounded:
+    """What the buffer holds is in force. `times`: when there is something to give to it, in order."""
+
+    def __init__(self, stream: Stream, updates: Updates, name: str, width: int, seed: int, state: State) -> None:
+        assert stream.limit is not None
+        self._updates = updates
+        self._name = name
+        self._period = FOR_EVER if stream.period is None else stream.period
+        spec = BufferSpec(stream.limit, width, self._period, len(stream.value), stream.policy, seed)
+        self._arrival = ints(updates.rows, ARRIVAL).copy()
+        self._buffer = self._restored(spec, state)
+        self.times = np.unique(updates.time[self._arrival < 0])
+
+    def _restored(self, spec: BufferSpec, state: State) -> Buffer:
+        table = state.tables.get(f"{self._name}_{_TUPLES}")
+        if table is None:
+            return Buffer(spec)
+        # Codes of keys are those of this step.
+        key = self._updates.key[self._row_of(ints(table, "arrival"))]
+        table = table.set_column(table.column_names.index("key"), "key", pa.array(key))
+        numbers = {n: state.numbers[f"{self._name}_{n}"] for n in ("arrivals", "clock")}
+        return Buffer.from_state(spec, State("prediction.buffer", {_TUPLES: table}, numbers))
+
+    def _row_of(self, arrival: Ints) -> Ints:
+        order = np.argsort(self._arrival, kind="stable")
+        return order[np.searchsorted(self._arrival[order], arrival)]
+
+    def alive(self) -> InForce:
+        held = self._buffer.pieces()
+        row = self._row_of(held.arrival)
+        # One that no other follows is in force to the last moment of its period.
+        open_: Bools = held.end < held.time + self._period
+        return InForce(row, held.start, held.end, open_)
+
+    def feed(self, time: int) -> None:
+        rows = np.flatnonzero((self._updates.time == time) & (self._arrival < 0))
+        if len(rows):
+            self._arrival[rows] = self._buffer.arrivals + np.arange(len(rows))
+            # What says nothing is worth nothing.
+            value, rate = (np.nan_to_num(x[rows], nan=0.0, posinf=0.0, neginf=0.0)
+                           for x in (self._updates.value, self._updates.rate))  # fmt: skip
+            self._buffer.feed(self._updates.time[rows], self._updates.key[rows], value, rate)
+
+    def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
+        self._buffer.advance(since)
+        state = self._buffer.to_state()
+        held = np.isin(self._arrival, ints(state.tables[_TUPLES], "arrival")) | (self._arrival < 0)
+        rows = self._updates.rows
+        rows = rows.set_column(rows.column_names.index(ARRIVAL), ARRIVAL, pa.array(self._arrival))
+        numbers = {f"{self._name}_{n}": value for n, value in state.numbers.items()}
+        return rows.filter(pa.array(held)), {f"{self._name}_{_TUPLES}": state.tables[_TUPLES]}, numbers

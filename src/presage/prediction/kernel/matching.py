@@ -1,0 +1,391 @@
+"""Update-tuples come in, rows of validity go out, each once no update can change it any more: the prediction validator.
+
+At a moment t only what was in force up to t counts. So a step that knows all updates before its clock knows all matches
+before it: intervals that have ended are released, one that is still open at the clock is carried, and the next step
+goes on from there. However updates are cut into steps, the rows are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.codes import first_of
+from presage.arrays.columns import bools, column, ints, taken
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.rows import append_rows, changes, ordinals
+from presage.model.state import State
+from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
+from presage.prediction.kernel.join import join
+from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.query import ORDINAL, SEQ, SOURCE, TIME, TIMER, Pair, PredictionTables
+from presage.prediction.kernel.spans import Spans, joined, linked, of_one, of_pair
+from presage.prediction.kernel.spec import ValueSpec
+from presage.prediction.kernel.updates import Updates, read_updates
+from presage.prediction.kernel.values import validity
+
+KERNEL = "prediction"
+OPEN, ASKED = "open", "asked"
+MOMENT = pa.timestamp("us", tz="UTC")
+
+
+@dataclass(frozen=True)
+class Ongoing:
+    """Intervals that are still open: the objects and the beginning of each, what is shown of that moment, and whether
+    it is only the rest of one that was cut and released."""
+
+    spans: Spans
+    shown: Floats
+    again: Bools
+
+    def take(self, rows: Ints | Bools) -> Ongoing:
+        return Ongoing(self.spans.take(rows), self.shown[rows], self.again[rows])
+
+
+class PredictionKernel:
+    def __init__(self, spec: PredictionTables) -> None:
+        self.spec = spec
+
+    def initial(self) -> State:
+        return State(KERNEL)
+
+    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
+        return _Step(self.spec, state, events).run(clock, end)
+
+
+class _Step:
+    def __init__(self, spec: PredictionTables, state: State, events: pa.Table) -> None:
+        self.spec = spec
+        self.state = state
+        self.streams = [self._read(number, events) for number in range(len(spec.streams))]
+        self.held = [self._hold(number) for number in range(len(spec.streams))]
+        self.asked = state.numbers.get(ASKED)
+        carried = state.tables.get(OPEN)
+        self.objects = [self._objects(side, carried) for side in range(len(spec.sides))]
+        self.codes = [equality_codes(table.columns, table.num_rows) for table in self.objects]
+        self.ongoing = self._carried(carried)
+        self.made: list[Ongoing] = []
+        self._pieces: list[Pieces] | None = None
+        self.last: int | None = None  # the last moment that this step looks at; None: as far as anything holds
+
+    def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
+        self.last = self._last(clock, end)
+        for moment, heard, cut in self._moments(clock, end):
+            self._advance(moment, cut)
+            if heard:
+                assert moment is not None
+                for held in self.held:
+                    held.feed(moment)
+                self._pieces = None
+        return self._saved(end), self._table()
+
+    # -- what is known ---------------------------------------------------------------------------------------
+
+    def _read(self, number: int, events: pa.Table) -> Updates:
+        stream = self.spec.streams[number]
+        if len(self.spec.streams) > 1:
+            events = events.filter(pa.array(ints(events, SOURCE) == number))
+        events = events.select([TIME, SEQ, *self._columns(number)])
+        if stream.limit is not None:
+            events = events.append_column(ARRIVAL, pa.array(np.full(events.num_rows, -1, np.int64)))
+        return read_updates(stream, append_rows(self.state.tables.get(f"updates{number}"), events))
+
+    def _columns(self, number: int) -> list[str]:
+        """What is needed of a stream's rows."""
+        stream = self.spec.streams[number]
+        names = [*stream.key, *stream.value, *stream.rate, *stream.threshold]
+        for side in self.spec.sides:
+            if side.stream == number:
+                names += [*side.told, *([side.eligible] if side.eligible is not None else [])]
+        return list(dict.fromkeys(names))
+
+    def _hold(self, number: int) -> Unbounded | Bounded:
+        stream, updates = self.spec.streams[number], self.streams[number]
+        if stream.limit is None:
+            return Unbounded(stream, updates)
+        return Bounded(stream, updates, f"buffer{number}", self.spec.window, self.spec.seed + number, self.state)
+
+    def _names(self, side: int) -> tuple[str, ...]:
+        """The columns by which the objects of a side are told apart."""
+        chosen = self.spec.sides[side]
+        return (*self.spec.streams[chosen.stream].key, *chosen.told)
+
+    def _objects(self, side: int, carried: pa.Table | None) -> pa.Table:
+        """What tells the objects of all updates apart, and after them those of the intervals that are carried."""
+        names = self._names(side)
+        rows = self.streams[self.spec.sides[side].stream].rows.select(list(names))
+        rows = rows.rename_columns([_object_column(side, i) for i in range(len(names))])
+        if carried is None:
+            return rows
+        return pa.concat_tables([rows, carried.select(rows.column_names).cast(rows.schema)])
+
+    def _carried(self, carried: pa.Table | None) -> Ongoing:
+        spec = self.spec
+        count = 0 if carried is None else carried.num_rows
+        codes = np.zeros((count, len(spec.sides)), np.int64)
+        for side, (code, _) in enumerate(self.codes):
+            codes[:, side] = code[len(code) - count :]
+        places = [f"x{i}" for i in range(sum(len(side.shown) for side in spec.sides))]
+        if carried is None:
+            none, nothing = np.empty(0, np.int64), np.empty(0, np.bool_)
+            return Ongoing(Spans(codes, none, none, nothing, nothing, np.empty(0)), np.empty((0, len(places))), nothing)
+        assert self.asked is not None
+        closed = np.zeros(count, np.bool_)
+        spans = Spans(codes, ints(carried, "from"), np.full(count, self.asked), bools(column(carried, "from_open")),
+                      closed, _floats(carried, "probability"))  # fmt: skip
+        shown = np.stack([_floats(carried, name) for name in places], axis=1) if places else np.empty((count, 0))
+        return Ongoing(spans, shown, bools(column(carried, "again")))
+
+    # -- moments ---------------------------------------------------------------------------------------------
+
+    def _moments(self, clock: int, end: bool) -> Iterator[tuple[int | None, bool, bool]]:
+        """Up to when the next part reaches (None: as far as anything holds); whether a buffer hears of updates then;
+        whether what is open is cut there."""
+        last = self.last
+        if self.asked is not None and last is not None and last <= self.asked + 1 and not end:
+            return
+        heard = np.unique(np.concatenate([held.times for held in self.held]))
+        if last is not None:
+            heard = heard[heard < last]
+        for moment in heard.tolist():
+            yield from self._ticks(moment)
+            yield moment, True, False
+        if last is not None:
+            yield from self._ticks(last)
+            yield last, False, False
+        elif self.spec.validate is not None:
+            furthest = max((int(held.alive().end.max()) for held in self.held if len(held.alive().end)), default=None)
+            if furthest is not None:
+                yield from self._ticks(furthest)
+        if end:
+            yield last, False, True
+
+    def _last(self, clock: int, end: bool) -> int | None:
+        until = self.spec.until
+        if not end:
+            return clock if until is None else min(clock, until)
+        if until is None and any(stream.period is None for stream in self.spec.streams):
+            # What holds for ever is told up to the last moment that is known.
+            return max([clock, self.asked or clock, *(int(updates.time.max()) for updates in self.streams if len(updates))])
+        return until
+
+    def _ticks(self, before: int) -> Iterator[tuple[int, bool, bool]]:
+        """The moments at which rows are cut, after what was asked and before a moment."""
+        every = self.spec.validate
+        if every is None:
+            return
+        first = self._first() if self.asked is None else self.asked
+        if first is None:
+            return
+        moment = (first // every + 1) * every
+        while moment < before:
+            yield moment, False, True
+            moment += every
+
+    def _first(self) -> int | None:
+        return min((int(updates.time.min()) for updates in self.streams if len(updates)), default=None)
+
+    # -- matches ---------------------------------------------------------------------------------------------
+
+    def _advance(self, moment: int | None, cut: bool) -> None:
+        """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
+        updates may still come, unless rows are cut there, which is when all is known."""
+        found = self._found(moment)
+        both = joined([self.ongoing.spans, found])
+        group = _groups(both.codes)
+        zeros = np.zeros(len(both))
+        merged, row = merge(Intervals(group, both.start, both.end, zeros, zeros, both.start_open, both.end_open,
+                                      both.probability))  # fmt: skip
+        count, first = len(self.ongoing.again), first_of(row, len(merged))
+        old = first < count
+        spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open,
+                      merged.probability)  # fmt: skip
+        shown = np.empty((len(spans), self.ongoing.shown.shape[1]))
+        shown[old] = self.ongoing.shown[first[old]]
+        shown[~old] = self._shown(spans.take(~old))
+        again = np.zeros(len(spans), np.bool_)
+        again[old] = self.ongoing.again[first[old]]
+        now = Ongoing(spans, shown, again)
+        if self.asked is not None:
+            # What is left of an interval that ended within a microsecond of the last moment was released there.
+            left = (spans.end == self.asked) & np.where(old, again & (spans.start == self.asked), spans.start_open)
+            now = now.take(~left)
+        if moment is None:
+            self.made.append(now)
+            self.ongoing, self.asked = now.take(np.empty(0, np.int64)), self.asked
+            return
+        reaches = now.spans.end >= moment
+        self.made.append(now.take(~reaches))
+        lasting = now.take(reaches)
+        begun = lasting.take(lasting.spans.start < moment)
+        if cut:
+            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun.again), moment))))
+            # One that begins there is not cut.
+            self.ongoing = _together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
+        else:
+            # Of one that begins in the last microsecond nothing is known yet.
+            self.ongoing = begun
+        self.asked = moment if cut else moment - 1
+        ends = np.full(len(self.ongoing.again), self.asked)
+        self.ongoing = replace(self.ongoing, spans=replace(self.ongoing.spans, end=ends))
+
+    def _begun_again(self, lasting: Ongoing, moment: int) -> Ongoing:
+        count = len(lasting.again)
+        closed = np.zeros(count, np.bool_)
+        at = np.full(count, moment)
+        spans = Spans(lasting.spans.codes, at, at, closed, closed, np.full(count, np.nan))
+        return Ongoing(spans, self._shown(spans), np.ones(count, np.bool_))
+
+    def _found(self, until: int | None) -> Spans:
+        spec, after = self.spec, self.asked
+        if self._pieces is None:
+            self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
+        pieces = self._pieces
+        if not spec.pairs:
+            asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
+            return of_one(validity(pieces[0], asked, after, until))
+        whole: Spans | None = None
+        for pair in spec.pairs:
+            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until)
+            spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
+            whole = spans if whole is None else linked(whole, spans)
+        assert whole is not None
+        return whole
+
+    def _side_pieces(self, number: int) -> Pieces:
+        """What is in force of a side's objects, as far as this step looks."""
+        side = self.spec.sides[number]
+        updates = self.streams[side.stream]
+        chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
+        code = self.codes[number][0][: len(updates)]
+        alive = self.held[side.stream].alive()
+        if self.last is not None:
+            alive = alive._replace(end=np.minimum(alive.end, np.maximum(self.last + 1, alive.start)))
+        return updates.pieces(alive, code, chosen)
+
+    def _apart(self, spans: Spans, pair: Pair) -> Spans:
+        """Without pairs of an object with itself."""
+        left, right = self.spec.sides[pair.left], self.spec.sides[pair.right]
+        if left.stream != right.stream or not len(spans):
+            return spans
+        keys = self.streams[left.stream].key
+        one, other = (
+            keys[first_of(self.codes[i][0][: len(keys)], self.codes[i][1])[spans.codes[:, i]]]
+            for i in (pair.left, pair.right)
+        )
+        return spans.take(one != other)
+
+    # -- rows ------------------------------------------------------------------------------------------------
+
+    def _shown(self, spans: Spans) -> Floats:
+        """The values of the attributes that are shown, at the beginning of each interval."""
+        columns = []
+        for number, side in enumerate(self.spec.sides):
+            if side.shown:
+                assert self._pieces is not None
+                pieces = self._pieces[number]
+                at = _piece_at(pieces, spans.codes[:, number], spans.start)
+                seconds = (spans.start - pieces.start[at]) / 1e6
+                columns += [pieces.value[at, x] + pieces.rate[at, x] * seconds for x in side.shown]
+        return np.stack(columns, axis=1) if columns else np.empty((len(spans), 0))
+
+    def _object_columns(self, spans: Spans) -> dict[str, pa.Array]:
+        columns: dict[str, pa.Array] = {}
+        for side, (code, count) in enumerate(self.codes):
+            rows = first_of(code, count)[spans.codes[:, side]]
+            columns |= {name: taken(self.objects[side], name, rows) for name in self.objects[side].column_names}
+        return columns
+
+    def _table(self) -> pa.Table:
+        """The rows that are released, in order: by their end, then by their objects."""
+        spans = joined([part.spans for part in [*self.made, self.ongoing.take(np.empty(0, np.int64))]])
+        width = self.ongoing.shown.shape[1]
+        shown = np.concatenate([np.empty((0, width)), *(part.shown for part in self.made)])
+        objects = self._object_columns(spans)
+        table = pa.table({TIME: pa.array(spans.end), **objects, "from": pa.array(spans.start),
+                          "row": pa.array(np.arange(len(spans)))})  # fmt: skip
+        order = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+        time = spans.end[order]
+        rows = pa.array(order)
+        own = []
+        place = 0
+        for number, side in enumerate(self.spec.sides):
+            own += [objects[name].take(rows) for name in self.objects[number].column_names]
+            own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
+            place += len(side.shown)
+        own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
+        own += [pa.array(spans.probability[order])] if self.spec.probability else []
+        head = {
+            TIME: pa.array(time),
+            SEQ: pa.array(np.full(len(time), TIMER, np.int64)),
+            ORDINAL: pa.array(ordinals(changes([time], len(time)))),
+        }
+        return pa.table(head | dict(zip(self.spec.columns, own, strict=True)))
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    def _saved(self, end: bool) -> State:
+        if end:
+            return State(KERNEL)
+        tables: dict[str, pa.Table] = {}
+        numbers: dict[str, int] = {}
+        since = -(1 << 62) if self.asked is None else self.asked - self.spec.window
+        for number, held in enumerate(self.held):
+            rows, more, counts = held.kept(since)
+            tables |= {f"updates{number}": rows, **more}
+            numbers |= counts
+        if self.asked is not None:
+            numbers[ASKED] = self.asked
+        spans = self.ongoing.spans
+        shown = {f"x{i}": pa.array(self.ongoing.shown[:, i]) for i in range(self.ongoing.shown.shape[1])}
+        tables[OPEN] = pa.table({
+            **self._object_columns(spans), "from": pa.array(spans.start), "from_open": pa.array(spans.start_open),
+            "probability": pa.array(spans.probability), "again": pa.array(self.ongoing.again), **shown,
+        })  # fmt: skip
+        return State(KERNEL, tables, numbers)
+
+
+def _together(one: Ongoing, other: Ongoing) -> Ongoing:
+    return Ongoing(
+        joined([one.spans, other.spans]),
+        np.concatenate([one.shown, other.shown]),
+        np.concatenate([one.again, other.again]),
+    )
+
+
+def _object_column(side: int, number: int) -> str:
+    return f"s{side}_{number}"
+
+
+def _groups(codes: Ints) -> Ints:
+    """A number for each combination of objects."""
+    group = codes[:, 0]
+    for side in range(1, codes.shape[1]):
+        width = int(codes[:, side].max(initial=0)) + 1
+        _, group = np.unique(group * width + codes[:, side], return_inverse=True)
+        group = group.reshape(-1)
+    return np.ascontiguousarray(group, np.int64)
+
+
+def _piece_at(pieces: Pieces, code: Ints, time: Ints) -> Ints:
+    """For each object and moment the last piece that had begun, the first if none had."""
+    count = len(pieces)
+    codes, times = np.concatenate([pieces.key, code]), np.concatenate([pieces.start, time])
+    asks = np.arange(len(codes)) >= count
+    order = np.lexsort((asks, times, codes))
+    at = np.where(asks[order], -1, order)
+    last = np.maximum.accumulate(np.where(at >= 0, np.arange(len(at)), -1))
+    found = np.empty(len(code), np.int64)
+    before = np.where(last >= 0, at[last], 0)
+    found[order[asks[order]] - count] = before[asks[order]]
+    return found
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return values

@@ -1,0 +1,70 @@
+"""What a query asks of predicted streams, for the kernel: columns by name, terms, windows. Shipped to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from presage.prediction.kernel.spec import AtLeast, Errors, JoinSpec, ValueTerm
+
+TIME, SEQ, SOURCE, ORDINAL = "_t", "_seq", "_src", "_ord"
+TIMER = -1  # SEQ of rows that are made by time alone
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The columns of a predicted stream's rows; one value, rate and threshold for each predicted attribute. `period`:
+    the longest time that a function holds, in microseconds; `limit`: the most tuples that are kept, by which `policy`.
+    """
+
+    key: tuple[str, ...]
+    value: tuple[str, ...]
+    rate: tuple[str, ...]
+    threshold: tuple[str, ...]
+    period: int | None = None
+    limit: int | None = None
+    policy: str = "min-c"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One item of FROM. `stream`: its number. `told`: columns by whose values its objects are told apart, beside the
+    key. `eligible`: a column of truth values, of the rows that count. `terms`: what its values alone must satisfy. `shown`:
+    attributes whose value at the beginning of a row is shown."""
+
+    stream: int
+    told: tuple[str, ...] = ()
+    eligible: str | None = None
+    terms: tuple[ValueTerm, ...] = ()
+    shown: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A window join between two sides, by their numbers; the first is the lower."""
+
+    left: int
+    right: int
+    spec: JoinSpec
+
+
+@dataclass(frozen=True)
+class PredictionTables:
+    """`columns`: names of the output beside time and order: of each side the key, what is told apart and what is shown,
+    then from when to when, and the probability if it is asked for. `until`: the query's end. `validate`: rows are cut
+    at multiples of so many microseconds. `seed`: of what is drawn."""
+
+    streams: tuple[Stream, ...]
+    sides: tuple[Side, ...]
+    pairs: tuple[Pair, ...] = ()
+    errors: Errors = field(default_factory=Errors)
+    at_least: AtLeast | None = None
+    probability: bool = False
+    until: int | None = None
+    validate: int | None = None
+    columns: tuple[str, ...] = ()
+    seed: int = 0
+
+    @property
+    def window(self) -> int:
+        """How far back a value can still matter."""
+        return max([pair.spec.window for pair in self.pairs], default=0)
