@@ -51,6 +51,7 @@ from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
+from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
 from presage.spark.archive import count_events, last_event, read_archive, time_span
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
@@ -473,7 +474,7 @@ class Engine:
             spark=self.spark,
             read=read,
             relations=relations,
-            operators={**WINDOWS, **PATTERNS, **PROBABILITY},
+            operators={**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION},
             clock=clock,
             inner_clock=max(last, clock),
             partitions=self._partitions(count_events(files.values())),

@@ -226,6 +226,7 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "AGGREGATE_NOT_ALLOWED": Condition(QueryTypeError, "the aggregate {name} cannot stand in {where}", "{fix}"),
     "NOT_A_STREAM": Condition(QueryTypeError, "'{name}' is a {kind}, not a stream", "{fix}"),
+    "NOT_PREDICTED": Condition(QueryTypeError, "the rows of '{name}' are no functions of time", "{fix}"),
     "BAD_VALUE": Condition(QueryTypeError, "{what} is {found}; it must be {expected}", "{fix}"),
     # -- unsupported ----------------------------------------------------------------------------
     "UNSUPPORTED": Condition(UnsupportedError, "{what} is not supported {where}", "{fix}"),

@@ -32,6 +32,7 @@ from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
 from presage.plan.nodes import Field
 from presage.plan.query import BoundQuery
+from presage.prediction.analyze import PredictionRoom
 from presage.probability.analyze import ProbabilityRoom
 from presage.probability.analyze_inference import check_inferred
 from presage.probability.inference.model import model_of_text
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from presage.plan.picture import Picture
 
 
-class _Rooms(PatternsRoom, ProbabilityRoom, KnowledgeRoom):
+class _Rooms(PatternsRoom, ProbabilityRoom, PredictionRoom, KnowledgeRoom):
     """Items of FROM beyond streams and windows, and words of the domain."""
 
 
@@ -135,11 +136,12 @@ class Workspace:
     def explain(self, query: BoundQuery) -> str:
         from presage.patterns.explain import DESCRIBE as PATTERNS
         from presage.plan.explain import explain
+        from presage.prediction.explain import DESCRIBE as PREDICTION
         from presage.probability.explain import DESCRIBE as PROBABILITY
         from presage.windows.explain import DESCRIBE as WINDOWS
 
         optimized = self.optimize(query)
-        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS, **PROBABILITY})
+        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION})
 
     def look(self, statement: s.Explain) -> str:
         """The answer to EXPLAIN: a text, or the text of a picture."""

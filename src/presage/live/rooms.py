@@ -10,6 +10,7 @@ from presage.patterns.columnar import check_order
 from presage.patterns.open_matches import open_matches
 from presage.patterns.sharing import STATEMENT, alone, claimed, joined, open_by_statement, part, shared_node
 from presage.plan.nodes import Node, Retime
+from presage.prediction import columnar as prediction
 from presage.probability import columnar as probability
 from presage.windows import columnar as windows
 
@@ -35,13 +36,14 @@ OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
     **windows.OPERATORS,
     **patterns.OPERATORS,
     **probability.OPERATORS,
+    **prediction.OPERATORS,
 }
-STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL, *probability.STATEFUL)
+STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL, *probability.STATEFUL, *prediction.STATEFUL)
 
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    return any(room.has_timers(plan) for room in (windows, patterns, probability))
+    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction))
 
 
 def check_end(plan: Node, ends: int | None) -> None:
@@ -57,7 +59,9 @@ def has_patterns(plan: Node) -> bool:
 
 def reads_clock(plan: Node) -> bool:
     """Whether rows of a bounded query depend on when exactly its time stops."""
-    return windows.has_batches(plan) or has_patterns(plan) or probability.has_timers(plan)
+    return (
+        windows.has_batches(plan) or has_patterns(plan) or probability.has_timers(plan) or prediction.has_timers(plan)
+    )
 
 
 def shard_node(plan: Node) -> Node | None:
@@ -65,7 +69,9 @@ def shard_node(plan: Node) -> Node | None:
     stateful = [n for n in plan.walk() if isinstance(n, STATEFUL)]
     if len(stateful) != 1 or not _passes_on(plan, stateful[0]):
         return None
-    return stateful[0] if any(room.spreads(stateful[0]) for room in (windows, patterns, probability)) else None
+    return (
+        stateful[0] if any(room.spreads(stateful[0]) for room in (windows, patterns, probability, prediction)) else None
+    )
 
 
 def _passes_on(plan: Node, node: Node) -> bool:

@@ -37,6 +37,11 @@ def fold_constants(plan: Node) -> Node:
     return plan.rewrite(change)
 
 
+def folded(expr: e.Expr) -> e.Expr:
+    """An expression with what is constant in it computed."""
+    return expr.rewrite(_fold)
+
+
 def _fold(expr: e.Expr) -> e.Expr:
     match expr:
         case e.And():

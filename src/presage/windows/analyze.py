@@ -50,6 +50,19 @@ class PlainWords(Protocol):
     def knows(self) -> bool: ...
 
 
+class PredictedRows(Protocol):
+    """The PREDICTED items of a query: names that they bring, their rows, and the rest of the query."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def scopes(self) -> tuple[ScopeItem, ...]: ...
+
+    @property
+    def node(self) -> Node: ...
+
+
 class OtherRooms(Protocol):
     """Items of FROM that another room binds. `events` gives the node of all events of a type under an alias."""
 
@@ -70,6 +83,10 @@ class OtherRooms(Protocol):
         catalog: Catalog,
         span: Span,
     ) -> Node: ...
+
+    def predicted(
+        self, query: s.Query, events: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None
+    ) -> PredictedRows: ...
 
     def in_plain_words(self, query: s.Query, catalog: Catalog, live: bool) -> PlainWords: ...
 
@@ -113,6 +130,8 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     sequence = next((item for item in query.items if item.sequence is not None), None)
     if sequence is not None:
         return _bind_sequence(query, sequence, context)
+    if any(item.predicted for item in query.items):
+        return _bind_predicted(query, context)
     problems = Problems()
     _refuse_other_rooms(query, problems)
     refuse_uncertain_items(query, context.catalog, problems)
@@ -137,6 +156,22 @@ def _bind_sequence(query: s.Query, item: s.FromItem, context: QueryContext) -> B
 
     bound = context.rooms.sequence(query, item, events, context.catalog, upper)
     return replace(bound, ends=time.high)
+
+
+def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
+    """PREDICTED items are one source of rows, each with its objects and the time that it holds; what else the query
+    asks is asked of them."""
+    time, upper = bind_within(query.within, context.now)
+
+    def events(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, time, context, bind_query, span)
+
+    found = context.rooms.predicted(query, events, context.catalog, upper)
+    relations = [_bind_relation(item, item.alias or item.name, context) for item in found.query.items[1:]]
+    items = [_Item(found.scopes, found.node), *relations]
+    _refuse_same_alias((query.items[0], *found.query.items[1:]), items)
+    scope = Scope([scope for item in items for scope in item.scopes], context.catalog)
+    return replace(_SelectBinder(found.query, scope, items, Problems()).bind(upper), ends=time.high)
 
 
 @dataclass(frozen=True)
@@ -392,7 +427,8 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> Non
 def _refuse_other_rooms(query: s.Query, problems: Problems) -> None:
     """Clauses of the general form that speak of uncertain, predicted or recalled data."""
     clauses: list[tuple[str, s.Node | None, str]] = [
-        ("WITH PROBABILITY", query.probability, "it does not ask for a SEQUENCE […]"),
+        ("WITH PROBABILITY", query.probability, "it asks neither for a SEQUENCE […] nor for PREDICTED streams"),
+        ("VALIDATE EVERY", query if query.validate is not None else None, "it asks for no PREDICTED stream"),
         ("APPROXIMATE", query.approximate, "its answer is exact"),
         ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
         *(("ANALYSIS", item, "its rows are never revised") for item in query.items if item.analysis),

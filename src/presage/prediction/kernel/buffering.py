@@ -84,7 +84,7 @@ class Bounded:
             self._buffer.feed(self._updates.time[rows], self._updates.key[rows], value, rate)
 
     def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
-        self._buffer.advance(since)
+        # What is purged must not depend on when a step ends: only updates make the buffer look.
         state = self._buffer.to_state()
         held = np.isin(self._arrival, ints(state.tables[_TUPLES], "arrival")) | (self._arrival < 0)
         rows = self._updates.rows

@@ -19,7 +19,8 @@ from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, FROM, LEFT, RI
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.sides import Side, build_side
-from presage.prediction.kernel.spec import JoinSpec, join_term_arrays, trimmed_at
+from presage.prediction.kernel.spec import JoinSpec, trimmed_at
+from presage.prediction.kernel.term_arrays import join_term_arrays
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,9 @@ class _Step:
             return clock if until is None else min(clock, until)
         if until is None and any(stream.period is None for stream in self.spec.streams):
             # What holds for ever is told up to the last moment that is known.
-            return max([clock, self.asked or clock, *(int(updates.time.max()) for updates in self.streams if len(updates))])
+            return max(
+                [clock, self.asked or clock, *(int(updates.time.max()) for updates in self.streams if len(updates))]
+            )
         return until
 
     def _ticks(self, before: int) -> Iterator[tuple[int, bool, bool]]:

@@ -10,7 +10,8 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.prediction.kernel.ends import bound_above, bound_below, interval, no_ends
 from presage.prediction.kernel.pieces import Pieces, usable
 from presage.prediction.kernel.solutions import MOST, solutions
-from presage.prediction.kernel.spec import ValueTerm, value_term_arrays
+from presage.prediction.kernel.spec import ValueTerm
+from presage.prediction.kernel.term_arrays import value_term_arrays
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
-
-from presage.arrays.jit import Floats, Ints
-
 
 class Comparator(IntEnum):
     LE = 0
@@ -99,18 +95,6 @@ class JoinSpec:
         """Whether (a, b) matches exactly when (b, a) does."""
         turned = all(term.left == term.right for term in self.terms)
         return self.same and turned and self.left == self.right
-
-
-def join_term_arrays(terms: tuple[JoinTerm, ...]) -> tuple[Ints, Floats]:
-    """For the loops: a row (left, right, comparator, mode) for each term, and the constants."""
-    rows = [(t.left, t.right, t.comparator, t.mode) for t in terms]
-    return np.array(rows, np.int64).reshape(-1, 4), np.array([t.constant for t in terms], np.float64)
-
-
-def value_term_arrays(terms: tuple[ValueTerm, ...]) -> tuple[Ints, Floats]:
-    """For the loops: a row (attribute, comparator, mode) for each term, and the constants."""
-    rows = [(t.attribute, t.comparator, t.mode) for t in terms]
-    return np.array(rows, np.int64).reshape(-1, 3), np.array([t.constant for t in terms], np.float64)
 
 
 def trimmed_at(at_least: AtLeast | None) -> tuple[float, bool]:

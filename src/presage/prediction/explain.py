@@ -1,0 +1,43 @@
+"""A PredictedMatch node in, lines for EXPLAIN out: what is clipped against what, and what has to be remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.model.time import format_duration
+from presage.plan.explain import Report
+from presage.plan.nodes import Node
+from presage.prediction.kernel.boxes import indexed_terms
+from presage.prediction.nodes import PredictedMatch
+
+INDENT = "  "
+
+
+def describe_predicted(node: PredictedMatch) -> Report:
+    tables = node.tables
+    said = [node.text]
+    for pair in tables.pairs:
+        close = len(indexed_terms(pair.spec))
+        axes = f"time and {close} dimension{'s' if close > 1 else ''}" if close else "time alone"
+        said.append(f"pairs: by a grid over {axes}, then regions of (t, t') within {format_duration(pair.spec.window)}")
+    if tables.validate is not None:
+        said.append(f"rows are cut every {format_duration(tables.validate)}")
+    for stream in tables.streams:
+        if stream.limit is not None:
+            said.append(f"buffer of {stream.limit:,} tuples, {stream.policy}: answers are those of what it holds")
+    lines = ["kernel  validity of functions of time", *(INDENT * 4 + line for line in said)]
+    spread = "parallel, partitioned by its key"
+    if not node.spread_by():
+        why = "any two objects may meet" if tables.pairs else "all objects share a buffer"
+        spread = f"one partition, because {why}"
+    state = "of every object the functions that can still matter, and intervals that are open"
+    warnings = tuple(
+        "a predicted stream has no period: a sensor that falls silent is taken to go on as it was, for ever; "
+        "add WITH (period = '…')"
+        for stream in tables.streams
+        if stream.period is None
+    )
+    return Report("\n".join(lines), f"prediction: {spread}", f"prediction: {state}", warnings[:1])
+
+
+DESCRIBE: dict[type[Node], Callable[..., Report]] = {PredictedMatch: describe_predicted}
