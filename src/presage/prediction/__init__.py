@@ -1,1 +1,1 @@
-"""The room of prediction: streams of functions, and answers from them."""
+"""Sensors that send functions instead of values: when do they match, and how sure is that?"""

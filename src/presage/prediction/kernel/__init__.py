@@ -1,1 +1,1 @@
-"""Kernels of the prediction room. NumPy, Numba, Arrow only."""
+"""Update-tuples in, intervals of validity out. NumPy and Numba only."""
