@@ -13,7 +13,7 @@ import numpy as np
 from sending import Updates
 from simulator import SECOND, Scenario
 
-from presage.prediction.kernel.buffer import Buffer, BufferSpec, Pieces
+from presage.prediction.kernel.buffer import Buffer, BufferSpec, InForce
 
 UNLIMITED = 1 << 40
 Pairs = np.ndarray  # sorted codes a · objects + b, with a < b
@@ -27,11 +27,11 @@ class Run(NamedTuple):
     held: float
 
 
-def places_of(pieces: Pieces, objects: int, seconds: np.ndarray) -> np.ndarray:
+def places_of(pieces: InForce, objects: int, seconds: np.ndarray) -> np.ndarray:
     """[second, object, x or y] as the functions say; NaN where none of an object is in force."""
     found = np.full((len(seconds), objects, 2), np.nan)
     for row, second in enumerate(seconds * SECOND):
-        now = (pieces.start <= second) & (second < pieces.end)
+        now = (pieces.start <= second) & (second + pieces.end_open <= pieces.end)
         passed = (second - pieces.time[now]) / SECOND
         found[row, pieces.key[now]] = pieces.values[now] + pieces.rates[now] * passed[:, None]
     return found
@@ -70,7 +70,7 @@ def run(
     pairs, evicted, held = [], 0, []
     for t, buffer, gone in _by_second(Buffer(spec), updates, scenario.seconds, delay):
         seconds = np.arange(max(t - window, 0), t + 1)
-        pairs.append(matching(places_of(buffer.pieces(), scenario.objects, seconds), scenario.reach))
+        pairs.append(matching(places_of(buffer.in_force(), scenario.objects, seconds), scenario.reach))
         held.append(buffer.count)
         evicted += gone
     return Run(pairs, evicted, float(np.mean(held)))
@@ -81,7 +81,8 @@ def _by_second(buffer: Buffer, updates: Updates, seconds: int, delay: int) -> It
     columns = (updates.time, updates.key, updates.values, updates.rates, updates.arrival)
     before = 0
     for t, cut in enumerate(cuts, 1):
-        fed = buffer.feed(*(column[before:cut] for column in columns))
+        time, key, values, rates, clock = (column[before:cut] for column in columns)
+        fed = buffer.feed(time, key, values, rates, clock=clock)
         buffer.advance(t * SECOND + delay)
         yield t, buffer, int((fed.evicted >= 0).sum())
         before = cut

@@ -110,15 +110,17 @@ def test_pairs_match_as_the_language_says(fleet: Any) -> None:
 
 
 def test_functions_say_where_objects_are_while_they_hold(fleet: Any) -> None:
-    from presage.prediction.kernel.buffer import Pieces
+    from presage.prediction.kernel.buffer import InForce
 
     ints = [np.array(column) for column in ([0, 1], [0, 2], [0, 0], [0, 2 * SECOND], [2 * SECOND, 4 * SECOND])]
-    pieces = Pieces(*ints, np.array([[1.0, 2.0], [5.0, 5.0]]), np.array([[10.0, 0.0], [0.0, -1.0]]))
-    places = fleet.evaluating.places_of(pieces, 3, np.arange(4))
+    lines = np.array([[1.0, 2.0], [5.0, 5.0]]), np.array([[10.0, 0.0], [0.0, -1.0]]), np.zeros((2, 2))
+    pieces = InForce(*ints, np.array([True, False]), *lines)
+    places = fleet.evaluating.places_of(pieces, 3, np.arange(6))
     assert places[:, 0, 0].tolist()[:2] == [1.0, 11.0]
     assert np.isnan(places[2:, 0]).all()
     assert np.isnan(places[:, 1]).all()
-    assert places[2:, 2, 1].tolist() == [3.0, 2.0]
+    assert places[2:5, 2, 1].tolist() == [3.0, 2.0, 1.0]
+    assert np.isnan(places[5, 2]).all()
     assert np.isnan(places[:2, 2]).all()
 
 

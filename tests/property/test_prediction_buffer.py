@@ -48,12 +48,14 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def feed(buffer: Buffer, world: World, start: int, stop: int) -> Fed:
-    return buffer.feed(*(column[start:stop] for column in world[1:]))
+    time, key, values, rates, clock = (column[start:stop] for column in world[1:])
+    return buffer.feed(time, key, values, rates, clock=clock)
 
 
-def in_force(buffer: Buffer) -> set[tuple[int, int, int]]:
-    pieces = buffer.pieces()
-    return set(zip(pieces.arrival.tolist(), pieces.start.tolist(), pieces.end.tolist(), strict=True))
+def in_force(buffer: Buffer) -> set[tuple[int, int, int, bool]]:
+    pieces = buffer.in_force()
+    columns = (pieces.arrival, pieces.start, pieces.end, pieces.end_open)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def twin_of(spec: BufferSpec) -> NaiveBuffer:
@@ -106,17 +108,19 @@ def test_the_changes_tell_what_is_in_force_after_each_arrival(world: World) -> N
     changes = feed(buffer, world, 0, len(world.time)).changes
     after = buffer.advance(int(world.clock[-1]) + 4 * SECOND)
     twin = twin_of(world.spec)
-    known: dict[int, tuple[int, int]] = {}
+    known: dict[int, tuple[int, int, bool]] = {}
     rows = list(zip(*(np.concatenate([a, b]).tolist() for a, b in zip(changes, after, strict=True)), strict=True))
     for i in range(len(world.time) + 1):
-        for at, piece, start, end, _ in rows:
+        for at, piece, start, end, end_open, _ in rows:
             if at == i:
-                known[piece] = (start, end)
+                known[piece] = (start, end, end_open)
         if i < len(world.time):
             run_twin(twin, world, i)
         else:
             twin.advance(int(world.clock[-1]) + 4 * SECOND)
-        assert {(piece, *interval) for piece, interval in known.items() if interval[0] < interval[1]} == twin.pieces()
+        assert {
+            (piece, *one) for piece, one in known.items() if one[0] < one[1] or one == (one[0], one[0], False)
+        } == twin.pieces()
 
 
 @given(worlds())
@@ -124,7 +128,7 @@ def test_intervals_of_a_key_never_overlap(world: World) -> None:
     buffer = Buffer(world.spec)
     for i in range(len(world.time)):
         feed(buffer, world, i, i + 1)
-        pieces = buffer.pieces()
+        pieces = buffer.in_force()
         same = pieces.key[1:] == pieces.key[:-1]
         assert (pieces.end[:-1][same] <= pieces.start[1:][same]).all()
         assert (pieces.start <= pieces.time).all()

@@ -11,6 +11,7 @@ from math import inf
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
+End = tuple[int, bool]
 
 
 def mixed(number: int) -> int:
@@ -28,7 +29,8 @@ def drawn(seed: int, arrival: int, count: int) -> int:
 
 @dataclass
 class Tuple:
-    """`start` and `stop` are as far as it may be used; the next one of its key may come sooner."""
+    """`start` and `stop` are as far as it may be used; the next one of its key may come sooner. An end is a time and
+    whether that moment still belongs to the interval: of two at one time the one without it is the sooner."""
 
     arrival: int
     key: int
@@ -36,7 +38,7 @@ class Tuple:
     values: tuple[float, ...]
     rates: tuple[float, ...]
     start: int
-    stop: int
+    stop: End
 
 
 @dataclass
@@ -57,7 +59,7 @@ class NaiveBuffer:
 
     def feed(self, time: int, key: int, values: tuple[float, ...], rates: tuple[float, ...], clock: int) -> None:
         self.clock = clock if self.clock is None else max(clock, self.clock)
-        new = Tuple(self.arrivals, key, time, values, rates, time, time + self.period)
+        new = Tuple(self.arrivals, key, time, values, rates, time, (time + self.period, True))
         self.arrivals += 1
         self.held.append(new)
         before, after = self.neighbours(new)
@@ -75,9 +77,14 @@ class NaiveBuffer:
         self.clock = clock if self.clock is None else max(clock, self.clock)
         self.purge()
 
-    def pieces(self) -> set[tuple[int, int, int]]:
-        """(arrival, start, end) of all that is in force for a while."""
-        return {(one.arrival, one.start, self.end(one)) for one in self.held if one.start < self.end(one)}
+    def pieces(self) -> set[tuple[int, int, int, bool]]:
+        """(arrival, start, end, whether that is open) of all that is in force at some moment."""
+        return {
+            (one.arrival, one.start, end, not closed)
+            for one in self.held
+            for end, closed in [self.end(one)]
+            if (one.start, False) < (end, closed)
+        }
 
     # -- definitions -----------------------------------------------------------------------------------------
 
@@ -86,13 +93,13 @@ class NaiveBuffer:
         at = chain.index(one)
         return (chain[at - 1] if at else None), (chain[at + 1] if at + 1 < len(chain) else None)
 
-    def end(self, one: Tuple) -> int:
+    def end(self, one: Tuple) -> End:
         _, after = self.neighbours(one)
-        return one.stop if after is None else min(one.stop, after.start)
+        return one.stop if after is None else min(one.stop, (after.start, False))
 
     def error(self, one: Tuple, other: Tuple) -> Fraction:
         """The integral of the difference, which is linear: its value in the middle, times the length."""
-        start, end = Fraction(one.start, 10**6), Fraction(self.end(one), 10**6)
+        start, end = Fraction(one.start, 10**6), Fraction(self.end(one)[0], 10**6)
         middle, total = (start + end) / 2, Fraction(0)
         for v, r, w, s in zip(one.values, one.rates, other.values, other.rates, strict=True):
             mine = Fraction(v) + Fraction(r) * (middle - Fraction(one.time, 10**6))
@@ -111,7 +118,7 @@ class NaiveBuffer:
     def purge(self) -> None:
         assert self.clock is not None
         while True:
-            gone = [one for one in self.held if self.end(one) <= self.clock - self.width]
+            gone = [one for one in self.held if self.end(one) <= (self.clock - self.width, False)]
             if not gone:
                 return
             self.remove(min(gone, key=lambda one: (self.end(one), one.arrival)), extend=False)
@@ -130,7 +137,7 @@ class NaiveBuffer:
         before, after = self.neighbours(one)
         if not extend:
             if before is not None:
-                before.stop = min(before.stop, one.start)
+                before.stop = min(before.stop, (one.start, False))
         elif before is not None and (after is None or self.error(one, before) <= self.error(one, after)):
             before.stop = max(before.stop, self.end(one))
         elif after is not None:

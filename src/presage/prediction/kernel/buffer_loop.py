@@ -21,13 +21,13 @@ from presage.prediction.kernel.buffer_chains import (
     NONE,
     PURGED,
     RANDOM,
-    Store,
     enqueue,
     note,
     refresh,
     remove,
 )
 from presage.prediction.kernel.buffer_heap import (
+    ALL,
     ARRIVAL,
     END,
     ENDS,
@@ -64,11 +64,10 @@ def _drawn(seed: int, arrival: int, count: int) -> int:
 
 
 @inlined
-def _insert(store: Store, slot: int, policy: int) -> None:
+def _insert(slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Ints, slot: int, policy: int) -> None:
     """Link a tuple into its chain: after those of its time and before those that are later."""
-    slots = store.slots
-    arrival, key, time = slots[ARRIVAL, slot], slots[KEY, slot], slots[TIME, slot]
-    after, before = NONE, int(store.tails[key])
+    key, time = slots[KEY, slot], slots[TIME, slot]
+    after, before = NONE, int(tails[key])
     while before != NONE and slots[TIME, before] > time:
         after, before = before, int(slots[PREV, before])
     slots[PREV, slot], slots[NEXT, slot] = before, after
@@ -78,83 +77,75 @@ def _insert(store: Store, slot: int, policy: int) -> None:
         slots[STOP, slot] = max(slots[STOP, slot], slots[STOP, before])
     moved = False
     if after == NONE:
-        store.tails[key] = slot
+        tails[key] = slot
     else:
         slots[PREV, after] = slot
         if slots[START, after] < time:
             # The next one stood in for what was evicted before it; the new one is nearer.
             slots[START, slot], slots[START, after] = slots[START, after], slots[TIME, after]
             moved = True
-    enqueue(store, store.scalars[COUNT], slot, policy)
-    count = store.scalars[COUNT] + 1
-    store.scalars[COUNT] = count
-    refresh(store, count, slot, policy)
-    note(store, arrival, slot, HELD)
-    if before != NONE and refresh(store, count, before, policy):
-        note(store, arrival, before, HELD)
-    if after != NONE and (refresh(store, count, after, policy) or moved):
-        note(store, arrival, after, HELD)
+    enqueue(slots, scalars[COUNT], slot, policy)
+    count = scalars[COUNT] + 1
+    scalars[COUNT] = count
+    refresh(slots, lines, count, slot, policy)
+    note(slots, scalars, changes, slot, HELD)
+    if before != NONE and refresh(slots, lines, count, before, policy):
+        note(slots, scalars, changes, before, HELD)
+    if after != NONE and (refresh(slots, lines, count, after, policy) or moved):
+        note(slots, scalars, changes, after, HELD)
 
 
 @inlined
-def _purge(store: Store, width: int, policy: int) -> None:
-    """Everything that ended before the clock's window. It is a key's earliest tuples."""
-    slots, heaps, horizon = store.slots, store.heaps, store.scalars[CLOCK] - width
-    while store.scalars[COUNT] > 0 and slots[END, heaps[ENDS, 0]] <= horizon:
-        remove(store, store.scalars[ARRIVALS], heaps[ENDS, 0], policy, PURGED)
-
-
-@inlined
-def _victim(store: Store, new: int, policy: int, seed: int) -> int:
-    slots, heaps, count = store.slots, store.heaps, store.scalars[COUNT]
+def _victim(slots: Ints, count: int, new: int, policy: int, seed: int) -> int:
     if policy == IF_FULL:
         return new
-    first = heaps[VICTIMS, 0]
+    first = slots[VICTIMS, 0]
     if policy == RANDOM or (policy == MIN_C and slots[RANK, first] == _INFINITE):
-        return int(store.held[_drawn(seed, slots[ARRIVAL, new], count)])
+        return int(slots[ALL, _drawn(seed, slots[ARRIVAL, new], count)])
     if policy == MIN_C or first != new:
         return int(first)
     # The oldest of those that were there is one of the two below.
-    second = heaps[VICTIMS, 1]
-    if count > 2 and comes_before(slots, RANK, heaps[VICTIMS, 2], second):
-        second = heaps[VICTIMS, 2]
+    second = slots[VICTIMS, 1]
+    if count > 2 and comes_before(slots, RANK, slots[VICTIMS, 2], second):
+        second = slots[VICTIMS, 2]
     return int(second)
 
 
 @compiled_in_place
 def feed_buffer(
-    store: Store, victims: Ints, time: Ints, key: Ints, values: Floats, rates: Floats, clock: Ints,
+    slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Ints, victims: Ints,
+    time: Ints, key: Ints, new_lines: Floats, clock: Ints,
     limit: int, width: int, period: int, policy: int, seed: int,
 ) -> None:  # fmt: skip
-    """`victims[i]`: the arrival number of what the i-th of these arrivals drove out, itself perhaps, or -1."""
-    slots, scalars = store.slots, store.scalars
-    for i in range(time.size):
-        scalars[CLOCK] = max(scalars[CLOCK], clock[i])
-        slot = store.held[scalars[COUNT]]
-        slots[ARRIVAL, slot], slots[KEY, slot], slots[TIME, slot] = scalars[ARRIVALS], key[i], time[i]
-        slots[START, slot], slots[STOP, slot], slots[WHERE, slot] = time[i], time[i] + period, scalars[COUNT]
-        store.values[slot], store.rates[slot] = values[i], rates[i]
-        _insert(store, slot, policy)
-        _purge(store, width, policy)
-        victims[i] = NONE
-        if scalars[COUNT] > limit:
-            victim = _victim(store, slot, policy, seed)
-            victims[i] = slots[ARRIVAL, victim]
-            remove(store, scalars[ARRIVALS], victim, policy, EVICTED)
-        scalars[ARRIVALS] += 1
+    """`new_lines`: as `lines`, by arrival. `victims[i]`: the arrival number of what the i-th of these arrivals drove
+    out, itself perhaps, or -1."""
+    # Without arrivals the clock alone is followed.
+    for i in range(max(time.size, 1)):
+        slot = slots[ALL, scalars[COUNT]]
+        if time.size > 0:
+            scalars[CLOCK] = max(scalars[CLOCK], clock[i])
+            slots[ARRIVAL, slot], slots[KEY, slot], slots[TIME, slot] = scalars[ARRIVALS], key[i], time[i]
+            slots[START, slot], slots[STOP, slot] = time[i], 2 * (time[i] + period) + 1
+            slots[WHERE, slot] = scalars[COUNT]
+            lines[:, slot] = new_lines[:, i]
+            _insert(slots, lines, tails, scalars, changes, slot, policy)
+        # No moment of these lies in the clock's window. They are the earliest of their keys.
+        horizon = 2 * (scalars[CLOCK] - width)
+        while scalars[COUNT] > 0 and slots[END, slots[ENDS, 0]] <= horizon:
+            remove(slots, lines, tails, scalars, changes, slots[ENDS, 0], policy, PURGED)
+        if time.size > 0:
+            victims[i] = NONE
+            if scalars[COUNT] > limit:
+                victim = _victim(slots, scalars[COUNT], slot, policy, seed)
+                victims[i] = slots[ARRIVAL, victim]
+                remove(slots, lines, tails, scalars, changes, victim, policy, EVICTED)
+            scalars[ARRIVALS] += 1
 
 
 @compiled_in_place
-def purge_buffer(store: Store, width: int, policy: int) -> None:
-    """Purge as far as the clock goes, between arrivals."""
-    _purge(store, width, policy)
-
-
-@compiled_in_place
-def rebuild_buffer(store: Store, order: Ints, policy: int) -> None:
+def rebuild_buffer(slots: Ints, lines: Floats, tails: Ints, order: Ints, policy: int) -> None:
     """Chains and queues of tuples that stand in slots 0 … with ARRIVAL, KEY, TIME, START and STOP alone. `order`: the
     slots by time and arrival."""
-    slots, tails = store.slots, store.tails
     for i in range(order.size):
         slot = order[i]
         before = tails[slots[KEY, slot]]
@@ -164,6 +155,6 @@ def rebuild_buffer(store: Store, order: Ints, policy: int) -> None:
         tails[slots[KEY, slot]] = slot
     for slot in range(order.size):
         slots[WHERE, slot] = slot
-        enqueue(store, slot, slot, policy)
+        enqueue(slots, slot, slot, policy)
     for slot in range(order.size):
-        refresh(store, order.size, slot, policy)
+        refresh(slots, lines, order.size, slot, policy)

@@ -21,7 +21,7 @@ def feed(buffer: Buffer, *tuples: tuple[float, int, float, float]) -> Fed:
 
 
 def intervals(buffer: Buffer) -> dict[int, tuple[float, float]]:
-    pieces = buffer.pieces()
+    pieces = buffer.in_force()
     return {int(a): (s / SECOND, e / SECOND) for a, s, e in zip(pieces.arrival, pieces.start, pieces.end, strict=True)}
 
 
@@ -29,6 +29,13 @@ def test_a_tuple_is_in_force_until_the_next_of_its_key_at_most_for_the_period() 
     buffer = make(10, period=30)
     feed(buffer, (0, 0, 0, 0), (5, 1, 0, 0), (10, 0, 0, 0), (50, 0, 0, 0))
     assert intervals(buffer) == {0: (0, 10), 1: (5, 35), 2: (10, 40), 3: (50, 80)}
+    # The moment at which the next one begins is the next one's; the last moment of the period is its own.
+    assert dict(zip(buffer.in_force().arrival.tolist(), buffer.in_force().end_open.tolist(), strict=True)) == {
+        0: True,
+        1: False,
+        2: False,
+        3: False,
+    }
 
 
 def test_the_tuple_whose_neighbour_predicts_nearly_the_same_goes() -> None:
@@ -124,10 +131,14 @@ def test_an_evicted_last_tuple_is_stood_in_for_as_long_as_it_would_have_held() -
 def test_purging_extends_nothing_and_what_is_last_stays_for_its_period() -> None:
     buffer = make(10, width=5, period=30)
     feed(buffer, (0, 0, 0, 0), (10, 0, 0, 0), (12, 1, 0, 0))
+    assert buffer.advance(15 * SECOND - 1).piece.size == 0
     changes = buffer.advance(15 * SECOND)
     assert (changes.piece.tolist(), changes.why.tolist()) == ([0], [2])
     assert intervals(buffer) == {1: (10, 40), 2: (12, 42)}
-    buffer.advance(47 * SECOND)
+    # The last moment of the period still counts.
+    buffer.advance(45 * SECOND)
+    assert buffer.count == 2
+    buffer.advance(47 * SECOND + 1)
     assert buffer.count == 0
 
 
@@ -155,11 +166,23 @@ def test_an_unknown_value_is_worth_everything() -> None:
     assert len(set(fed.evicted.tolist())) == 4
 
 
+def test_thresholds_stay_with_their_tuples() -> None:
+    buffer = make(2)
+    time, key, zeros = np.array([0, 1, 2]) * SECOND, np.array([0, 1, 0]), np.zeros((3, 1))
+    buffer.feed(time, key, zeros, zeros, np.array([[5.0], [6.0], [7.0]]))
+    again = Buffer.from_state(buffer.spec, buffer.to_state())
+    for one in (buffer, again):
+        assert dict(zip(one.in_force().arrival.tolist(), one.in_force().thresholds[:, 0], strict=True)) == {
+            1: 6.0,
+            2: 7.0,
+        }
+
+
 def test_memory_grows_with_what_is_held_not_with_the_limit() -> None:
     buffer = make(10**12)
     feed(buffer, *((float(i), i % 3, 0.0, 0.0) for i in range(100)))
     assert buffer.count == 100
-    assert buffer._store.held.size < 1000
+    assert buffer._slots.shape[1] < 1000
 
 
 @pytest.mark.parametrize("policy", ["min-c", "if-full", "oldest", "random"])
