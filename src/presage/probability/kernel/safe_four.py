@@ -24,9 +24,9 @@ def row_of(table, base):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def eights(tile, lo, hi):  # type: ignore[no-untyped-def]
-    """Columns of a tile from lo to hi, and some beside them: eight at a time, so that none are left over."""
-    return max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
+def fours(tile, lo, hi):  # type: ignore[no-untyped-def]
+    """Columns of a tile from lo to hi, and some beside them: four at a time, so that none are left over."""
+    return max(lo - tile * TILE, 0) // 4 * 4, min((hi - tile * TILE + 3) // 4 * 4, TILE)
 
 
 @inlined
@@ -72,7 +72,7 @@ def first_four(result, last, there, starts, ends, stride, table, base, after, ro
         b0, b1, b2, b3 = row_of(table, base + 16 * t + 4)
         c0, c1, c2, c3 = row_of(table, base + 16 * t + 8)
         for tile in range(lo // TILE, tiles):
-            begin, end = eights(tile, lo, columns)
+            begin, end = fours(tile, lo, columns)
             here, own = tile * 3 * TILE, at + tile * TILE
             for column in range(begin, end):
                 i = np.uint64(here + column)
@@ -120,7 +120,7 @@ def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
         here = ((tile + 1) * steps - 1) * FOUR * TILE
         for t in range(steps - 1, -1, -1):
             if first[t + 1] < hi:
-                lead_four(leads, here, max(first[t + 1] - lo, 0) // 8 * 8, (hi - lo + 7) // 8 * 8, table, base + 16 * t)
+                lead_four(leads, here, max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4, table, base + 16 * t)
             if lo <= first[t] < first[t + 1] and first[t] < hi:
                 for v in range(4):
                     leads[np.uint64(here + v * TILE + first[t] - lo)] = table[np.uint64(base + 16 * t + 4 * v + 3)]
@@ -146,7 +146,7 @@ def next_four(  # type: ignore[no-untyped-def]
             begun += 1
         if count < len(witness) and witness[count] == t:
             place[count] = size
-            size += (begun + 7) // 8 * 8
+            size += (begun + 3) // 4 * 4
             count += 1
     first[steps], place[count] = count, size
     tiles = (count + TILE - 1) // TILE
@@ -161,7 +161,7 @@ def next_four(  # type: ignore[no-untyped-def]
     # By start: what it has come to since its latest candidate in the interval, if the sequence has held; but for a
     # candidate at the step before, which `came` tells.
     held = np.zeros((len(starts) + TILE - 1) // TILE * FOUR * TILE, np.float64)
-    came = np.zeros(size + len(starts) + 7, np.float64)
+    came = np.zeros(size + len(starts) + 3, np.float64)
     begun, asked, j = 0, 0, 0
     weight, source, latest = 0.0, 0, count
     for t in range(steps):
@@ -182,7 +182,7 @@ def next_four(  # type: ignore[no-untyped-def]
         latest = now
         while asked < len(ends) and ends[asked] == t:
             for tile in range((begun + TILE - 1) // TILE):
-                _, end = eights(tile, 0, begun)
+                _, end = fours(tile, 0, begun)
                 old, some = (tile * FOUR + 3) * TILE, min(begun - tile * TILE, TILE)
                 if last:
                     to = there + asked * len(starts) + tile * TILE
@@ -208,7 +208,7 @@ def _wait(waits, leads, step, steps, lo, hi, table, base, weight, inputs, source
     c0, c1, c2, _ = row_of(table, base + 8)
     d0, d1, d2, _ = row_of(table, base + 12)
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        begin, end = eights(tile, lo, hi)
+        begin, end = fours(tile, lo, hi)
         here, lead, own = tile * FOUR * TILE, (tile * steps + step) * FOUR * TILE, source + tile * TILE
         for column in range(begin, end):
             i, n = np.uint64(here + column), np.uint64(lead + column)
@@ -229,7 +229,7 @@ def _hold(held, columns, table, base, came, latest, now):  # type: ignore[no-unt
     c0, c1, c2, _ = row_of(table, base + 8)
     d0, d1, d2, _ = row_of(table, base + 12)
     for tile in range((columns + TILE - 1) // TILE):
-        _, end = eights(tile, 0, columns)
+        _, end = fours(tile, 0, columns)
         here, old, new = tile * FOUR * TILE, latest + tile * TILE, now + tile * TILE
         for column in range(end):
             i = np.uint64(here + column)

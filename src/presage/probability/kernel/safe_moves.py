@@ -27,7 +27,7 @@ def fill_moves(
     are compared.
 
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
-    not all that is read of a chain has the same values of variables.
+    not all that is read of a chain has the same values of variables (also where it cannot be).
     """
     number = _numbers(size, prev, value, chance, candidate, accepted, first)
     if size == len(FOUR):
@@ -80,18 +80,23 @@ def _filled(  # type: ignore[no-untyped-def]
             if p > 0.0 and before < size:
                 w = number[np.uint64(value[row] + 1)]
                 table[at + np.uint64(number[np.uint64(before)] * size + w)] += p
-                reads = candidate[row] and (accepted[row] or not first)
+                reads = candidate[row] & (accepted[row] | (not first))
                 if not len(known):
                     told[np.uint64(w if reads else size + w)] = True
-                if reads:
-                    reading |= 1 << w
-                    lead = k if lead < 0 else lead
-                    possible &= accepted[row]
-                    for n in range(len(variables)):
-                        x = variables[np.uint64(n), row]
-                        possible &= (x >= 0) & (x == variables[np.uint64(n), np.uint64(lead)])
-                else:
-                    passing |= 1 << w
+                # No branches, for nobody could foresee them.
+                bit = np.int64(reads) << w
+                reading |= bit
+                passing |= bit ^ (1 << w)
+                lead = k if reads & (lead < 0) else lead
+                possible &= accepted[row] | (not reads)
+        if lead >= 0:
+            for n in range(len(variables)):
+                x = variables[np.uint64(n), np.uint64(lead)]
+                possible &= x >= 0
+                for k in range(i, end):
+                    row = np.uint64(k)
+                    same = variables[np.uint64(n), row] == x
+                    possible &= same | (not candidate[row] & (accepted[row] | (not first)))
         i, leader[np.uint64(own)] = end, lead
         _rest(table, at, size)
         for w in range(size):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.probability.kernel.safe_four import FOUR, TILE, eights, first_four, lead_four, next_four
+from presage.probability.kernel.safe_four import FOUR, TILE, fours, first_four, lead_four, next_four
 
 LEAST = FOUR  # values
 
@@ -24,8 +24,8 @@ def _cells(columns, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _eight(columns):  # type: ignore[no-untyped-def]
-    return (columns + 7) // 8 * 8
+def _four(columns):  # type: ignore[no-untyped-def]
+    return (columns + 3) // 4 * 4
 
 
 @inlined
@@ -41,7 +41,7 @@ def _times(x, room, lo, hi, size, m, at, down, across):  # type: ignore[no-untyp
     at3 = at + 3 * down
     d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        begin, end = eights(tile, lo, hi)
+        begin, end = fours(tile, lo, hi)
         base = tile * size * TILE
         if size == 4:
             for column in range(begin, end):
@@ -174,7 +174,7 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
         here = ((tile + 1) * steps - 1) * far
         for t in range(steps - 1, -1, -1):
             at = base + t * size * size
-            begin, end = max(first[t + 1] - lo, 0) // 8 * 8, (hi - lo + 7) // 8 * 8
+            begin, end = max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4
             if first[t + 1] >= hi:
                 for i in range(far):
                     leads[np.uint64(here + i)] = 0.0
@@ -281,7 +281,7 @@ def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        begin, end = eights(tile, lo, hi)
+        begin, end = fours(tile, lo, hi)
         base, here, own = tile * size * TILE, (tile * steps + step) * size * TILE, to + tile * TILE
         for column in range(begin, end):
             came[np.uint64(own + column)] = 0.0
@@ -328,13 +328,13 @@ def renewal_spans(
     # Some columns beside those that are wanted are written to, too.
     out = np.zeros(owners * len(ends) * len(starts) + 8, np.float64)
     goals = len(sizes)
-    # Lines of whole eights, as some are written beside those that are wanted.
+    # Lines of whole fours, as some are written beside those that are wanted.
     most, longest = len(starts) * len(ends), max(len(starts), len(ends))
     for goal in range(1, goals):
         one, other = since_first[goal + 1] - since_first[goal], witness_first[goal + 1] - witness_first[goal]
         if other == 0:
             return np.zeros((owners, len(ends), len(starts)), np.float64)
-        most, longest = max(most, one * _eight(other)), max(longest, one, other)
+        most, longest = max(most, one * _four(other)), max(longest, one, other)
     if not len(starts) or not len(ends):
         return np.zeros((owners, len(ends), len(starts)), np.float64)
     inputs, result = np.zeros(most + 8, np.float64), np.zeros(most + 8, np.float64)
@@ -360,7 +360,7 @@ def renewal_spans(
             last, one = goal == goals - 1, alone[goal, line]
             own_since = since[since_first[goal] : since_first[goal + 1]]
             own_witness = witness[witness_first[goal] : witness_first[goal + 1]]
-            width, stride = _eight(len(own_witness)), _eight(len(own_ends))
+            width, stride = _four(len(own_witness)), _four(len(own_ends))
             here = owner[line] * len(ends) * len(starts)
             if one and size == FOUR and goal == 0:
                 first_four(
