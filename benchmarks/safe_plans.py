@@ -46,6 +46,15 @@ def goal_rows(of: Source, **variables: np.ndarray) -> GoalRows:
     return GoalRows(wanted, np.ones(len(wanted), np.bool_), variables)
 
 
+def domains(rows: list[GoalRows]) -> dict[str, int]:
+    """How many values each variable has, as rows that are read from Arrow tell it."""
+    found: dict[str, int] = {}
+    for goal in rows:
+        for name, column in goal.variables.items():
+            found[name] = max(found.get(name, 0), int(column.max()) + 1)
+    return found
+
+
 def chain_goals(kind: int, keys: int, steps: int, inner: bool) -> tuple[Sequence, Facts]:
     random = np.random.default_rng(7)
     x, y, z = Variable("x"), Variable("y"), Variable("z")
@@ -58,7 +67,7 @@ def chain_goals(kind: int, keys: int, steps: int, inner: bool) -> tuple[Sequence
         sources.append(source(kind, 1, steps, random))
         rows.append(goal_rows(sources[3], z=sources[3].value))
     markov = frozenset(range(len(sources))) if kind == MARKOV else frozenset()
-    return Sequence(tuple(goals), markov=markov), Facts(steps, sources, rows)
+    return Sequence(tuple(goals), markov=markov), Facts(steps, sources, rows, domains=domains(rows))
 
 
 def talk(kind: int, keys: int, steps: int) -> tuple[Sequence, Facts]:
@@ -80,7 +89,7 @@ def talk(kind: int, keys: int, steps: int) -> tuple[Sequence, Facts]:
         GoalRows(at.value >= 0, at.value == 1, {"x": at.chain, "u": at.value}),
     ]
     markov = frozenset({0, 1}) if kind == MARKOV else frozenset()
-    return Sequence(goals, markov=markov), Facts(steps, [carries, at], rows)
+    return Sequence(goals, markov=markov), Facts(steps, [carries, at], rows, domains=domains(rows))
 
 
 def main() -> None:

@@ -9,8 +9,9 @@ from presage.probability.kernel.facts import MARKOV, Facts, Source
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import asked_at, compared
 from presage.probability.kernel.safe_moves import fill_moves
-from presage.probability.kernel.safe_renewal import LEAST, TILE, renewal_spans
+from presage.probability.kernel.safe_renewal import renewal_spans
 from presage.probability.kernel.safe_rows import Bindings, Index
+from presage.probability.kernel.safe_tiles import FOUR, TILE
 
 SPARSE = 4  # cells of all matrices for each row that there is, at most
 SMALL = 1 << 16  # cells that cost next to nothing
@@ -73,7 +74,7 @@ class ApartReader:
                 return None
             own[line] = some[place]
             single[line] = known[own[line]]
-        since = [np.union1d([0], steps) for steps in self.candidates]
+        since = [np.concatenate([[0], steps[steps > 0]]) for steps in self.candidates]
         witness = [steps[steps > 0] for steps in self.candidates]
         return renewal_spans(
             starts, ends, owner, owners, self.steps, self.sizes, chains, self.bases, self.table,
@@ -84,7 +85,7 @@ class ApartReader:
 
 def _size(source: Source) -> int:
     """How many values there are, with no event."""
-    return max(int(source.value.max(initial=-1)) + 2, LEAST)
+    return max(int(source.value.max(initial=-1)) + 2, FOUR)
 
 
 def _lines(columns: list[Ints], rows: int) -> Ints:

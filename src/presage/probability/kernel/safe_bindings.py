@@ -74,7 +74,8 @@ class PlanBindings:
         if len(names) == 1:
             column = rows.variables[names[0]]
             most = max(FEW, len(column))
-            seen, few = values_seen(rows.candidate, rows.accepted, source.probability, column, most)
+            domain = self.facts.domains.get(names[0], most)
+            seen, few = values_seen(rows.candidate, rows.accepted, source.probability, column, most, domain)
             if few:
                 return Bindings(names, seen.reshape(-1, 1))
         can_be = rows.candidate & rows.accepted & (source.probability > 0.0)

@@ -82,6 +82,16 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
+def steps_of(steps: int, step: Ints, row: Ints, wanted: Bools) -> Ints:
+    """The steps of those rows that are wanted, each once."""
+    seen = np.zeros(steps, np.bool_)
+    for i in range(len(row)):
+        if wanted[i]:
+            seen[step[row[i]]] = True
+    return np.flatnonzero(seen)
+
+
+@compiled
 def rows_by_chain(
     chains: int, chain: Ints, step: Ints, value: Ints, prev: Ints, chance: Floats
 ) -> tuple[Ints, Ints, Ints]:
@@ -115,15 +125,20 @@ def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
 
 
 @compiled
-def values_seen(candidate: Bools, accepted: Bools, chance: Floats, column: Ints, most: int) -> tuple[Ints, bool]:
-    """The values that there are in rows that can be accepted, each once and ascending. A negative one is no value.
-    False if there may be more than `most`."""
+def values_seen(
+    candidate: Bools, accepted: Bools, chance: Floats, column: Ints, most: int, domain: int
+) -> tuple[Ints, bool]:
+    """The values that there are in rows that can be accepted, each once and ascending; there are no more than `domain`.
+    A negative one is no value. False if one is not below `most`."""
     seen = np.zeros(most, np.bool_)
-    high = -1
-    for i in range(len(column)):
+    high, count, i = -1, 0, 0
+    while i < len(column) and count < domain:
         if candidate[i] and accepted[i] and chance[i] > 0.0 and column[i] >= 0:
             if column[i] >= most:
                 return column[:0].copy(), False
-            seen[np.uint64(column[i])] = True
+            value = np.uint64(column[i])
+            count += not seen[value]
+            seen[value] = True
             high = max(high, column[i])
+        i += 1
     return np.flatnonzero(seen[: high + 1]), True

@@ -1,8 +1,9 @@
 """Chains with one candidate value in, the chances of intervals out: as `safe_renewal`, for up to three values.
 
-Values are numbered from 0, no event; 3 is a candidate whenever it comes, and no other value is. So what has no candidate
-has a value below 3, and what has one at a step has the value 3. A move is 16 chances: [value before, value]. Each loop
-does all that can be done to a column at a step, as the columns are few and to begin a loop costs as much as they do.
+Values are numbered from 0, no event; 3 is a candidate whenever it comes, and no other value is. So what has no
+candidate has a value below 3, and what has one at a step has the value 3. A move is 16 chances: [value before, value].
+Each loop does all that can be done to a column at a step, as the columns are few, and to begin a loop costs as much as
+they do.
 """
 
 from __future__ import annotations
@@ -10,23 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import inlined
-
-TILE = 64
-FOUR = 4
-ONE_TILE, TWO_TILES, THREE_TILES = np.uint64(TILE), np.uint64(2 * TILE), np.uint64(3 * TILE)
-
-
-@inlined
-def row_of(table, base):  # type: ignore[no-untyped-def]
-    """Four chances of a move."""
-    i = np.uint64(base)
-    return table[i], table[i + np.uint64(1)], table[i + np.uint64(2)], table[i + np.uint64(3)]
-
-
-@inlined
-def fours(tile, lo, hi):  # type: ignore[no-untyped-def]
-    """Columns of a tile from lo to hi, and some beside them: four at a time, so that none are left over."""
-    return max(lo - tile * TILE, 0) // 4 * 4, min((hi - tile * TILE + 3) // 4 * 4, TILE)
+from presage.probability.kernel.safe_tiles import FOUR, ONE_TILE, THREE_TILES, TILE, TWO_TILES, fours, row_of
 
 
 @inlined

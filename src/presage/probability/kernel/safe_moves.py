@@ -11,7 +11,7 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled_into, inlined
 from presage.probability.kernel.safe_regular import LEAST_MASS
 
 FOUR = (0, 0, 0, 0)
-PROBES = 256  # rows that tell which value is likely to be the candidate
+PROBES = 64  # rows that tell which value is likely to be the candidate
 
 
 @compiled_into
@@ -30,15 +30,18 @@ def fill_moves(
     not all that is read of a chain has the same values of variables (also where it cannot be).
     """
     number = _numbers(size, prev, value, chance, candidate, accepted, first)
+    found: tuple[Bools, Bools, Ints, Bools, bool]
     if size == len(FOUR):
-        return _filled(
+        found = _filled(
             FOUR, table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
             variables, number,
         )  # fmt: skip
-    return _filled(
-        (), table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first, variables,
-        number,
-    )  # fmt: skip
+    else:
+        found = _filled(
+            (), table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
+            variables, number,
+        )  # fmt: skip
+    return found
 
 
 @inlined

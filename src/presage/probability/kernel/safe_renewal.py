@@ -3,9 +3,6 @@
 Once the later chain has a candidate, all that waited for it is gone. So a sequence has held during an interval if the
 goals before the last have, from the last goal's latest candidate before the interval up to its latest one in it: the
 chains are independent, and each goes its own way. Values are numbered from 0, no event; there are at least four.
-
-Columns (intervals, or candidates that are still to come) stand side by side in tiles: [tile, value, place in the tile].
-The size of a tile is known to the compiler, and so is then that a step can be made in place, several columns at once.
 """
 
 from __future__ import annotations
@@ -13,83 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.probability.kernel.safe_four import FOUR, TILE, fours, first_four, lead_four, next_four
-
-LEAST = FOUR  # values
-
-
-@inlined
-def _cells(columns, size):  # type: ignore[no-untyped-def]
-    return (columns + TILE - 1) // TILE * TILE * size
-
-
-@inlined
-def _four(columns):  # type: ignore[no-untyped-def]
-    return (columns + 3) // 4 * 4
-
-
-@inlined
-def _times(x, room, lo, hi, size, m, at, down, across):  # type: ignore[no-untyped-def]
-    """Columns lo … hi - 1, and some of no meaning beside them: x[w] = Σ x[v] · m[at + v · down + w · across]."""
-    if hi <= lo:
-        return
-    a0, a1, a2, a3 = m[at], m[at + across], m[at + 2 * across], m[at + 3 * across]
-    at1 = at + down
-    b0, b1, b2, b3 = m[at1], m[at1 + across], m[at1 + 2 * across], m[at1 + 3 * across]
-    at2 = at + 2 * down
-    c0, c1, c2, c3 = m[at2], m[at2 + across], m[at2 + 2 * across], m[at2 + 3 * across]
-    at3 = at + 3 * down
-    d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
-    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        begin, end = fours(tile, lo, hi)
-        base = tile * size * TILE
-        if size == 4:
-            for column in range(begin, end):
-                i = np.uint64(base + column)
-                j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
-                a, b, c, d = x[i], x[j], x[k], x[n]
-                x[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
-                x[j] = (a * a1 + b * b1) + (c * c1 + d * d1)
-                x[k] = (a * a2 + b * b2) + (c * c2 + d * d2)
-                x[n] = (a * a3 + b * b3) + (c * c3 + d * d3)
-        else:
-            for w in range(size):
-                to = w * TILE
-                for column in range(begin, end):
-                    room[np.uint64(to + column)] = 0.0
-                for v in range(size):
-                    p, old = m[at + v * down + w * across], base + v * TILE
-                    if p:
-                        for column in range(begin, end):
-                            room[np.uint64(to + column)] += p * x[np.uint64(old + column)]
-            for w in range(size):
-                for column in range(begin, end):
-                    x[np.uint64(base + w * TILE + column)] = room[np.uint64(w * TILE + column)]
-
-
-@inlined
-def _step(weights, m, at, size, room):  # type: ignore[no-untyped-def]
-    """Weights of values one step on."""
-    if size == 4:
-        a, b, c, d = weights[0], weights[1], weights[2], weights[3]
-        for w in range(4):
-            i = np.uint64(at + w)
-            weights[w] = (a * m[i] + b * m[i + np.uint64(4)]) + (c * m[i + np.uint64(8)] + d * m[i + np.uint64(12)])
-        return
-    for w in range(size):
-        room[w] = 0.0
-    for v in range(size):
-        for w in range(size):
-            room[w] += weights[v] * m[np.uint64(at + v * size + w)]
-    for w in range(size):
-        weights[w] = room[w]
-
-
-@inlined
-def _keep(keep, hit, said, size):  # type: ignore[no-untyped-def]
-    """1 for values that are no candidates. To multiply is faster than to ask."""
-    for w in range(size):
-        keep[w] = 0.0 if hit[np.uint64(said + w)] else 1.0
+from presage.probability.kernel.safe_four import first_four, lead_four, next_four
+from presage.probability.kernel.safe_tiles import (
+    FOUR,
+    TILE,
+    cells_of,
+    fours,
+    no_candidates,
+    step_on,
+    times,
+    whole_fours,
+)
 
 
 @inlined
@@ -104,13 +35,13 @@ def _first(result, last, starts, ends, stride, table, base, hit, hits, size, alo
     steps = ends[-1] + 1
     held = size - 1 if alone else size
     wide = max(size, held + 1)
-    m, x = np.zeros(wide * wide, np.float64), np.zeros(_cells(len(starts), wide), np.float64)
+    m, x = np.zeros(wide * wide, np.float64), np.zeros(cells_of(len(starts), wide), np.float64)
     weights[:size] = 0.0
     weights[0] = 1.0
     begun, asked = 0, 0
     for t in range(steps):
         at = base + t * size * size
-        _keep(keep, hit, hits + t * size, size)
+        no_candidates(keep, hit, hits + t * size, size)
         for v in range(size):
             total = 0.0
             for w in range(size):
@@ -122,8 +53,8 @@ def _first(result, last, starts, ends, stride, table, base, hit, hits, size, alo
         for w in range(wide):
             m[np.uint64(held * wide + w)] = 0.0
         m[np.uint64(held * wide + held)] = 1.0
-        _times(x, room, 0, begun, wide, m, 0, wide, 1)
-        _step(weights, table, at, size, room)
+        times(x, room, 0, begun, wide, m, 0, wide, 1)
+        step_on(weights, table, at, size, room)
         while begun < len(starts) and starts[begun] == t:
             to = begun // TILE * wide * TILE + begun % TILE
             total = 0.0
@@ -198,18 +129,34 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
 
 @inlined
 def _next(  # type: ignore[no-untyped-def]
-    result, last, inputs, since, witness, starts, ends, width, stride, table, base, hit, hits, size, leads, keep, weights,
+    result,
+    last,
+    inputs,
+    since,
+    witness,
+    starts,
+    ends,
+    width,
+    stride,
+    table,
+    base,
+    hit,
+    hits,
+    size,
+    leads,
+    keep,
+    weights,
     room,
 ):
     """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i], in lines that are `width`
-    apart, is the chance that the goals before it have held from step since[j] up to the step before witness[i]; since[0]
-    is the beginning. Gives back `leads`, the room for what `_lead` writes."""
+    apart, is the chance that the goals before it have held from step since[j] up to the step before witness[i];
+    since[0] is the beginning. Gives back `leads`, the room for what `_lead` writes."""
     steps = ends[-1] + 1
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
     ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
     # Lines of a power of two would all want the same places of the processor's cache.
-    cells, wide = _cells(ways, size), _cells(ways, 1) + 8
+    cells, wide = cells_of(ways, size), cells_of(ways, 1) + 8
     one_each = True
     for k in range(ways):
         one_each = one_each and way_witness[k] == k
@@ -224,7 +171,7 @@ def _next(  # type: ignore[no-untyped-def]
     weights[:size] = 0.0
     weights[0] = 1.0
     # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
-    held = np.zeros(_cells(len(starts), size), np.float64)
+    held = np.zeros(cells_of(len(starts), size), np.float64)
     came = np.empty(len(starts) * wide, np.float64)
     begun, asked, j = 0, 0, 0
     for t in range(steps):
@@ -232,11 +179,11 @@ def _next(  # type: ignore[no-untyped-def]
         while begun < len(starts) and starts[begun] == t:
             _meet(came, begun * wide, waits, leads, t, steps, first[t], ways, size)
             begun += 1
-        _keep(keep, hit, hits + t * size, size)
+        no_candidates(keep, hit, hits + t * size, size)
         for v in range(size):
             for w in range(size):
                 m[np.uint64(v * size + w)] = keep[w] * table[np.uint64(at + v * size + w)]
-        _times(held, room, 0, begun, size, m, 0, size, 1)
+        times(held, room, 0, begun, size, m, 0, size, 1)
         for k in range(first[t], first[t + 1]):
             for tile in range((begun + TILE - 1) // TILE):
                 to, old = (tile * size + way_value[k]) * TILE, tile * TILE * wide + k
@@ -245,14 +192,12 @@ def _next(  # type: ignore[no-untyped-def]
         while asked < len(ends) and ends[asked] == t:
             _sum(result, last, asked, len(starts), stride, held, begun, size, room)
             asked += 1
-        _times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
-        _step(weights, table, at, size, room)
+        times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
+        step_on(weights, table, at, size, room)
         if j < len(since) and since[j] == t:
             for w in range(size):
                 if weights[w] and not keep[w]:
-                    _renew(
-                        waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * width, one_each
-                    )
+                    _renew(waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * width, one_each)
             j += 1
     return leads
 
@@ -334,11 +279,11 @@ def renewal_spans(
         one, other = since_first[goal + 1] - since_first[goal], witness_first[goal + 1] - witness_first[goal]
         if other == 0:
             return np.zeros((owners, len(ends), len(starts)), np.float64)
-        most, longest = max(most, one * _four(other)), max(longest, one, other)
+        most, longest = max(most, one * whole_fours(other)), max(longest, one, other)
     if not len(starts) or not len(ends):
         return np.zeros((owners, len(ends), len(starts)), np.float64)
     inputs, result = np.zeros(most + 8, np.float64), np.zeros(most + 8, np.float64)
-    row = np.empty(_cells(longest, 1), np.float64)
+    row = np.empty(cells_of(longest, 1), np.float64)
     leads = np.empty(0, np.float64)
     keep, weights = np.empty(sizes.max(), np.float64), np.empty(sizes.max(), np.float64)
     room = np.empty((sizes.max() + 1) * TILE, np.float64)
@@ -360,7 +305,7 @@ def renewal_spans(
             last, one = goal == goals - 1, alone[goal, line]
             own_since = since[since_first[goal] : since_first[goal + 1]]
             own_witness = witness[witness_first[goal] : witness_first[goal + 1]]
-            width, stride = _four(len(own_witness)), _four(len(own_ends))
+            width, stride = whole_fours(len(own_witness)), whole_fours(len(own_ends))
             here = owner[line] * len(ends) * len(starts)
             if one and size == FOUR and goal == 0:
                 first_four(

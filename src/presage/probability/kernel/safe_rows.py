@@ -95,6 +95,8 @@ class Bindings:
 
     def only(self, names: Several[str]) -> tuple[Bindings, Ints]:
         """The distinct combinations of some of the variables, and the number of each line's among them."""
+        if not names:
+            return NO_VARIABLE.lines(slice(min(len(self), 1))), np.zeros(len(self), np.int64)
         columns = self.columns(names)
         index = Index(columns, len(self))
         rows, numbers = index.groups()
@@ -114,13 +116,16 @@ def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings
 
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
-    """Lines that agree on the variables of both, and from which line on the left each comes."""
+    """Lines that agree on the variables of both, and from which line on the left each comes. Those on the right are
+    distinct, and have values."""
     if not right.names:
         # Whether there is a line at all is all that it says.
         own = np.arange(len(left) if len(right) else 0)
         return left.lines(own), own
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
+    if left.names == right.names and np.array_equal(left.values, right.values):
+        return left, np.arange(len(left))
     both = [name for name in right.names if name in left.names]
     new = [name for name in right.names if name not in left.names]
     own, other = Index(right.columns(both), len(right)).pairs(left.columns(both), len(left))
