@@ -19,7 +19,8 @@ from presage.probability.classify import SAFE, classify
 from presage.probability.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
 from presage.probability.kernel.query import Anything, Goal, Known, Sequence, Variable
 from presage.probability.kernel.safe import evaluate_safe
-from presage.probability.kernel.sampling import sample_worlds, worlds_needed
+from presage.probability.kernel.sampling import sample_worlds
+from presage.probability.kernel.spec import worlds_needed
 
 LENGTHS = (30, 60, 120, 240)
 # Against a bit-vector sampler with this error at this confidence, over so many steps.

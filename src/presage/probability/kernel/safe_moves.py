@@ -134,16 +134,14 @@ def _rest(table, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _numbers(size, prev, value, chance, candidate, accepted, first):  # type: ignore[no-untyped-def]
-    """The number of each value, by value + 1: one that seems to be read whenever it comes is the last."""
-    read, passed = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    """The number of each value, by value + 1: the one that seems to be read most when it comes is the last."""
+    read = np.zeros(size, np.int64)
     for i in range(0, len(value), len(value) // PROBES + 1):
         if chance[i] > 0.0 and prev[i] + 1 < size:
-            if candidate[i] and (accepted[i] or not first):
-                read[value[i] + 1] += 1
-            else:
-                passed[value[i] + 1] += 1
+            reads = candidate[i] and (accepted[i] or not first)
+            read[value[i] + 1] += 1 if reads else -1
     number = np.arange(size)
-    wanted = np.argmax(np.where(passed == 0, read, 0))
+    wanted = np.argmax(read)
     if wanted > 0:
         number[wanted], number[size - 1] = size - 1, wanted
     return number
