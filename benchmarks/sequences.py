@@ -24,9 +24,9 @@ from presage.log.relations import relation_table
 from presage.probability.compile import sequence_kernel
 from presage.probability.kernel.build import build_facts
 from presage.probability.kernel.regular import evaluate_regular
-from presage.probability.kernel.sampling import sample_worlds, worlds_needed
+from presage.probability.kernel.sampling import sample_worlds
 from presage.probability.kernel.sequence import SequenceKernel
-from presage.probability.kernel.spec import SEQ, SOURCE, TIME
+from presage.probability.kernel.spec import SEQ, SOURCE, TIME, worlds_needed
 from presage.probability.nodes import SequenceMatch
 from presage.workspace import Workspace
 

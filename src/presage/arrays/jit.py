@@ -68,5 +68,5 @@ def _read_only(argument: Any) -> Any:
     if not isinstance(argument, np.ndarray):
         return argument
     view = np.ascontiguousarray(argument).view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view

@@ -9,10 +9,12 @@ from presage.plan.nodes import Node
 from presage.probability.classify import UNSAFE
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import dividing
+from presage.probability.kernel.spec import worlds_needed
 from presage.probability.methods import INTERVALS, JOINT, STEPWISE, looks_ahead
 from presage.probability.nodes import Infer, SequenceMatch
 
 INDENT = "  "
+MANY_WORLDS = 1_000_000  # seconds, for a small query
 
 
 def describe_sequence(node: SequenceMatch) -> Report:
@@ -26,6 +28,9 @@ def describe_sequence(node: SequenceMatch) -> Report:
     warnings: tuple[str, ...] = ()
     if tables.method == JOINT and tables.by is None:
         warnings = (f"{_why_joint(node)}; where that is too much, its rows are sampled and say so",)
+        if _worlds(node) > MANY_WORLDS:
+            many = f"ERROR {tables.error:g} takes {_worlds(node):,} random worlds"
+            warnings += (f"{many} where it is sampled; ten times the error takes a hundredth of them",)
     return Report("\n".join(lines), f"sequence: {_spread(node)}", f"sequence: {state}", warnings)
 
 
@@ -80,7 +85,12 @@ def _ways(node: SequenceMatch) -> list[str]:
         return [f"exact, by intervals of steps: {show_plan(verdict.plan, node)}",
                 "cost: quadratic in steps, linear in keys"]  # fmt: skip
     return ["exact by all chains together while there are few joint states, else by sampling",
-            f"sampled: error {tables.error:g} with confidence {tables.confidence:g}"]  # fmt: skip
+            f"sampled: error {tables.error:g} with confidence {tables.confidence:g}, in {_worlds(node):,} random worlds"
+            ]  # fmt: skip
+
+
+def _worlds(node: SequenceMatch) -> int:
+    return worlds_needed(node.tables.error, node.tables.confidence)
 
 
 def _why_joint(node: SequenceMatch) -> str:

@@ -101,3 +101,46 @@ def test_several_chains_of_a_value_are_left_to_the_automaton() -> None:
     facts.goals[1].variables["x"] //= 2
     assert safe_apart.ApartReader(query, facts, 2, frozenset({"x"})).possible
     assert len(evaluate_safe(query, facts, plan).step) > 0
+
+
+@pytest.mark.parametrize(
+    ("goals", "keys", "steps", "values", "there"),
+    [
+        (1, 4, 12, 3, 1.0),
+        (1, 2, 90, 2, 0.8),
+        (2, 4, 1, 3, 1.0),
+        (2, 4, 2, 3, 1.0),
+        (2, 4, 13, 3, 0.7),
+        (2, 3, 64, 1, 1.0),
+        (2, 2, 130, 3, 0.9),
+        (2, 3, 20, 6, 1.0),
+        (3, 2, 70, 3, 0.9),
+    ],
+)
+def test_one_candidate_value_of_few_gives_the_chances_of_joint_values(
+    goals: int, keys: int, steps: int, values: int, there: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key has its own value that counts, so that it is the last one for some and not for others."""
+    random = np.random.default_rng([goals, keys, steps, values])
+    query, facts, plan = one_after_the_other(goals, keys, steps, values, there, 1.0, random)
+    for rows, source in zip(facts.goals, facts.sources, strict=True):
+        wanted = np.where(np.arange(source.chains) == 0, 0, random.integers(0, values, source.chains))
+        rows.candidate = source.value == wanted[source.chain]
+    assert safe_apart.ApartReader(query, facts, goals, frozenset({"x"})).possible
+    fast = evaluate_safe(query, facts, plan)
+    monkeypatch.setattr(safe_apart, "SPARSE", 0)
+    monkeypatch.setattr(safe_apart, "SMALL", 0)
+    slow = evaluate_safe(query, facts, plan)
+    assert len(fast.step) > 0 or steps <= goals
+    np.testing.assert_array_equal(fast.step, slow.step)
+    np.testing.assert_allclose(fast.probability, slow.probability, rtol=1e-9)
+
+
+def test_a_chain_whose_only_candidate_value_is_always_one_is_told_from_others() -> None:
+    query, facts, _ = one_after_the_other(2, 3, 8, 3, 1.0, 1.0, np.random.default_rng(5))
+    source = facts.sources[0]
+    # Key 0 has one value that counts; key 1 two of them; key 2 one, but not at each step.
+    counts = (source.value == 1) | ((source.chain == 1) & (source.value == 2))
+    facts.goals[0].candidate = counts & ~((source.chain == 2) & (source.step == 4))
+    alone = safe_apart.ApartReader(query, facts, 2, frozenset({"x"})).chains[0][3]
+    np.testing.assert_array_equal(alone, [True, False, False])

@@ -23,7 +23,8 @@ from presage.probability.kernel.facts import (
 )
 from presage.probability.kernel.query import Condition, Goal, Sequence, Variable
 from presage.probability.kernel.rivals import most_likely, most_likely_path
-from presage.probability.kernel.sampling import sample_worlds, worlds_needed
+from presage.probability.kernel.sampling import sample_worlds
+from presage.probability.kernel.spec import worlds_needed
 from presage.probability.kernel.worlds import enumerate_worlds
 from property.sequence_facts import query_and_facts
 from property.sequence_texts import Case, cases

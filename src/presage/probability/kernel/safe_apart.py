@@ -9,8 +9,9 @@ from presage.probability.kernel.facts import MARKOV, Facts, Source
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import asked_at, compared
 from presage.probability.kernel.safe_moves import fill_moves
-from presage.probability.kernel.safe_renewal import LEAST, TILE, renewal_spans
+from presage.probability.kernel.safe_renewal import renewal_spans
 from presage.probability.kernel.safe_rows import Bindings, Index
+from presage.probability.kernel.safe_tiles import FOUR, TILE
 
 SPARSE = 4  # cells of all matrices for each row that there is, at most
 SMALL = 1 << 16  # cells that cost next to nothing
@@ -41,13 +42,13 @@ class ApartReader:
         if not self.possible:
             return
         self.bases = np.cumsum([0, *cells])
-        self.table = np.zeros(self.bases[-1])
+        self.table = np.empty(self.bases[-1])
         hits, self.candidates = [], []
-        self.chains: list[tuple[list[str], Ints, Index]] = []
+        self.chains: list[tuple[list[str], Ints, Index, Bools]] = []
         for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
             rows, names = facts.goals[goal.number], sorted(early)
             columns = [rows.variables[name] for name in names]
-            hit, some, leader, possible = fill_moves(
+            hit, some, leader, alone, possible = fill_moves(
                 self.table, int(base), int(size), self.steps, source.chains,
                 source.chain, source.step, source.prev, source.value, source.probability,
                 rows.candidate, rows.accepted, goal.number == 0, _lines(columns, len(source.chain)),
@@ -60,29 +61,31 @@ class ApartReader:
             self.candidates.append(np.flatnonzero(some.reshape(self.steps, size).any(axis=1)))
             chains = np.flatnonzero(leader >= 0)
             index = Index([column[leader[chains]] for column in columns], len(chains))
-            self.chains.append((names, chains, index))
+            self.chains.append((names, chains, index, alone))
         self.hit, self.hit_bases = np.concatenate(hits), _bounds(hits)
 
     def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
         """As `RegularReader.spans`; None if a line reads several chains of one goal."""
         chains = np.full((len(self.chains), len(bindings)), -1, np.int64)
-        for own, (names, some, index) in zip(chains, self.chains, strict=True):
+        alone = np.zeros(chains.shape, np.bool_)
+        for own, single, (names, some, index, known) in zip(chains, alone, self.chains, strict=True):
             line, place = index.pairs(bindings.columns(names), len(bindings))
             if np.any(line[1:] == line[:-1]):
                 return None
             own[line] = some[place]
-        since = [np.union1d([0], steps) for steps in self.candidates]
+            single[line] = known[own[line]]
+        since = [np.concatenate([[0], steps[steps > 0]]) for steps in self.candidates]
         witness = [steps[steps > 0] for steps in self.candidates]
         return renewal_spans(
             starts, ends, owner, owners, self.steps, self.sizes, chains, self.bases, self.table,
-            self.hit_bases, self.hit,
+            self.hit_bases, self.hit, alone,
             np.concatenate(since), _bounds(since), np.concatenate(witness), _bounds(witness),
         )  # fmt: skip
 
 
 def _size(source: Source) -> int:
     """How many values there are, with no event."""
-    return max(int(source.value.max(initial=-1)) + 2, LEAST)
+    return max(int(source.value.max(initial=-1)) + 2, FOUR)
 
 
 def _lines(columns: list[Ints], rows: int) -> Ints:

@@ -10,18 +10,9 @@ from presage.arrays.jit import Ints
 from presage.probability.kernel.facts import Facts
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
+from presage.probability.kernel.safe_codes import some_can_be, values_seen
 from presage.probability.kernel.safe_goals import asked_at, used
-from presage.probability.kernel.safe_rows import (
-    FEW,
-    NO_VARIABLE,
-    Bindings,
-    Index,
-    distinct,
-    join,
-    some_can_be,
-    table,
-    values_seen,
-)
+from presage.probability.kernel.safe_rows import FEW, NO_VARIABLE, Bindings, Index, distinct, join, table
 
 
 class PlanBindings:
@@ -82,9 +73,10 @@ class PlanBindings:
             return NO_VARIABLE.lines(slice(int(some_can_be(rows.candidate, rows.accepted, source.probability))))
         if len(names) == 1:
             column = rows.variables[names[0]]
-            size = int(column.max(initial=-1)) + 1
-            if size <= max(FEW, len(column)):
-                seen = np.flatnonzero(values_seen(rows.candidate, rows.accepted, source.probability, column, size))
+            most = max(FEW, len(column))
+            domain = self.facts.domains.get(names[0], most)
+            seen, few = values_seen(rows.candidate, rows.accepted, source.probability, column, most, domain)
+            if few:
                 return Bindings(names, seen.reshape(-1, 1))
         can_be = rows.candidate & rows.accepted & (source.probability > 0.0)
         live = np.flatnonzero(can_be)

@@ -12,10 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from presage.arrays.codes import grouped_order
 from presage.arrays.jit import Floats, Ints
-from presage.probability.kernel.facts import CERTAIN, NOTHING, Source
-from presage.probability.kernel.safe_rows import ranges
+from presage.probability.kernel.facts import CERTAIN, Source
+from presage.probability.kernel.safe_codes import ranges, rows_by_chain
 
 
 @dataclass
@@ -51,25 +50,10 @@ class ChainRows:
         self.source = source
 
     @cached_property
-    def _sizes(self) -> Ints:
-        sizes = np.ones(self.source.chains, np.int64)
-        np.maximum.at(sizes, self.source.chain, self.source.value + 2)
-        return sizes
-
-    @cached_property
-    def _order(self) -> Ints:
-        # A value that the chain never has leads nowhere.
+    def _by_chain(self) -> tuple[Ints, Ints, Ints]:
+        """Rows in order, where those of a chain begin, and how many values it has."""
         of = self.source
-        can_be = (of.probability > 0.0) & ((of.prev == NOTHING) | (of.prev + 1 < self._sizes[of.chain]))
-        order = np.flatnonzero(can_be)
-        for column in (of.value, of.step, of.chain):
-            own = column[order]
-            order = order[grouped_order(own, int(own.max(initial=0)) + 1)[0]]
-        return order
-
-    @cached_property
-    def _starts(self) -> Ints:
-        return np.searchsorted(self.source.chain[self._order], np.arange(self.source.chains + 1))
+        return rows_by_chain(of.chains, of.chain, of.step, of.value, of.prev, of.probability)
 
     def alternatives(self, line: Ints, row: Ints, bits: Ints) -> tuple[Ints, Ints, Ints, Floats, Ints]:
         """Line, step, chain, probability and bits; each event that has happened is a chain of its own."""
@@ -84,20 +68,20 @@ class ChainRows:
         count = max(len(of.chain), 1)
         owner = np.unique(line * max(of.chains, 1) + of.chain[row])
         chain = owner % max(of.chains, 1)
-        first, last = self._starts[chain], self._starts[chain + 1]
-        own = np.repeat(np.arange(len(owner)), last - first)
-        rows = self._order[ranges(first, last)]
+        ordered, starts, sizes = self._by_chain
+        places, own = ranges(starts[chain], starts[chain + 1])
+        rows = ordered[places]
         if np.bincount(chain, minlength=1).max() <= 1:
             # A row belongs to one line at most.
             meant = np.zeros(count, np.int64)
             meant[row] = bits
-            return owner // max(of.chains, 1), self._sizes[chain], own, rows, meant[rows]
+            return owner // max(of.chains, 1), sizes[chain], own, rows, meant[rows]
         read = line * count + row
         order = np.argsort(read)
         wanted = (owner // max(of.chains, 1))[own] * count + rows
         place = np.minimum(np.searchsorted(read[order], wanted), max(len(read) - 1, 0))
         meant = np.where(read[order][place] == wanted, bits[order][place], 0) if len(read) else np.zeros(0, np.int64)
-        return owner // max(of.chains, 1), self._sizes[chain], own, rows, meant
+        return owner // max(of.chains, 1), sizes[chain], own, rows, meant
 
 
 def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]]) -> Alternatives:
@@ -120,18 +104,22 @@ def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]])
 
 def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:
     """Parts of several sources together. Each part ascends by line."""
+    if len(parts) == 1:
+        (line, size, own, rows, bits), of = parts[0], sources[0]
+        first, start = np.searchsorted(own, np.arange(len(line) + 1)), np.searchsorted(line, np.arange(lines + 1))
+        chance = of.probability[rows].astype(np.float64)
+        return Chains(start, size, first, of.step[rows], of.prev[rows] + 1, of.value[rows] + 1, chance, bits)
     line, size = _together(parts, 0), _together(parts, 1)
     own = _together([(part[2] + first,) for part, first in zip(parts, _before(parts), strict=True)], 0)
     bounds = np.searchsorted(own, np.arange(len(line) + 1))
     sizes = [(source.step,) for source in sources]
     rows = _together([(part[3] + first,) for part, first in zip(parts, _before(sizes), strict=True)], 0)
     bits = _together(parts, 4)
-    if len(parts) > 1:
-        order = np.argsort(line, kind="stable")
-        places = ranges(bounds[:-1][order], bounds[1:][order])
-        rows, bits = rows[places], bits[places]
-        line, size = line[order], size[order]
-        bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[order])])
+    order = np.argsort(line, kind="stable")
+    places, _ = ranges(bounds[:-1][order], bounds[1:][order])
+    rows, bits = rows[places], bits[places]
+    line, size = line[order], size[order]
+    bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[order])])
     step, prev, value, probability = (
         _together([(getattr(source, name),) for source in sources], 0)[rows]
         for name in ("step", "prev", "value", "probability")

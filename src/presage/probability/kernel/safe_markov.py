@@ -58,72 +58,89 @@ def markov_points(
     """(lines, hits): the chance at each step, over any number of chains. O(resets · steps · rows of a step).
 
     For a reset and a hit each chain has four weights: whether it did anything at the reset, and at the hit, with no
-    reset between them. Chains are independent, so the weights of all of them are those of the unions.
+    reset between them. Chains are independent, so the weights of all of them are those of the unions. All resets go
+    along side by side: column 0 is no reset at all before the hit, column j + 1 the reset j.
     """
     out = np.zeros((len(lines), len(hits)), np.float64)
     steps = hits[-1] + 1 if len(hits) else 0
+    columns = len(resets) + 1
+    union = np.empty(len(hits) * 4 * columns, np.float64)
+    now = np.empty(4 * columns, np.float64)
     for i in range(len(lines)):
         line, own = lines[i], which[i]
-        # Line 0: no reset at all before the hit.
-        union = np.zeros((len(resets) + 1, len(hits), 4), np.float64)
-        union[:, :, 0] = 1.0
+        union[:] = 0.0
+        for h in range(len(hits)):
+            union[4 * h * columns : (4 * h + 1) * columns] = 1.0
         for item in range(start[line], start[line + 1]):
+            size = sizes[item]
             rows = _row_ranges(item, steps, first, step)
-            rest = _uncovered(rows, sizes[item], prev, chance)
-            # Six vectors of weights: before and after a step, of all values, and of those of a chain that did nothing
-            # or something at a reset.
-            room = np.zeros((6, sizes[item]), np.float64)
+            rest = _uncovered(rows, size, prev, chance)
+            room = np.zeros((4, size), np.float64)
             marginal, after, idle, active = room[0], room[1], room[2], room[3]
-            marginal[0] = idle[0] = 1.0
-            _unite(union[0], 0, hits, rows, rest, idle, active, room[4], room[5], prev, value, chance, bits)
-            j = 0
+            marginal[0] = 1.0
+            # By value: the weights of a chain that did nothing at a reset, and of one that did something.
+            x, y = np.zeros(2 * size * columns, np.float64), np.empty(2 * size * columns, np.float64)
+            x[0] = 1.0
+            begun, h = 1, 0
             for t in range(steps):
                 lo, hi = rows[t], rows[t + 1]
-                if j < len(resets) and resets[j] == t:
+                if h < len(hits) and hits[h] == t:
+                    now[:] = 0.0
+                    for v in range(size):
+                        _add(now, 0, x, v, rest[t, v], begun, columns)
+                    for k in range(lo, hi):
+                        _add(now, 1 if bits[k] & ACCEPTED else 0, x, prev[k], chance[k], begun, columns)
+                    _unite(union, 4 * h * columns, now, begun, columns)
+                    h += 1
+                y[:] = 0.0
+                for v in range(size):
+                    _add(y, 0, x, v, rest[t, v], begun, columns)
+                for k in range(lo, hi):
+                    if bits[k] & RESET == 0:
+                        _add(y, value[k], x, prev[k], chance[k], begun, columns)
+                x, y = y, x
+                if begun < columns and resets[begun - 1] == t:
                     _moved(marginal, idle, lo, hi, rest[t], prev, value, chance, bits, 0)
                     _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
-                    j += 1
-                    _unite(union[j], t + 1, hits, rows, rest, idle, active, room[4], room[5], prev, value, chance, bits)
+                    for v in range(size):
+                        x[2 * v * columns + begun], x[(2 * v + 1) * columns + begun] = idle[v], active[v]
+                    begun += 1
                 _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
                 marginal, after = after, marginal
         for h in range(len(hits)):
-            total = union[0, h, 2] * inputs[own, h, 0]
+            total = union[(4 * h + 2) * columns] * inputs[own, h, 0]
             for j in range(len(resets)):
                 if resets[j] < hits[h]:
-                    total += union[j + 1, h, 3] * inputs[own, h, j + 1]
+                    total += union[(4 * h + 3) * columns + j + 1] * inputs[own, h, j + 1]
             out[i, h] = total
     return out
 
 
 @inlined
-def _unite(  # type: ignore[no-untyped-def]
-    union, begin, hits, rows, rests, idle, active, idle_after, active_after, prev, value, chance, bits
-):
-    """Add a chain to the unions, from a step on; `idle` and `active`: its weights of values at the step before."""
-    h = np.searchsorted(hits, begin)
-    for t in range(begin, len(rows) - 1):
-        lo, hi, rest = rows[t], rows[t + 1], rests[t]
-        if h < len(hits) and hits[h] == t:
-            n0, n1, n2, n3 = 0.0, 0.0, 0.0, 0.0
-            for v in range(len(idle)):
-                n0 += idle[v] * rest[v]
-                n1 += active[v] * rest[v]
-            for k in range(lo, hi):
-                if bits[k] & ACCEPTED:
-                    n2 += idle[prev[k]] * chance[k]
-                    n3 += active[prev[k]] * chance[k]
-                else:
-                    n0 += idle[prev[k]] * chance[k]
-                    n1 += active[prev[k]] * chance[k]
-            o0, o1, o2, o3 = union[h, 0], union[h, 1], union[h, 2], union[h, 3]
-            union[h, 0] = o0 * n0
-            union[h, 1] = o0 * n1 + o1 * (n0 + n1)
-            union[h, 2] = o0 * n2 + o2 * (n0 + n2)
-            union[h, 3] = o0 * n3 + o1 * (n2 + n3) + o2 * (n1 + n3) + o3 * (n0 + n1 + n2 + n3)
-            h += 1
-        _moved(idle, idle_after, lo, hi, rest, prev, value, chance, bits, 0)
-        _moved(active, active_after, lo, hi, rest, prev, value, chance, bits, 0)
-        idle, idle_after, active, active_after = idle_after, idle, active_after, active
+def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-untyped-def]
+    """From one value to another, all columns that have begun."""
+    if chance:
+        i, k = 2 * new * columns, 2 * old * columns
+        for c in range(begun):
+            to[np.uint64(i + c)] += chance * weights[np.uint64(k + c)]
+        i, k = i + columns, k + columns
+        for c in range(begun):
+            to[np.uint64(i + c)] += chance * weights[np.uint64(k + c)]
+
+
+@inlined
+def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
+    """Add a chain to the unions at a hit."""
+    for c in range(begun):
+        n0, n1 = now[np.uint64(c)], now[np.uint64(columns + c)]
+        n2, n3 = now[np.uint64(2 * columns + c)], now[np.uint64(3 * columns + c)]
+        i = np.uint64(here + c)
+        j, k, n = i + np.uint64(columns), i + np.uint64(2 * columns), i + np.uint64(3 * columns)
+        o0, o1, o2, o3 = union[i], union[j], union[k], union[n]
+        union[i] = o0 * n0
+        union[j] = o0 * n1 + o1 * (n0 + n1)
+        union[k] = o0 * n2 + o2 * (n0 + n2)
+        union[n] = o0 * n3 + o1 * (n2 + n3) + o2 * (n1 + n3) + o3 * (n0 + n1 + n2 + n3)
 
 
 @compiled

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled_into
+from presage.arrays.jit import Bools, Floats, Ints, compiled_into, inlined
 from presage.probability.kernel.safe_regular import LEAST_MASS
+
+FOUR = (0, 0, 0, 0)
+PROBES = 64  # rows that tell which value is likely to be the candidate
 
 
 @compiled_into
@@ -16,48 +19,129 @@ def fill_moves(
     table: Floats, base: int, size: int, steps: int, chains: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats,
     candidate: Bools, accepted: Bools, first: bool, variables: Ints,
-) -> tuple[Bools, Bools, Ints, bool]:  # fmt: skip
+) -> tuple[Bools, Bools, Ints, Bools, bool]:  # fmt: skip
     """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value),
-    and of all chains, (steps, value); a row of each chain that it reads, -1 if it reads none. Values are numbered from
-    1, and 0 is no event: what is left to 1. `first`: it is the first goal; variables[variable, row] are compared.
+    and of all chains, (steps, value); a row of each chain that it reads, -1 if it reads none; whether it reads the
+    chain's last value whenever that comes, and no other. Values are numbered from 1, in an order of our own that brings
+    that about if it can be; 0 is no event: what is left to 1. `first`: it is the first goal; variables[variable, row]
+    are compared.
 
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
-    not all that is read of a chain has the same values of variables.
+    not all that is read of a chain has the same values of variables (also where it cannot be).
     """
-    read = np.zeros(chains * steps * size, np.int32)
+    number = _numbers(size, prev, value, chance, candidate, accepted, first)
+    found: tuple[Bools, Bools, Ints, Bools, bool]
+    if size == len(FOUR):
+        found = _filled(
+            FOUR, table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
+            variables, number,
+        )  # fmt: skip
+    else:
+        found = _filled(
+            (), table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
+            variables, number,
+        )  # fmt: skip
+    return found
+
+
+@inlined
+def _filled(  # type: ignore[no-untyped-def]
+    known, table, base, count_of_values, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
+    variables, number,
+):  # fmt: skip
+    """As `fill_moves`. `known`: a tuple as long as there are values, if the compiler shall know how many."""
+    size = len(known) if len(known) else count_of_values
     hit = np.zeros(chains * steps * size, np.bool_)
     some = np.zeros(steps * size, np.bool_)
     leader = np.full(chains, -1, np.int64)
+    alone = np.ones(chains, np.bool_)
+    there = np.zeros(chains * steps, np.bool_)
+    # Of the rows of one chain and step: values that some row reads, and those that some row does not; as bits as long
+    # as these suffice.
+    told = np.zeros(2 * size, np.bool_)
     possible = True
-    for i in range(len(chain)):
-        if chance[i] > 0.0 and prev[i] + 1 < size:
-            at = np.uint64((chain[i] * steps + step[i]) * size + prev[i] + 1)
-            table[np.uint64(base) + at * np.uint64(size) + np.uint64(value[i] + 1)] += chance[i]
-    # Apart from the moves, for the fewer things a loop does the faster it is.
-    for i in range(len(chain)):
-        if candidate[i] and (accepted[i] or not first) and chance[i] > 0.0 and prev[i] + 1 < size:
-            read[np.uint64((chain[i] * steps + step[i]) * size + value[i] + 1)] += 1
-            own = np.uint64(chain[i])
-            if leader[own] < 0:
-                leader[own] = i
-            if not accepted[i]:
-                possible = False
-            for k in range(len(variables)):
-                if variables[k, i] < 0 or variables[k, i] != variables[k, leader[own]]:
-                    possible = False
-    for line in range(chains * steps * size):
-        at = np.uint64(base + line * size)
+    rows, i, count = len(chain), 0, 1
+    while i < rows:
+        own, t = chain[i], step[i]
+        # Mostly there are as many as there were before.
+        end = min(i + count, rows)
+        if chain[end - 1] != own or step[end - 1] != t:
+            end = i + 1
+        while end < rows and chain[end] == own and step[end] == t:
+            end += 1
+        count = end - i
+        line = own * steps + t
+        possible = possible and not there[line]
+        there[line] = True
+        at = np.uint64(base + line * size * size)
+        for cell in range(size * size):
+            table[at + np.uint64(cell)] = 0.0
+        lead, reading, passing = leader[np.uint64(own)], 0, 0
+        for k in range(i, end):
+            row = np.uint64(k)
+            p, before = chance[row], prev[row] + 1
+            if p > 0.0 and before < size:
+                w = number[np.uint64(value[row] + 1)]
+                table[at + np.uint64(number[np.uint64(before)] * size + w)] += p
+                reads = candidate[row] & (accepted[row] | (not first))
+                if not len(known):
+                    told[np.uint64(w if reads else size + w)] = True
+                # No branches, for nobody could foresee them.
+                bit = np.int64(reads) << w
+                reading |= bit
+                passing |= bit ^ (1 << w)
+                lead = k if reads & (lead < 0) else lead
+                possible &= accepted[row] | (not reads)
+        if lead >= 0:
+            for n in range(len(variables)):
+                x = variables[np.uint64(n), np.uint64(lead)]
+                possible &= x >= 0
+                for k in range(i, end):
+                    row = np.uint64(k)
+                    same = variables[np.uint64(n), row] == x
+                    possible &= same | (not candidate[row] & (accepted[row] | (not first)))
+        i, leader[np.uint64(own)] = end, lead
+        _rest(table, at, size)
+        for w in range(size):
+            read = reading >> w & 1 != 0 if len(known) else told[np.uint64(w)]
+            passed = passing >> w & 1 != 0 if len(known) else told[np.uint64(size + w)]
+            possible &= not (read and passed)
+            if passed if w == size - 1 else read:
+                alone[np.uint64(own)] = False
+            if read:
+                hit[np.uint64(line * size + w)] = some[np.uint64(t * size + w)] = True
+            if not len(known):
+                told[np.uint64(w)] = told[np.uint64(size + w)] = False
+    for line in range(chains * steps):
+        if not there[line]:
+            at = np.uint64(base + line * size * size)
+            for cell in range(size * size):
+                table[at + np.uint64(cell)] = 0.0
+            _rest(table, at, size)
+    return hit, some, leader, alone, possible
+
+
+@inlined
+def _rest(table, at, size):  # type: ignore[no-untyped-def]
+    """What is left to 1 after each value is the chance of no event."""
+    for v in range(size):
+        here = at + np.uint64(v * size)
         rest = 1.0
         for w in range(1, size):
-            rest -= table[at + np.uint64(w)]
-        table[at] = rest if rest > LEAST_MASS else 0.0
-    for line in range(chains * steps):
-        for w in range(size):
-            count = read[np.uint64(line * size + w)]
-            if count:
-                hit[np.uint64(line * size + w)] = some[np.uint64(line % steps * size + w)] = True
-                for v in range(size):
-                    count -= table[np.uint64(base + (line * size + v) * size + w)] > 0.0
-                if count:
-                    possible = False
-    return hit, some, leader, possible
+            rest -= table[here + np.uint64(w)]
+        table[here] = rest if rest > LEAST_MASS else 0.0
+
+
+@inlined
+def _numbers(size, prev, value, chance, candidate, accepted, first):  # type: ignore[no-untyped-def]
+    """The number of each value, by value + 1: the one that seems to be read most when it comes is the last."""
+    read = np.zeros(size, np.int64)
+    for i in range(0, len(value), len(value) // PROBES + 1):
+        if chance[i] > 0.0 and prev[i] + 1 < size:
+            reads = candidate[i] and (accepted[i] or not first)
+            read[value[i] + 1] += 1 if reads else -1
+    number = np.arange(size)
+    wanted = np.argmax(read)
+    if wanted > 0:
+        number[wanted], number[size - 1] = size - 1, wanted
+    return number

@@ -3,9 +3,6 @@
 Once the later chain has a candidate, all that waited for it is gone. So a sequence has held during an interval if the
 goals before the last have, from the last goal's latest candidate before the interval up to its latest one in it: the
 chains are independent, and each goes its own way. Values are numbered from 0, no event; there are at least four.
-
-Columns (intervals, or candidates that are still to come) stand side by side in tiles: [tile, value, place in the tile].
-The size of a tile is known to the compiler, and so is then that a step can be made in place, several columns at once.
 """
 
 from __future__ import annotations
@@ -13,115 +10,38 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-
-TILE = 64
-LEAST = 4  # values
-
-
-@inlined
-def _cells(columns, size):  # type: ignore[no-untyped-def]
-    return (columns + TILE - 1) // TILE * TILE * size
-
-
-@inlined
-def _times(x, room, lo, hi, size, m, at, down, across):  # type: ignore[no-untyped-def]
-    """Columns lo … hi - 1, and some of no meaning beside them: x[w] = Σ x[v] · m[at + v · down + w · across]."""
-    if hi <= lo:
-        return
-    a0, a1, a2, a3 = m[at], m[at + across], m[at + 2 * across], m[at + 3 * across]
-    at1 = at + down
-    b0, b1, b2, b3 = m[at1], m[at1 + across], m[at1 + 2 * across], m[at1 + 3 * across]
-    at2 = at + 2 * down
-    c0, c1, c2, c3 = m[at2], m[at2 + across], m[at2 + 2 * across], m[at2 + 3 * across]
-    at3 = at + 3 * down
-    d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
-    for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        # Eight at a time, so that none are left over.
-        begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
-        base = tile * size * TILE
-        if size == 4:
-            for column in range(begin, end):
-                i = np.uint64(base + column)
-                j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
-                a, b, c, d = x[i], x[j], x[k], x[n]
-                x[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
-                x[j] = (a * a1 + b * b1) + (c * c1 + d * d1)
-                x[k] = (a * a2 + b * b2) + (c * c2 + d * d2)
-                x[n] = (a * a3 + b * b3) + (c * c3 + d * d3)
-        else:
-            for w in range(size):
-                to = w * TILE
-                for column in range(begin, end):
-                    room[np.uint64(to + column)] = 0.0
-                for v in range(size):
-                    p, old = m[at + v * down + w * across], base + v * TILE
-                    if p:
-                        for column in range(begin, end):
-                            room[np.uint64(to + column)] += p * x[np.uint64(old + column)]
-            for w in range(size):
-                for column in range(begin, end):
-                    x[np.uint64(base + w * TILE + column)] = room[np.uint64(w * TILE + column)]
+from presage.probability.kernel.safe_four import first_four, lead_four, next_four
+from presage.probability.kernel.safe_tiles import (
+    FOUR,
+    TILE,
+    cells_of,
+    fours,
+    no_candidates,
+    step_on,
+    times,
+    whole_fours,
+)
 
 
 @inlined
-def _step(weights, m, at, size, room):  # type: ignore[no-untyped-def]
-    """Weights of values one step on."""
-    if size == 4:
-        a, b, c, d = weights[0], weights[1], weights[2], weights[3]
-        for w in range(4):
-            i = np.uint64(at + w)
-            weights[w] = (a * m[i] + b * m[i + np.uint64(4)]) + (c * m[i + np.uint64(8)] + d * m[i + np.uint64(12)])
-        return
-    for w in range(size):
-        room[w] = 0.0
-    for v in range(size):
-        for w in range(size):
-            room[w] += weights[v] * m[np.uint64(at + v * size + w)]
-    for w in range(size):
-        weights[w] = room[w]
-
-
-@inlined
-def _keep(keep, hit, said, size):  # type: ignore[no-untyped-def]
-    """1 for values that are no candidates. To multiply is faster than to ask."""
-    for w in range(size):
-        keep[w] = 0.0 if hit[np.uint64(said + w)] else 1.0
-
-
-@inlined
-def _always_candidate(table, base, hit, hits, steps, size):  # type: ignore[no-untyped-def]
-    """A value that is a candidate whenever it comes; `size` if there is none."""
-    for w in range(1, size):
-        always = True
-        for t in range(steps):
-            if not hit[np.uint64(hits + t * size + w)]:
-                for v in range(size):
-                    always = always and table[np.uint64(base + (t * size + v) * size + w)] == 0.0
-                if not always:
-                    break
-        if always:
-            return w
-    return size
-
-
-@inlined
-def _first(result, last, starts, ends, table, base, hit, hits, size, keep, weights, room):  # type: ignore[no-untyped-def]
+def _first(result, last, starts, ends, stride, table, base, hit, hits, size, alone, keep, weights, room):  # type: ignore[no-untyped-def]
     """The first goal of a line: the chance of a candidate during each interval, to result[end, start] if that is
-    `last` of all, else to result[start, end]; only of those that do not end before they start.
+    `last` of all, else to result[start, end], whose lines are `stride` apart; only of those that do not end before they
+    start.
 
-    Once there was one, what the chain does makes no difference: all of it goes to one place, and a value that is
-    a candidate whenever it comes needs no other.
+    Once there was one, what the chain does makes no difference: all of it goes to one place. If the last value is the
+    candidate `alone`, it needs no other.
     """
     steps = ends[-1] + 1
-    held = _always_candidate(table, base, hit, hits, steps, size)
+    held = size - 1 if alone else size
     wide = max(size, held + 1)
-    m, x = np.zeros(wide * wide, np.float64), np.zeros(_cells(len(starts), wide), np.float64)
+    m, x = np.zeros(wide * wide, np.float64), np.zeros(cells_of(len(starts), wide), np.float64)
     weights[:size] = 0.0
     weights[0] = 1.0
     begun, asked = 0, 0
     for t in range(steps):
         at = base + t * size * size
-        _keep(keep, hit, hits + t * size, size)
+        no_candidates(keep, hit, hits + t * size, size)
         for v in range(size):
             total = 0.0
             for w in range(size):
@@ -133,8 +53,8 @@ def _first(result, last, starts, ends, table, base, hit, hits, size, keep, weigh
         for w in range(wide):
             m[np.uint64(held * wide + w)] = 0.0
         m[np.uint64(held * wide + held)] = 1.0
-        _times(x, room, 0, begun, wide, m, 0, wide, 1)
-        _step(weights, table, at, size, room)
+        times(x, room, 0, begun, wide, m, 0, wide, 1)
+        step_on(weights, table, at, size, room)
         while begun < len(starts) and starts[begun] == t:
             to = begun // TILE * wide * TILE + begun % TILE
             total = 0.0
@@ -151,9 +71,9 @@ def _first(result, last, starts, ends, table, base, hit, hits, size, keep, weigh
                     for s in range(some):
                         result[np.uint64(new + s)] = x[np.uint64(old + s)]
                 else:
-                    new = tile * TILE * len(ends) + asked
+                    new = tile * TILE * stride + asked
                     for s in range(some):
-                        result[np.uint64(new + s * len(ends))] = x[np.uint64(old + s)]
+                        result[np.uint64(new + s * stride)] = x[np.uint64(old + s)]
             asked += 1
 
 
@@ -185,12 +105,12 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
         here = ((tile + 1) * steps - 1) * far
         for t in range(steps - 1, -1, -1):
             at = base + t * size * size
-            begin, end = max(first[t + 1] - lo, 0) // 8 * 8, (hi - lo + 7) // 8 * 8
+            begin, end = max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4
             if first[t + 1] >= hi:
                 for i in range(far):
                     leads[np.uint64(here + i)] = 0.0
             elif size == 4:
-                _lead_four(leads, here, begin, end, table, at)
+                lead_four(leads, here, begin, end, table, at)
             else:
                 for v in range(size):
                     to = here + v * TILE
@@ -208,35 +128,35 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
 
 
 @inlined
-def _lead_four(leads, here, begin, end, m, at):  # type: ignore[no-untyped-def]
-    a0, a1, a2, a3 = m[at], m[at + 1], m[at + 2], m[at + 3]
-    b0, b1, b2, b3 = m[at + 4], m[at + 5], m[at + 6], m[at + 7]
-    c0, c1, c2, c3 = m[at + 8], m[at + 9], m[at + 10], m[at + 11]
-    d0, d1, d2, d3 = m[at + 12], m[at + 13], m[at + 14], m[at + 15]
-    for column in range(begin, end):
-        i = np.uint64(here + column)
-        j, k, n = i + np.uint64(TILE), i + np.uint64(2 * TILE), i + np.uint64(3 * TILE)
-        a, b = leads[i + np.uint64(4 * TILE)], leads[i + np.uint64(5 * TILE)]
-        c, d = leads[i + np.uint64(6 * TILE)], leads[i + np.uint64(7 * TILE)]
-        leads[i] = (a * a0 + b * a1) + (c * a2 + d * a3)
-        leads[j] = (a * b0 + b * b1) + (c * b2 + d * b3)
-        leads[k] = (a * c0 + b * c1) + (c * c2 + d * c3)
-        leads[n] = (a * d0 + b * d1) + (c * d2 + d * d3)
-
-
-@inlined
 def _next(  # type: ignore[no-untyped-def]
-    result, last, inputs, since, witness, starts, ends, table, base, hit, hits, size, leads, keep, weights, room
+    result,
+    last,
+    inputs,
+    since,
+    witness,
+    starts,
+    ends,
+    width,
+    stride,
+    table,
+    base,
+    hit,
+    hits,
+    size,
+    leads,
+    keep,
+    weights,
+    room,
 ):
-    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i] is the chance that the
-    goals before it have held from step since[j] up to the step before witness[i]; since[0] is the beginning. Gives back
-    `leads`, the room for what `_lead` writes."""
+    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i], in lines that are `width`
+    apart, is the chance that the goals before it have held from step since[j] up to the step before witness[i];
+    since[0] is the beginning. Gives back `leads`, the room for what `_lead` writes."""
     steps = ends[-1] + 1
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
     ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
     # Lines of a power of two would all want the same places of the processor's cache.
-    cells, width = _cells(ways, size), _cells(ways, 1) + 8
+    cells, wide = cells_of(ways, size), cells_of(ways, 1) + 8
     one_each = True
     for k in range(ways):
         one_each = one_each and way_witness[k] == k
@@ -251,35 +171,33 @@ def _next(  # type: ignore[no-untyped-def]
     weights[:size] = 0.0
     weights[0] = 1.0
     # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
-    held = np.zeros(_cells(len(starts), size), np.float64)
-    came = np.empty(len(starts) * width, np.float64)
+    held = np.zeros(cells_of(len(starts), size), np.float64)
+    came = np.empty(len(starts) * wide, np.float64)
     begun, asked, j = 0, 0, 0
     for t in range(steps):
         at = base + t * size * size
         while begun < len(starts) and starts[begun] == t:
-            _meet(came, begun * width, waits, leads, t, steps, first[t], ways, size)
+            _meet(came, begun * wide, waits, leads, t, steps, first[t], ways, size)
             begun += 1
-        _keep(keep, hit, hits + t * size, size)
+        no_candidates(keep, hit, hits + t * size, size)
         for v in range(size):
             for w in range(size):
                 m[np.uint64(v * size + w)] = keep[w] * table[np.uint64(at + v * size + w)]
-        _times(held, room, 0, begun, size, m, 0, size, 1)
+        times(held, room, 0, begun, size, m, 0, size, 1)
         for k in range(first[t], first[t + 1]):
             for tile in range((begun + TILE - 1) // TILE):
-                to, old = (tile * size + way_value[k]) * TILE, tile * TILE * width + k
+                to, old = (tile * size + way_value[k]) * TILE, tile * TILE * wide + k
                 for s in range(min(begun - tile * TILE, TILE)):
-                    held[np.uint64(to + s)] += came[np.uint64(old + s * width)]
+                    held[np.uint64(to + s)] += came[np.uint64(old + s * wide)]
         while asked < len(ends) and ends[asked] == t:
-            _sum(result, last, asked, len(starts), len(ends), held, begun, size, room)
+            _sum(result, last, asked, len(starts), stride, held, begun, size, room)
             asked += 1
-        _times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
-        _step(weights, table, at, size, room)
+        times(waits, room, first[t + 1], ways, size, m, 0, size, 1)
+        step_on(weights, table, at, size, room)
         if j < len(since) and since[j] == t:
             for w in range(size):
                 if weights[w] and not keep[w]:
-                    _renew(
-                        waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * len(witness), one_each
-                    )
+                    _renew(waits, w, first[t + 1], ways, size, weights[w], inputs, way_witness, j * width, one_each)
             j += 1
     return leads
 
@@ -308,57 +226,40 @@ def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
-        begin, end = max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
+        begin, end = fours(tile, lo, hi)
         base, here, own = tile * size * TILE, (tile * steps + step) * size * TILE, to + tile * TILE
-        if size == 4:
+        for column in range(begin, end):
+            came[np.uint64(own + column)] = 0.0
+        for v in range(size):
+            i, n = base + v * TILE, here + v * TILE
             for column in range(begin, end):
-                i, n = np.uint64(base + column), np.uint64(here + column)
-                a, b = waits[i] * leads[n], waits[i + np.uint64(TILE)] * leads[n + np.uint64(TILE)]
-                c = waits[i + np.uint64(2 * TILE)] * leads[n + np.uint64(2 * TILE)]
-                d = waits[i + np.uint64(3 * TILE)] * leads[n + np.uint64(3 * TILE)]
-                came[np.uint64(own + column)] = (a + b) + (c + d)
-        else:
-            for column in range(begin, end):
-                came[np.uint64(own + column)] = 0.0
-            for v in range(size):
-                i, n = base + v * TILE, here + v * TILE
-                for column in range(begin, end):
-                    came[np.uint64(own + column)] += waits[np.uint64(i + column)] * leads[np.uint64(n + column)]
+                came[np.uint64(own + column)] += waits[np.uint64(i + column)] * leads[np.uint64(n + column)]
 
 
 @inlined
-def _sum(result, last, asked, starts, ends, held, columns, size, room):  # type: ignore[no-untyped-def]
+def _sum(result, last, asked, starts, stride, held, columns, size, room):  # type: ignore[no-untyped-def]
     """One end: over all values."""
     for tile in range((columns + TILE - 1) // TILE):
         base, some = tile * size * TILE, min(columns - tile * TILE, TILE)
-        if size == 4:
+        for s in range(some):
+            room[np.uint64(s)] = 0.0
+        for v in range(size):
             for s in range(some):
-                i = np.uint64(base + s)
-                a, b = (
-                    held[i] + held[i + np.uint64(TILE)],
-                    held[i + np.uint64(2 * TILE)] + held[i + np.uint64(3 * TILE)],
-                )
-                room[np.uint64(s)] = a + b
-        else:
-            for s in range(some):
-                room[np.uint64(s)] = 0.0
-            for v in range(size):
-                for s in range(some):
-                    room[np.uint64(s)] += held[np.uint64(base + v * TILE + s)]
+                room[np.uint64(s)] += held[np.uint64(base + v * TILE + s)]
         if last:
             to = asked * starts + tile * TILE
             for s in range(some):
                 result[np.uint64(to + s)] = room[np.uint64(s)]
         else:
-            to = tile * TILE * ends + asked
+            to = tile * TILE * stride + asked
             for s in range(some):
-                result[np.uint64(to + s * ends)] = room[np.uint64(s)]
+                result[np.uint64(to + s * stride)] = room[np.uint64(s)]
 
 
 @compiled
 def renewal_spans(
     starts: Ints, ends: Ints, owner: Ints, owners: int, steps: int, sizes: Ints, chains: Ints,
-    bases: Ints, table: Floats, hit_bases: Ints, hit: Bools,
+    bases: Ints, table: Floats, hit_bases: Ints, hit: Bools, alone: Bools,
     since: Ints, since_first: Ints, witness: Ints, witness_first: Ints,
 ) -> Floats:  # fmt: skip
     """(owners, ends, starts): the chance that at least one of an owner's lines has held. O(steps · (starts + ends ·
@@ -366,23 +267,27 @@ def renewal_spans(
 
     By goal: `sizes`, how many values, with no event; chains[goal, line] (-1: the line has no candidate); where its
     matrices table[chain, step, value before, value] and its candidates hit[chain, step, value] begin; `witness`: its
-    steps with candidates but for step 0; `since`: all of them, and step 0.
+    steps with candidates but for step 0; `since`: all of them, and step 0. alone[goal, line]: the chain's last value is
+    a candidate whenever it comes, and no other is.
     """
-    out = np.zeros((owners, len(ends), len(starts)), np.float64)
+    # Some columns beside those that are wanted are written to, too.
+    out = np.zeros(owners * len(ends) * len(starts) + 8, np.float64)
     goals = len(sizes)
-    most = len(starts) * len(ends)
+    # Lines of whole fours, as some are written beside those that are wanted.
+    most, longest = len(starts) * len(ends), max(len(starts), len(ends))
     for goal in range(1, goals):
         one, other = since_first[goal + 1] - since_first[goal], witness_first[goal + 1] - witness_first[goal]
         if other == 0:
-            return out
-        most = max(most, one * other)
+            return np.zeros((owners, len(ends), len(starts)), np.float64)
+        most, longest = max(most, one * whole_fours(other)), max(longest, one, other)
     if not len(starts) or not len(ends):
-        return out
-    inputs, result = np.zeros(most, np.float64), np.zeros(most, np.float64)
+        return np.zeros((owners, len(ends), len(starts)), np.float64)
+    inputs, result = np.zeros(most + 8, np.float64), np.zeros(most + 8, np.float64)
+    row = np.empty(cells_of(longest, 1), np.float64)
     leads = np.empty(0, np.float64)
     keep, weights = np.empty(sizes.max(), np.float64), np.empty(sizes.max(), np.float64)
     room = np.empty((sizes.max() + 1) * TILE, np.float64)
-    flat = out.reshape(-1)
+    after = np.empty(steps * FOUR, np.float64)
     for line in range(len(owner)):
         there = True
         for goal in range(goals):
@@ -397,23 +302,43 @@ def renewal_spans(
             if goal < goals - 1:
                 own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
                 own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
-            if goal == 0:
+            last, one = goal == goals - 1, alone[goal, line]
+            own_since = since[since_first[goal] : since_first[goal + 1]]
+            own_witness = witness[witness_first[goal] : witness_first[goal + 1]]
+            width, stride = whole_fours(len(own_witness)), whole_fours(len(own_ends))
+            here = owner[line] * len(ends) * len(starts)
+            if one and size == FOUR and goal == 0:
+                first_four(
+                    out if last else result, last, here, own_starts, own_ends, stride, table, base, after, row
+                )  # fmt: skip
+            elif one and size == FOUR:
+                leads = next_four(
+                    out if last else result, last, here, inputs, own_since, own_witness, own_starts, own_ends, width,
+                    stride, table, base, leads, after,
+                )  # fmt: skip
+            elif goal == 0:
                 _first(
-                    result, goal == goals - 1, own_starts, own_ends, table, base, hit, hits, size, keep, weights, room
-                )
+                    result, last, own_starts, own_ends, stride, table, base, hit, hits, size, one, keep, weights, room
+                )  # fmt: skip
             else:
                 leads = _next(
-                    result, goal == goals - 1, inputs, since[since_first[goal] : since_first[goal + 1]],
-                    witness[witness_first[goal] : witness_first[goal + 1]], own_starts, own_ends,
+                    result, last, inputs, own_since, own_witness, own_starts, own_ends, width, stride,
                     table, base, hit, hits, size, leads, keep, weights, room,
                 )  # fmt: skip
+            if last and not (one and size == FOUR):
+                _unite(out, here, result, starts, ends)
             inputs, result = result, inputs
-        begun, here, own = 0, 0, owner[line] * len(ends) * len(starts)
-        for e in range(len(ends)):
-            while begun < len(starts) and starts[begun] <= ends[e]:
-                begun += 1
-            for i in range(here, here + begun):
-                cell = np.uint64(own + i)
-                flat[cell] += inputs[np.uint64(i)] * (1.0 - flat[cell])
-            here += len(starts)
-    return out
+    return out[: owners * len(ends) * len(starts)].reshape((owners, len(ends), len(starts)))
+
+
+@inlined
+def _unite(out, here, chances, starts, ends):  # type: ignore[no-untyped-def]
+    """To out[here + end, start]: the chance that a line or those before it have held."""
+    begun, i = 0, 0
+    for e in range(len(ends)):
+        while begun < len(starts) and starts[begun] <= ends[e]:
+            begun += 1
+        for k in range(i, i + begun):
+            cell = np.uint64(here + k)
+            out[cell] += chances[np.uint64(k)] * (1.0 - out[cell])
+        i += len(starts)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.arrays.jit import Bools, Ints
+from presage.probability.kernel.safe_codes import known_codes, pairs_of, rows_by_code
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -16,14 +17,19 @@ class Index:
     """Rows by the values of some columns. A negative value is no value: it agrees with nothing."""
 
     def __init__(self, columns: Several[Ints], rows: int) -> None:
+        # Combinations are numbered column by column, so that no product of many domains has to fit into a number. As
+        # long as they are few the numbers have gaps; else `known` are those that there are.
+        self.levels: list[tuple[int, Ints | None]] = []
+        if len(columns) == 1:
+            self.order, self.starts = rows_by_code(columns[0], max(FEW, 4 * rows))
+            if len(self.starts):
+                self.levels.append((len(self.starts) - 1, None))
+                return
         kept = np.arange(rows)
         if any(column.min(initial=0) < 0 for column in columns):
             kept = np.flatnonzero(np.logical_and.reduce([column >= 0 for column in columns]))
             columns = [column[kept] for column in columns]
         codes, count = np.zeros(len(kept), np.int64), 1
-        # Combinations are numbered column by column, so that no product of many domains has to fit into a number. As
-        # long as they are few the numbers have gaps; else `known` are those that there are.
-        self.levels: list[tuple[int, Ints | None]] = []
         for column in columns:
             size = int(column.max(initial=-1)) + 1
             codes, count, known = codes * size + column, count * size, None
@@ -41,6 +47,8 @@ class Index:
         """The number of each combination, -1 where no row has it."""
         if not len(self.order):
             return np.full(count, -1, np.int64)
+        if len(self.levels) == 1 and self.levels[0][1] is None:
+            return known_codes(columns[0], self.starts)
         codes, there = np.zeros(count, np.int64), np.ones(count, np.bool_)
         for column, (size, known) in zip(columns, self.levels, strict=True):
             there &= (column >= 0) & (column < size)
@@ -58,23 +66,12 @@ class Index:
 
     def pairs(self, columns: Several[Ints], count: int) -> tuple[Ints, Ints]:
         """Each combination with each of its rows, both ascending."""
-        codes = self.find(columns, count)
-        own = np.flatnonzero(codes >= 0)
-        first, last = self.starts[codes[own]], self.starts[codes[own] + 1]
-        return np.repeat(own, last - first), self.order[ranges(first, last)]
+        return pairs_of(self.find(columns, count), self.starts, self.order)
 
     def groups(self) -> tuple[Ints, Ints]:
         """A row of each combination that there is, and their numbers."""
         numbers = np.flatnonzero(np.diff(self.starts))
         return self.order[self.starts[numbers]], numbers
-
-
-def ranges(first: Ints, last: Ints) -> Ints:
-    """first[0] … last[0] - 1, first[1] … last[1] - 1, …"""
-    sizes = last - first
-    ends = np.cumsum(sizes)
-    found: Ints = np.arange(int(sizes.sum())) + np.repeat(first - (ends - sizes), sizes)
-    return found
 
 
 @dataclass
@@ -98,6 +95,8 @@ class Bindings:
 
     def only(self, names: Several[str]) -> tuple[Bindings, Ints]:
         """The distinct combinations of some of the variables, and the number of each line's among them."""
+        if not names:
+            return NO_VARIABLE.lines(slice(min(len(self), 1))), np.zeros(len(self), np.int64)
         columns = self.columns(names)
         index = Index(columns, len(self))
         rows, numbers = index.groups()
@@ -116,33 +115,17 @@ def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings
     return table(names, columns, rows).lines(Index(columns, rows).groups()[0])
 
 
-@compiled
-def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
-    """Whether there is a row that can be accepted."""
-    i = 0
-    while i < len(candidate) and not (candidate[i] and accepted[i] and chance[i] > 0.0):
-        i += 1
-    return i < len(candidate)
-
-
-@compiled
-def values_seen(candidate: Bools, accepted: Bools, chance: Floats, column: Ints, size: int) -> Bools:
-    """Which of `size` values there are in rows that can be accepted. A negative one is no value."""
-    seen = np.zeros(size, np.bool_)
-    for i in range(len(column)):
-        if candidate[i] and accepted[i] and chance[i] > 0.0 and column[i] >= 0:
-            seen[column[i]] = True
-    return seen
-
-
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
-    """Lines that agree on the variables of both, and from which line on the left each comes."""
+    """Lines that agree on the variables of both, and from which line on the left each comes. Those on the right are
+    distinct, and have values."""
     if not right.names:
         # Whether there is a line at all is all that it says.
         own = np.arange(len(left) if len(right) else 0)
         return left.lines(own), own
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
+    if left.names == right.names and np.array_equal(left.values, right.values):
+        return left, np.arange(len(left))
     both = [name for name in right.names if name in left.names]
     new = [name for name in right.names if name not in left.names]
     own, other = Index(right.columns(both), len(right)).pairs(left.columns(both), len(left))

@@ -11,6 +11,7 @@ from presage.errors import error
 from presage.probability.kernel.facts import MARKOV, Facts
 from presage.probability.kernel.query import Goal, Sequence
 from presage.probability.kernel.safe_chains import ChainRows, Chains, alternatives, chains
+from presage.probability.kernel.safe_codes import steps_of
 from presage.probability.kernel.safe_follow import follow_points, follow_spans, step_chances
 from presage.probability.kernel.safe_goals import GoalReader
 from presage.probability.kernel.safe_markov import ACCEPTED, RESET, markov_points, markov_spans
@@ -113,9 +114,9 @@ class FollowReader:
         together = bool((np.diff(found.start) > 1).any())
         if together and (not point or (self.goal.plus is not None and resets.any())):
             raise error("INTERNAL", what=f"{self.goal.text} reads several Markov chains at once")
-        asked = Asked(
-            np.unique(self.source.step[row[resets]]), _after_first(np.unique(self.source.step[row[accepted]]))
-        )
+        step = self.source.step
+        accepting = _after_first(steps_of(self.steps, step, row, accepted))
+        asked = Asked(steps_of(self.steps, step, row, resets), accepting)
         return ChainReading(asked, found, self.goal.plus is not None and not resets.any())
 
 

@@ -6,7 +6,6 @@ at most 1 - `confidence` (Hoeffding). The same seed gives the same worlds, in wh
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,13 +19,10 @@ from presage.probability.kernel.outcomes import Outcomes, gathered, needed_draws
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.registers import START, Edges, Registers
 from presage.probability.kernel.sampling_loop import cumulated, sampled
+from presage.probability.kernel.spec import worlds_needed
 
 MOST_EDGES = 4_000_000  # worked out at a time
 MOST_BYTES = 1 << 28  # for registers and values of the worlds that are drawn together
-
-
-def worlds_needed(error: float, confidence: float) -> int:
-    return max(math.ceil(math.log(2.0 / (1.0 - confidence)) / (2.0 * error * error)), 1)
 
 
 def sample_worlds(query: Sequence, facts: Facts, error: float, confidence: float, seed: int) -> Answers:

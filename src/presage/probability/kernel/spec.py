@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIME, SEQ, SOURCE = "_t", "_seq", "_src"
+
+
+def worlds_needed(error: float, confidence: float) -> int:
+    """How many random worlds give estimates of this quality (Hoeffding)."""
+    return max(math.ceil(math.log(2.0 / (1.0 - confidence)) / (2.0 * error * error)), 1)
 
 
 @dataclass(frozen=True)

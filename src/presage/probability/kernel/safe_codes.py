@@ -1,0 +1,144 @@
+"""Numbers of rows in, rows by number and pairs of lines and rows out: one loop each, as the rows are mostly few."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.probability.kernel.facts import NOTHING
+
+
+@inlined
+def _counted(codes, count, order):  # type: ignore[no-untyped-def]
+    """Rows in `order`, stably by code, and where those of each code begin. Negative codes are left out."""
+    starts = np.zeros(count + 1, np.int64)
+    for row in order:
+        if codes[row] >= 0:
+            starts[codes[row] + 1] += 1
+    for code in range(count):
+        starts[code + 1] += starts[code]
+    free = starts.copy()
+    found = np.empty(starts[count], np.int64)
+    for row in order:
+        if codes[row] >= 0:
+            found[free[codes[row]]] = row
+            free[codes[row]] += 1
+    return found, starts
+
+
+@compiled
+def rows_by_code(codes: Ints, most: int) -> tuple[Ints, Ints]:
+    """The rows by code, and where those of each code begin; a negative code is none. No beginning at all if there would
+    be more than `most` codes."""
+    high = -1
+    for code in codes:
+        high = max(high, code)
+    if high + 1 > most:
+        return codes[:0].copy(), codes[:0].copy()
+    found, starts = _counted(codes, high + 1, np.arange(len(codes)))
+    return found, starts
+
+
+@compiled
+def known_codes(codes: Ints, starts: Ints) -> Ints:
+    """The codes that have rows; -1 for all others."""
+    found = np.empty(len(codes), np.int64)
+    for i in range(len(codes)):
+        code = codes[i]
+        found[i] = code if 0 <= code < len(starts) - 1 and starts[code] < starts[code + 1] else -1
+    return found
+
+
+@compiled
+def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Each line with each of the rows of its code, both ascending; -1 is no code."""
+    count = 0
+    for code in codes:
+        if code >= 0:
+            count += starts[code + 1] - starts[code]
+    line, row = np.empty(count, np.int64), np.empty(count, np.int64)
+    count = 0
+    for i in range(len(codes)):
+        if codes[i] >= 0:
+            for k in range(starts[codes[i]], starts[codes[i] + 1]):
+                line[count], row[count] = i, rows[k]
+                count += 1
+    return line, row
+
+
+@compiled
+def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """first[0] … last[0] - 1, first[1] … last[1] - 1, …; and the place of the range that each comes from."""
+    count = 0
+    for i in range(len(first)):
+        count += last[i] - first[i]
+    found, own = np.empty(count, np.int64), np.empty(count, np.int64)
+    count = 0
+    for i in range(len(first)):
+        for k in range(first[i], last[i]):
+            found[count], own[count] = k, i
+            count += 1
+    return found, own
+
+
+@compiled
+def steps_of(steps: int, step: Ints, row: Ints, wanted: Bools) -> Ints:
+    """The steps of those rows that are wanted, each once."""
+    seen = np.zeros(steps, np.bool_)
+    for i in range(len(row)):
+        if wanted[i]:
+            seen[step[row[i]]] = True
+    return np.flatnonzero(seen)
+
+
+@compiled
+def rows_by_chain(
+    chains: int, chain: Ints, step: Ints, value: Ints, prev: Ints, chance: Floats
+) -> tuple[Ints, Ints, Ints]:
+    """Rows that can be, by chain, step and value; where those of each chain begin; how many values it has, with no
+    event."""
+    sizes = np.ones(chains, np.int64)
+    steps, values = 0, 0
+    for i in range(len(chain)):
+        sizes[chain[i]] = max(sizes[chain[i]], value[i] + 2)
+        steps, values = max(steps, step[i] + 1), max(values, value[i] + 1)
+    order = np.empty(len(chain), np.int64)
+    count = 0
+    for i in range(len(chain)):
+        # A value that the chain never has leads nowhere.
+        if chance[i] > 0.0 and (prev[i] == NOTHING or prev[i] + 1 < sizes[chain[i]]):
+            order[count] = i
+            count += 1
+    order, _ = _counted(value, values, order[:count])
+    order, _ = _counted(step, steps, order)
+    order, starts = _counted(chain, chains, order)
+    return order, starts, sizes
+
+
+@compiled
+def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
+    """Whether there is a row that can be accepted."""
+    i = 0
+    while i < len(candidate) and not (candidate[i] and accepted[i] and chance[i] > 0.0):
+        i += 1
+    return i < len(candidate)
+
+
+@compiled
+def values_seen(
+    candidate: Bools, accepted: Bools, chance: Floats, column: Ints, most: int, domain: int
+) -> tuple[Ints, bool]:
+    """The values that there are in rows that can be accepted, each once and ascending; there are no more than `domain`.
+    A negative one is no value. False if one is not below `most`."""
+    seen = np.zeros(most, np.bool_)
+    high, count, i = -1, 0, 0
+    while i < len(column) and count < domain:
+        if candidate[i] and accepted[i] and chance[i] > 0.0 and column[i] >= 0:
+            if column[i] >= most:
+                return column[:0].copy(), False
+            value = np.uint64(column[i])
+            count += not seen[value]
+            seen[value] = True
+            high = max(high, column[i])
+        i += 1
+    return np.flatnonzero(seen[: high + 1]), True
