@@ -124,10 +124,7 @@ def matches_on_grid(
     """Times of the grid at which a of the left matches b of the right, with both times on the grid."""
     forces = [(t, in_force(left, a, t, period), in_force(right, b, t, period)) for t in times]
     return {
-        max(at_a, at_b)
-        for at_a, of_a, _ in forces
-        for at_b, _, of_b in forces
-        if allowed(join, of_a, at_a, of_b, at_b)
+        max(at_a, at_b) for at_a, of_a, _ in forces for at_b, _, of_b in forces if allowed(join, of_a, at_a, of_b, at_b)
     }
 
 

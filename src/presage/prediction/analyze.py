@@ -27,7 +27,7 @@ from presage.prediction.nodes import PredictedMatch
 Events = Callable[[EventType, str, Span], Node]
 # The item that has the columns of a row beside those of its objects. No user's name is spelled so.
 VALIDITY = "~valid"
-FROM, TO = "valid_from", "valid_to"
+FROM, TO, CHANGE = "valid_from", "valid_to", "change"
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,19 @@ class _Binder:
             side.terms = conditions.values[number]
             side.eligible = conditions.eligible[number]
         selected = _with_validity(query, self._asks_probability(conditions))
+        if query.tentative:
+            selected = _with_change(selected)
         rest = replace(
             selected,
             items=(replace(query.items[0], predicted=False), *(replace(item, on=None) for item in others)),
             where=conditions.rest,
             probability=None,
             validate=None,
+            tentative=False,
         )
         self._note_names(rest)
         node = self._node(conditions, PROBABILITY in _own_names(rest), upper)
-        return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope()), node)
+        return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
 
     # -- items -----------------------------------------------------------------------------------------------
 
@@ -212,6 +215,7 @@ class _Binder:
             probability,
             upper,
             self.query.validate,
+            self.query.tentative,
             tuple(f.name for f in made),
         )
         prepared = tuple(tuple(source.prepared.named) for source in self.sources)
@@ -281,6 +285,8 @@ class _Binder:
         yield Field(plan_name(VALIDITY, TO), t.TIMESTAMP)
         if probability:
             yield Field(plan_name(VALIDITY, PROBABILITY), t.DOUBLE)
+        if self.query.tentative:
+            yield Field(plan_name(VALIDITY, CHANGE), t.STRING)
 
     def _text(self, conditions: Conditions) -> str:
         """The predicted part of the query, in the user's words."""
@@ -295,9 +301,10 @@ class _Binder:
         return ", ".join(items) + (f" where {said}" if said else "") + chance
 
 
-def _validity_scope() -> ScopeItem:
-    columns = ((FROM, t.TIMESTAMP), (TO, t.TIMESTAMP), (PROBABILITY, t.DOUBLE))
-    return ScopeItem(VALIDITY, "the validity of a row", columns, aside=True)
+def _validity_scope(tentative: bool) -> ScopeItem:
+    columns: list[tuple[str, t.DataType]] = [(FROM, t.TIMESTAMP), (TO, t.TIMESTAMP), (PROBABILITY, t.DOUBLE)]
+    columns += [(CHANGE, t.STRING)] if tentative else []
+    return ScopeItem(VALIDITY, "the validity of a row", tuple(columns), aside=True)
 
 
 def _own_names(query: s.Query) -> set[str]:
@@ -315,13 +322,20 @@ def _with_validity(query: s.Query, probability: bool) -> s.Query:
     return replace(query, select=(*query.select, *more))
 
 
+def _with_change(query: s.Query) -> s.Query:
+    """Of a row that may be taken back, what has become of it."""
+    if any(isinstance(item.expr, s.Name) and item.expr.name == CHANGE for item in query.select):
+        return query
+    return replace(query, select=(*query.select, s.SelectItem(s.Name(CHANGE), None)))
+
+
 def _refuse_clauses(query: s.Query, problems: Problems) -> None:
     """What a query over predicted streams does not have."""
     predicted = [item for item in query.items if item.predicted]
     windows = [item.windows[0] for item in predicted if item.windows]
     matches = [item.match for item in predicted if item.match is not None]
     clauses: list[tuple[str, s.Node | None, str]] = [
-        ("SELECT TENTATIVE", query if query.tentative else None, "leave TENTATIVE out"),
+        *_not_tentative(query),
         ("APPROXIMATE", query.approximate, "leave it out: its answer is exact"),
         ("a window of events", windows[0] if windows else None, "write WINDOW d behind the alias"),
         ("MATCH_RECOGNIZE", matches[0] if matches else None, "INSERT the rows INTO a stream and match that"),
@@ -330,3 +344,18 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
     for name, node, fix in clauses:
         if node is not None:
             problems.errors.append(error("UNSUPPORTED", node.span, what=name, where="over PREDICTED streams", fix=fix))
+
+
+def _not_tentative(query: s.Query) -> list[tuple[str, s.Node | None, str]]:
+    """What cannot be computed of rows that are taken back."""
+    if not query.tentative:
+        return []
+    fix = "leave TENTATIVE out"
+    grouped = query.group_by[0] if query.group_by else query.having
+    return [
+        ("GROUP BY with TENTATIVE", grouped, fix),
+        ("DISTINCT with TENTATIVE", query if query.distinct else None, fix),
+        ("OUTPUT with TENTATIVE", query.output, fix),
+        ("VALIDATE EVERY with TENTATIVE", query if query.validate is not None else None, fix),
+        ("INSERT INTO with TENTATIVE", query if query.insert_into is not None else None, fix),
+    ]

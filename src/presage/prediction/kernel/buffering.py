@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import ints
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.jit import Ints
 from presage.model.state import State
 from presage.prediction.kernel.buffer import Buffer, BufferSpec
 from presage.prediction.kernel.pieces import InForce
@@ -47,8 +47,8 @@ class Bounded:
         assert stream.limit is not None
         self._updates = updates
         self._name = name
-        self._period = FOR_EVER if stream.period is None else stream.period
-        spec = BufferSpec(stream.limit, width, self._period, len(stream.value), stream.policy, seed)
+        period = FOR_EVER if stream.period is None else stream.period
+        spec = BufferSpec(stream.limit, width, period, len(stream.value), stream.policy, seed)
         self._arrival = ints(updates.rows, ARRIVAL).copy()
         self._buffer = self._restored(spec, state)
         self.times = np.unique(updates.time[self._arrival < 0])
@@ -68,11 +68,8 @@ class Bounded:
         return order[np.searchsorted(self._arrival[order], arrival)]
 
     def alive(self) -> InForce:
-        held = self._buffer.pieces()
-        row = self._row_of(held.arrival)
-        # One that no other follows is in force to the last moment of its period.
-        open_: Bools = held.end < held.time + self._period
-        return InForce(row, held.start, held.end, open_)
+        held = self._buffer.in_force()
+        return InForce(self._row_of(held.arrival), held.start, held.end, held.end_open)
 
     def feed(self, time: int) -> None:
         rows = np.flatnonzero((self._updates.time == time) & (self._arrival < 0))

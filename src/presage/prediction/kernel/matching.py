@@ -26,11 +26,12 @@ from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import ORDINAL, SEQ, SOURCE, TIME, TIMER, Pair, PredictionTables
 from presage.prediction.kernel.spans import Spans, joined, linked, of_one, of_pair
 from presage.prediction.kernel.spec import ValueSpec
+from presage.prediction.kernel.tentative import changed_rows
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
 
 KERNEL = "prediction"
-OPEN, ASKED = "open", "asked"
+OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
 MOMENT = pa.timestamp("us", tz="UTC")
 
 
@@ -82,7 +83,22 @@ class _Step:
                 for held in self.held:
                     held.feed(moment)
                 self._pieces = None
-        return self._saved(end), self._table()
+        if self.spec.tentative:
+            return self._foreseen(end)
+        return self._saved(end), self._table(self.made)
+
+    def _foreseen(self, end: bool) -> tuple[State, pa.Table]:
+        """What changes of the rows that were foreseen: those that are over are among them, and stay."""
+        state = self._saved(end)
+        # Functions are looked at beyond the clock, to where they would end.
+        self.last, self._pieces = self.spec.until, None
+        coming = [self._merged(self.spec.until)] if not end else []
+        rows = self._table([*self.made, *coming])
+        before = self.state.tables.get(FORESEEN)
+        if not end:
+            state.tables[FORESEEN] = self._table(coming)
+        now = None if end or self.asked is None else self.asked + 1
+        return state, changed_rows(before, rows, self.spec.columns[:-1], self.spec.columns[-1], now)
 
     # -- what is known ---------------------------------------------------------------------------------------
 
@@ -197,6 +213,29 @@ class _Step:
     def _advance(self, moment: int | None, cut: bool) -> None:
         """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
         updates may still come, unless rows are cut there, which is when all is known."""
+        now = self._merged(moment)
+        if moment is None:
+            self.made.append(now)
+            self.ongoing = now.take(np.empty(0, np.int64))
+            return
+        reaches = now.spans.end >= moment
+        self.made.append(now.take(~reaches))
+        lasting = now.take(reaches)
+        begun = lasting.take(lasting.spans.start < moment)
+        if cut:
+            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun.again), moment))))
+            # One that begins there is not cut.
+            self.ongoing = _together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
+        else:
+            # Of one that begins in the last microsecond nothing is known yet.
+            self.ongoing = begun
+        self.asked = moment if cut else moment - 1
+        count = len(self.ongoing.again)
+        known = replace(self.ongoing.spans, end=np.full(count, self.asked), end_open=np.zeros(count, np.bool_))
+        self.ongoing = replace(self.ongoing, spans=known)
+
+    def _merged(self, moment: int | None) -> Ongoing:
+        """What was open, and what there is since."""
         found = self._found(moment)
         both = joined([self.ongoing.spans, found])
         group = _groups(both.codes)
@@ -217,24 +256,7 @@ class _Step:
             # What is left of an interval that ended within a microsecond of the last moment was released there.
             left = (spans.end == self.asked) & np.where(old, again & (spans.start == self.asked), spans.start_open)
             now = now.take(~left)
-        if moment is None:
-            self.made.append(now)
-            self.ongoing, self.asked = now.take(np.empty(0, np.int64)), self.asked
-            return
-        reaches = now.spans.end >= moment
-        self.made.append(now.take(~reaches))
-        lasting = now.take(reaches)
-        begun = lasting.take(lasting.spans.start < moment)
-        if cut:
-            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun.again), moment))))
-            # One that begins there is not cut.
-            self.ongoing = _together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
-        else:
-            # Of one that begins in the last microsecond nothing is known yet.
-            self.ongoing = begun
-        self.asked = moment if cut else moment - 1
-        ends = np.full(len(self.ongoing.again), self.asked)
-        self.ongoing = replace(self.ongoing, spans=replace(self.ongoing.spans, end=ends))
+        return now
 
     def _begun_again(self, lasting: Ongoing, moment: int) -> Ongoing:
         count = len(lasting.again)
@@ -303,11 +325,11 @@ class _Step:
             columns |= {name: taken(self.objects[side], name, rows) for name in self.objects[side].column_names}
         return columns
 
-    def _table(self) -> pa.Table:
-        """The rows that are released, in order: by their end, then by their objects."""
-        spans = joined([part.spans for part in [*self.made, self.ongoing.take(np.empty(0, np.int64))]])
+    def _table(self, made: list[Ongoing]) -> pa.Table:
+        """Rows in order: by their end, then by their objects."""
+        spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
         width = self.ongoing.shown.shape[1]
-        shown = np.concatenate([np.empty((0, width)), *(part.shown for part in self.made)])
+        shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
         objects = self._object_columns(spans)
         table = pa.table({TIME: pa.array(spans.end), **objects, "from": pa.array(spans.start),
                           "row": pa.array(np.arange(len(spans)))})  # fmt: skip
@@ -327,7 +349,8 @@ class _Step:
             SEQ: pa.array(np.full(len(time), TIMER, np.int64)),
             ORDINAL: pa.array(ordinals(changes([time], len(time)))),
         }
-        return pa.table(head | dict(zip(self.spec.columns, own, strict=True)))
+        columns = self.spec.columns[:-1] if self.spec.tentative else self.spec.columns
+        return pa.table(head | dict(zip(columns, own, strict=True)))
 
     # -- state -----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from presage.prediction.kernel.spec import AtLeast, Errors, JoinSpec, ValueTerm
 
 TIME, SEQ, SOURCE, ORDINAL = "_t", "_seq", "_src", "_ord"
+INSERT, DELETE = "insert", "delete"
 TIMER = -1  # SEQ of rows that are made by time alone
 
 
@@ -51,7 +52,8 @@ class Pair:
 class PredictionTables:
     """`columns`: names of the output beside time and order: of each side the key, what is told apart and what is shown,
     then from when to when, and the probability if it is asked for. `until`: the query's end. `validate`: rows are cut
-    at multiples of so many microseconds. `seed`: of what is drawn."""
+    at multiples of so many microseconds. `tentative`: rows are released as soon as they are foreseen, with a last
+    column that says whether they are new or taken back. `seed`: of what is drawn."""
 
     streams: tuple[Stream, ...]
     sides: tuple[Side, ...]
@@ -61,6 +63,7 @@ class PredictionTables:
     probability: bool = False
     until: int | None = None
     validate: int | None = None
+    tentative: bool = False
     columns: tuple[str, ...] = ()
     seed: int = 0
 

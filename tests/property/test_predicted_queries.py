@@ -1,0 +1,194 @@
+"""Queries over predicted streams, from their text to their rows: as the slow twin says, however the input is cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.steps import Book, StepContext, run_root, schema_of
+from presage.lang import parse_statement
+from presage.live.program import make_program
+from presage.live.rooms import OPERATORS
+from presage.model.state import State
+from presage.model.time import to_micros
+from presage.plan.nodes import SEQ, TIME, Scan
+from presage.workspace import Workspace
+from property.prediction_worlds import join_terms, periods, updates, value_terms, windows
+from reference.predictions import SECOND, Join, Term, Update, holds_at, matches_at
+
+MODES = {"plain": "{}", "may": "MAY ({})", "must": "MUST ({})"}
+ATTRIBUTES = ("x", "y")
+KEYS = (0, 1, 2)
+
+
+def world(period: int, more: str = "") -> Workspace:
+    workspace = Workspace([], Path())
+    workspace.check(
+        f"""CREATE STREAM G (k INT, note STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (k)
+        PREDICTED (x, y) WITH (period = '{period // 1000} msec'{more});"""
+    )
+    return workspace
+
+
+def table_of(several: list[Update], scan: Scan) -> pa.Table:
+    """In order of time, as they would be settled; those of one time as they came."""
+    rows = []
+    for number, update in sorted(enumerate(several), key=lambda pair: (pair[1].at, pair[0])):
+        event: dict[str, Any] = {"k": update.key, "note": f"n{update.values[1]}", "at": update.at}
+        for i, name in enumerate(ATTRIBUTES):
+            event |= {f"{name}_value": update.values[i], f"{name}_rate": update.rates[i]}
+            event[f"{name}_threshold"] = update.thresholds[i]
+        named = {f.name: event[a] for f, a in zip(scan.fields, scan.attributes, strict=True)}
+        rows.append({TIME: update.at, SEQ: number, **named})
+    return pa.Table.from_pylist(rows, schema_of(scan.columns))
+
+
+def rows_of(workspace: Workspace, text: str, several: list[Update], cuts: list[int], end: int) -> list[dict[str, Any]]:
+    """Steps up to each of the cuts, with the state written and read between them; then the end."""
+    query = parse_statement(text)
+    bound = workspace.bind(query)  # type: ignore[arg-type]
+    program = make_program(bound, workspace.optimize(bound).plan, 1)
+    book, made, before = Book(), [], -1
+    for clock in [*sorted(cuts), None]:
+
+        def read(scan: Scan, low: int = before, high: int | None = clock) -> pa.Table:
+            return table_of([u for u in several if low <= u.at and (high is None or u.at < high)], scan)
+
+        last = clock is None
+        moment = end if clock is None else clock
+        context = StepContext(
+            read, Evaluator({}), {}, OPERATORS, program.places, book, moment, moment, program.upper, last
+        )
+        made.append(run_root(program.plan, context).table)
+        book = Book({place: State.from_bytes(state.to_bytes()) for place, state in book.states.items()})
+        before = before if clock is None else clock
+    return [dict(row) for table in made for row in table.select([c.name for c in program.columns]).to_pylist()]
+
+
+def last_time(several: list[Update], period: int) -> int:
+    return max(update.at for update in several) + period + 10 * SECOND
+
+
+def spoken(term: Term, left: str, right: str | None) -> str:
+    value = f"{left}.{ATTRIBUTES[term.left]}"
+    if right is not None:
+        value = f"ABS({value} - {right}.{ATTRIBUTES[term.right]})"
+    return MODES[term.mode].format(f"{value} {term.comparator} {term.constant}")
+
+
+def moments(rows: list[dict[str, Any]], end: int) -> list[int]:
+    """Times all over, but none where a row begins or ends: there rounding decides."""
+    edges = [to_micros(row[name]) for row in rows for name in ("valid_from", "valid_to")]
+    return [t for t in range(SECOND // 16, end, SECOND // 4 + 1237) if all(abs(t - edge) > 2 for edge in edges)]
+
+
+def covers(row: dict[str, Any], t: int) -> bool:
+    return to_micros(row["valid_from"]) <= t <= to_micros(row["valid_to"])
+
+
+@settings(max_examples=60)
+@given(
+    updates(KEYS[:2]),
+    st.lists(join_terms(), min_size=1, max_size=2),
+    windows,
+    periods,
+    st.lists(value_terms(), max_size=1),
+)
+def test_a_join_holds_when_the_definition_says(
+    several: list[Update], terms: list[Term], window: int, period: int, more: list[Term]
+) -> None:
+    on = " AND ".join(spoken(term, "a", "b") for term in terms)
+    where = " AND ".join(["a.k <> b.k", *(spoken(term, "a", None) for term in more)])
+    text = f"SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW {window // 1000} msec ON {on} WHERE {where}"
+    end = last_time(several, period)
+    rows = rows_of(world(period), text, several, [], end)
+    join = Join(tuple(terms), window, tuple(more))
+    for a, b in ((0, 1), (1, 0)):
+        own = [row for row in rows if (row["a.k"], row["b.k"]) == (a, b)]
+        for t in moments(own, end):
+            held = matches_at(join, several, a, several, b, period, Fraction(t))
+            assert any(covers(row, t) for row in own) == held, (a, b, t)
+    assert {(row["a.k"], row["b.k"]) for row in rows} <= {(0, 1), (1, 0)}
+
+
+@settings(max_examples=60)
+@given(updates(KEYS[:2]), st.lists(value_terms(), min_size=1, max_size=2), periods)
+def test_a_value_holds_when_the_definition_says(several: list[Update], terms: list[Term], period: int) -> None:
+    text = f"SELECT s.k FROM PREDICTED G s WHERE {' AND '.join(spoken(term, 's', None) for term in terms)}"
+    end = last_time(several, period)
+    rows = rows_of(world(period), text, several, [], end)
+    for key in KEYS[:2]:
+        own = [row for row in rows if row["k"] == key]
+        for t in moments(own, end):
+            held = holds_at(tuple(terms), several, key, Fraction(t), period)
+            assert any(covers(row, t) for row in own) == held, (key, t)
+
+
+QUERIES = {
+    "value": "SELECT s.k, s.x FROM PREDICTED G s WHERE s.x > 0.5",
+    "may": "SELECT s.k, s.note FROM PREDICTED G s WHERE MAY (s.x <= 1)",
+    "likely": "SELECT s.k, probability FROM PREDICTED G s WHERE s.x >= 0 WITH PROBABILITY >= 0.6",
+    "join": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW 500 msec ON ABS(a.x - b.x) <= 1",
+    "far": "SELECT a.k, b.k, a.y FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) > 1 AND ABS(a.y - b.y) <> 1",
+    "notes": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec ON ABS(a.x - b.x) = 1 "
+    "AND a.note = b.note",
+    "likely join": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec ON MAY (ABS(a.x - b.x) <= 1) "
+    "WITH PROBABILITY > 0.3",
+    "three": "SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 "
+    "JOIN PREDICTED G c WINDOW 500 msec ON ABS(b.x - c.x) < 2 WHERE a.k < b.k AND b.k < c.k",
+    "parts": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 VALIDATE EVERY 1 sec",
+    "some": "SELECT a.k, b.k FROM PREDICTED G(note = 'n1.0') a JOIN PREDICTED G b WINDOW 1 sec ON ABS(a.x - b.y) <= 1",
+}  # fmt: skip
+BUFFERS = ["", ", buffer = 2", ", buffer = 3, policy = 'random'", ", buffer = 2, policy = 'if-full'",
+           ", buffer = 3, policy = 'oldest'"]  # fmt: skip
+CUTS = st.lists(st.integers(0, 36).map(lambda n: n * SECOND // 4 + n % 3 * 1237), max_size=5)
+
+
+@pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
+@settings(max_examples=25)
+@given(updates(KEYS, most=9), periods, CUTS, st.sampled_from(BUFFERS))
+def test_rows_do_not_depend_on_how_the_input_is_cut(
+    text: str, several: list[Update], period: int, cuts: list[int], buffer: str
+) -> None:
+    end = last_time(several, period)
+    workspace = world(period, buffer)
+    assert rows_of(workspace, text, several, cuts, end) == rows_of(workspace, text, several, [], end)
+
+
+@pytest.mark.parametrize("name", ["value", "may", "likely", "join", "likely join", "three"])
+@settings(max_examples=20)
+@given(updates(KEYS, most=9), periods, CUTS)
+def test_what_was_foreseen_and_not_taken_back_is_what_holds(
+    name: str, several: list[Update], period: int, cuts: list[int]
+) -> None:
+    end, workspace = last_time(several, period), world(period)
+    sure = rows_of(workspace, QUERIES[name], several, [], end)
+    told = rows_of(workspace, QUERIES[name].replace("SELECT", "SELECT TENTATIVE"), several, cuts, end)
+    net: Counter[tuple[Any, ...]] = Counter()
+    for row in told:
+        net[_key(row)] += 1 if row["change"] == "insert" else -1
+        assert net[_key(row)] in (0, 1)
+    assert +net == Counter(map(_key, sure))
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
+
+
+@settings(max_examples=25)
+@given(updates(KEYS, most=9), periods, st.randoms())
+def test_updates_of_different_times_may_arrive_in_any_order(several: list[Update], period: int, random: Any) -> None:
+    times = [update.at for update in several]
+    assume(len(set(times)) == len(times))
+    end = last_time(several, period)
+    shuffled = random.sample(several, len(several))
+    for text in (QUERIES["join"], QUERIES["value"]):
+        assert rows_of(world(period), text, shuffled, [], end) == rows_of(world(period), text, several, [], end)
