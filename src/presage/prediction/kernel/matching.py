@@ -17,13 +17,14 @@ from presage.arrays.codes import first_of
 from presage.arrays.columns import bools, column, ints, taken
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.arrays.rows import append_rows, changes, ordinals
+from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
 from presage.prediction.kernel.join import join
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
-from presage.prediction.kernel.query import ORDINAL, SEQ, SOURCE, TIME, TIMER, Pair, PredictionTables
+from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
+from presage.prediction.kernel.rows import object_column, row_table, shown_values
 from presage.prediction.kernel.spans import Spans, joined, linked, of_one, of_pair
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
@@ -32,7 +33,6 @@ from presage.prediction.kernel.values import validity
 
 KERNEL = "prediction"
 OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
-MOMENT = pa.timestamp("us", tz="UTC")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _Step:
         """What tells the objects of all updates apart, and after them those of the intervals that are carried."""
         names = self._names(side)
         rows = self.streams[self.spec.sides[side].stream].rows.select(list(names))
-        rows = rows.rename_columns([_object_column(side, i) for i in range(len(names))])
+        rows = rows.rename_columns([object_column(side, i) for i in range(len(names))])
         if carried is None:
             return rows
         return pa.concat_tables([rows, carried.select(rows.column_names).cast(rows.schema)])
@@ -307,50 +307,23 @@ class _Step:
     # -- rows ------------------------------------------------------------------------------------------------
 
     def _shown(self, spans: Spans) -> Floats:
-        """The values of the attributes that are shown, at the beginning of each interval."""
-        columns = []
-        for number, side in enumerate(self.spec.sides):
-            if side.shown:
-                assert self._pieces is not None
-                pieces = self._pieces[number]
-                at = _piece_at(pieces, spans.codes[:, number], spans.start)
-                seconds = (spans.start - pieces.start[at]) / 1e6
-                columns += [pieces.value[at, x] + pieces.rate[at, x] * seconds for x in side.shown]
-        return np.stack(columns, axis=1) if columns else np.empty((len(spans), 0))
+        assert self._pieces is not None
+        return shown_values(self.spec, self._pieces, spans)
 
-    def _object_columns(self, spans: Spans) -> dict[str, pa.Array]:
-        columns: dict[str, pa.Array] = {}
+    def _known_objects(self, spans: Spans) -> list[pa.Table]:
+        """Of each side what tells its objects apart, for each interval."""
+        found = []
         for side, (code, count) in enumerate(self.codes):
             rows = first_of(code, count)[spans.codes[:, side]]
-            columns |= {name: taken(self.objects[side], name, rows) for name in self.objects[side].column_names}
-        return columns
+            known = self.objects[side]
+            found.append(pa.table({name: taken(known, name, rows) for name in known.column_names}))
+        return found
 
     def _table(self, made: list[Ongoing]) -> pa.Table:
-        """Rows in order: by their end, then by their objects."""
         spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
-        objects = self._object_columns(spans)
-        table = pa.table({TIME: pa.array(spans.end), **objects, "from": pa.array(spans.start),
-                          "row": pa.array(np.arange(len(spans)))})  # fmt: skip
-        order = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
-        time = spans.end[order]
-        rows = pa.array(order)
-        own = []
-        place = 0
-        for number, side in enumerate(self.spec.sides):
-            own += [objects[name].take(rows) for name in self.objects[number].column_names]
-            own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
-            place += len(side.shown)
-        own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
-        own += [pa.array(spans.probability[order])] if self.spec.probability else []
-        head = {
-            TIME: pa.array(time),
-            SEQ: pa.array(np.full(len(time), TIMER, np.int64)),
-            ORDINAL: pa.array(ordinals(changes([time], len(time)))),
-        }
-        columns = self.spec.columns[:-1] if self.spec.tentative else self.spec.columns
-        return pa.table(head | dict(zip(columns, own, strict=True)))
+        return row_table(self.spec, self._known_objects(spans), spans, shown)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -368,8 +341,9 @@ class _Step:
             numbers[ASKED] = self.asked
         spans = self.ongoing.spans
         shown = {f"x{i}": pa.array(self.ongoing.shown[:, i]) for i in range(self.ongoing.shown.shape[1])}
+        objects = {name: part[name] for part in self._known_objects(spans) for name in part.column_names}
         tables[OPEN] = pa.table({
-            **self._object_columns(spans), "from": pa.array(spans.start), "from_open": pa.array(spans.start_open),
+            **objects, "from": pa.array(spans.start), "from_open": pa.array(spans.start_open),
             "probability": pa.array(spans.probability), "again": pa.array(self.ongoing.again), **shown,
         })  # fmt: skip
         return State(KERNEL, tables, numbers)
@@ -383,10 +357,6 @@ def _together(one: Ongoing, other: Ongoing) -> Ongoing:
     )
 
 
-def _object_column(side: int, number: int) -> str:
-    return f"s{side}_{number}"
-
-
 def _groups(codes: Ints) -> Ints:
     """A number for each combination of objects."""
     group = codes[:, 0]
@@ -395,20 +365,6 @@ def _groups(codes: Ints) -> Ints:
         _, group = np.unique(group * width + codes[:, side], return_inverse=True)
         group = group.reshape(-1)
     return np.ascontiguousarray(group, np.int64)
-
-
-def _piece_at(pieces: Pieces, code: Ints, time: Ints) -> Ints:
-    """For each object and moment the last piece that had begun, the first if none had."""
-    count = len(pieces)
-    codes, times = np.concatenate([pieces.key, code]), np.concatenate([pieces.start, time])
-    asks = np.arange(len(codes)) >= count
-    order = np.lexsort((asks, times, codes))
-    at = np.where(asks[order], -1, order)
-    last = np.maximum.accumulate(np.where(at >= 0, np.arange(len(at)), -1))
-    found = np.empty(len(code), np.int64)
-    before = np.where(last >= 0, at[last], 0)
-    found[order[asks[order]] - count] = before[asks[order]]
-    return found
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

@@ -1,0 +1,72 @@
+"""Intervals and what is known of their objects come in, a table of rows goes out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import ints
+from presage.arrays.jit import Floats, Ints
+from presage.arrays.rows import changes, ordinals
+from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, PredictionTables
+from presage.prediction.kernel.spans import Spans
+
+MOMENT = pa.timestamp("us", tz="UTC")
+
+
+def object_column(side: int, number: int) -> str:
+    return f"s{side}_{number}"
+
+
+def row_table(tables: PredictionTables, objects: Sequence[pa.Table], spans: Spans, shown: Floats) -> pa.Table:
+    """`objects`: of each side, a row for each interval. Rows are ordered by their end, then by their objects."""
+    columns = {
+        name: column for table in objects for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start),
+                      "row": pa.array(np.arange(len(spans)))})  # fmt: skip
+    order = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+    time, rows, place = spans.end[order], pa.array(order), 0
+    own: list[pa.Array | pa.ChunkedArray] = []
+    for known, side in zip(objects, tables.sides, strict=True):
+        own += [column.take(rows) for column in known.columns]
+        own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
+        place += len(side.shown)
+    own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
+    own += [pa.array(spans.probability[order])] if tables.probability else []
+    head = {
+        TIME: pa.array(time),
+        SEQ: pa.array(np.full(len(time), TIMER, np.int64)),
+        ORDINAL: pa.array(ordinals(changes([time], len(time)))),
+    }
+    names = tables.columns[:-1] if tables.tentative else tables.columns
+    return pa.table(head | dict(zip(names, own, strict=True)))
+
+
+def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
+    """The values of the attributes that are shown, at the beginning of each interval."""
+    columns = []
+    for number, side in enumerate(tables.sides):
+        if side.shown:
+            own = pieces[number]
+            at = _piece_at(own, spans.codes[:, number], spans.start)
+            seconds = (spans.start - own.start[at]) / 1e6
+            columns += [own.value[at, x] + own.rate[at, x] * seconds for x in side.shown]
+    return np.stack(columns, axis=1) if columns else np.empty((len(spans), 0))
+
+
+def _piece_at(pieces: Pieces, code: Ints, time: Ints) -> Ints:
+    """For each object and moment the last piece that had begun, the first if none had."""
+    count = len(pieces)
+    codes, times = np.concatenate([pieces.key, code]), np.concatenate([pieces.start, time])
+    asks = np.arange(len(codes)) >= count
+    order = np.lexsort((asks, times, codes))
+    at = np.where(asks[order], -1, order)
+    last = np.maximum.accumulate(np.where(at >= 0, np.arange(len(at)), -1))
+    found = np.empty(len(code), np.int64)
+    before = np.where(last >= 0, at[last], 0)
+    found[order[asks[order]] - count] = before[asks[order]]
+    return found
