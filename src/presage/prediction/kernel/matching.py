@@ -24,7 +24,7 @@ from presage.prediction.kernel.join import join
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
-from presage.prediction.kernel.rows import object_column, row_table, shown_values
+from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
 from presage.prediction.kernel.spans import Spans, joined, linked, of_one, of_pair
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
@@ -49,19 +49,23 @@ class Ongoing:
 
 
 class PredictionKernel:
-    def __init__(self, spec: PredictionTables) -> None:
+    """`hashes`: where the objects of a query are dealt with apart from each other, what tells them apart."""
+
+    def __init__(self, spec: PredictionTables, hashes: Hashes | None = None) -> None:
         self.spec = spec
+        self.hashes = hashes
 
     def initial(self) -> State:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        return _Step(self.spec, state, events).run(clock, end)
+        return _Step(self.spec, state, events, self.hashes).run(clock, end)
 
 
 class _Step:
-    def __init__(self, spec: PredictionTables, state: State, events: pa.Table) -> None:
+    def __init__(self, spec: PredictionTables, state: State, events: pa.Table, hashes: Hashes | None) -> None:
         self.spec = spec
+        self.hashes = hashes
         self.state = state
         self.streams = [self._read(number, events) for number in range(len(spec.streams))]
         self.held = [self._hold(number) for number in range(len(spec.streams))]
@@ -323,7 +327,7 @@ class _Step:
         spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
-        return row_table(self.spec, self._known_objects(spans), spans, shown)
+        return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes)
 
     # -- state -----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,29 +21,39 @@ def object_column(side: int, number: int) -> str:
     return f"s{side}_{number}"
 
 
-def row_table(tables: PredictionTables, objects: Sequence[pa.Table], spans: Spans, shown: Floats) -> pa.Table:
-    """`objects`: of each side, a row for each interval. Rows are ordered by their end, then by their objects."""
-    columns = {
-        name: column for table in objects for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start),
-                      "row": pa.array(np.arange(len(spans)))})  # fmt: skip
-    order = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+# Columns in, a number for each row out that is the same wherever it is computed.
+Hashes = Callable[[Sequence[pa.ChunkedArray], int], Ints]
+
+
+def row_table(
+    tables: PredictionTables, objects: Sequence[pa.Table], spans: Spans, shown: Floats, hashes: Hashes | None = None
+) -> pa.Table:
+    """`objects`: of each side, a row for each interval. Rows are ordered by their end, then by their objects; where
+    others are made elsewhere, by `hashes` of those."""
+    known = [column for table in objects for column in table.columns]
+    order = _order(spans, known, hashes)
     time, rows, place = spans.end[order], pa.array(order), 0
     own: list[pa.Array | pa.ChunkedArray] = []
-    for known, side in zip(objects, tables.sides, strict=True):
-        own += [column.take(rows) for column in known.columns]
+    for table, side in zip(objects, tables.sides, strict=True):
+        own += [column.take(rows) for column in table.columns]
         own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
     own += [pa.array(spans.probability[order])] if tables.probability else []
-    head = {
-        TIME: pa.array(time),
-        SEQ: pa.array(np.full(len(time), TIMER, np.int64)),
-        ORDINAL: pa.array(ordinals(changes([time], len(time)))),
-    }
+    places = ordinals(changes([time], len(time))) if hashes is None else hashes(known, len(spans))[order]
+    seq = np.full(len(time), TIMER, np.int64)
+    head = {TIME: pa.array(time), SEQ: pa.array(seq), ORDINAL: pa.array(places)}
     names = tables.columns[:-1] if tables.tentative else tables.columns
     return pa.table(head | dict(zip(names, own, strict=True)))
+
+
+def _order(spans: Spans, known: list[pa.ChunkedArray], hashes: Hashes | None) -> Ints:
+    if hashes is not None:
+        return np.lexsort((hashes(known, len(spans)), spans.end))
+    columns = {f"k{i}": column for i, column in enumerate(known)}
+    numbers = pa.array(np.arange(len(spans)))
+    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start), "row": numbers})
+    return ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
 
 
 def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
