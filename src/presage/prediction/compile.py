@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from presage.columnar.key_hashes import hashes_of_several
+from presage.model.types import BOOLEAN, DOUBLE, INT, LONG
+from presage.plan.nodes import Field
 from presage.prediction.kernel.matching import PredictionKernel
+from presage.prediction.kernel.meeting import END, END_OPEN, FROM, FROM_OPEN, PART, PROBABILITY, START, TO, TO_OPEN
+from presage.prediction.kernel.query import SOURCE
+from presage.prediction.kernel.rows import object_column
 from presage.prediction.nodes import PredictedMatch
 
 
@@ -23,3 +28,21 @@ def prediction_kernel(node: PredictedMatch) -> PredictionKernel:
 
 def _hashes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
     return hashes_of_several(columns, rows).view(np.int64)
+
+
+def piece_fields(node: PredictedMatch, stream: int) -> list[Field]:
+    """What the pieces of a stream have beside time and order."""
+    own = [Field(n.name, n.expr.type) for n in node.prepared[stream]]
+    return [Field(SOURCE, INT), *own, Field(PART, LONG), Field(START, LONG), Field(END, LONG), Field(END_OPEN, BOOLEAN)]
+
+
+def met_fields(node: PredictedMatch) -> list[Field]:
+    """What the intervals of a part have beside time and order."""
+    fields: list[Field] = []
+    for number, side in enumerate(node.tables.sides):
+        types = {n.name: n.expr.type for n in node.prepared[side.stream]}
+        names = (*node.tables.streams[side.stream].key, *side.told)
+        fields += [Field(object_column(number, i), types[name]) for i, name in enumerate(names)]
+    fields += [Field(FROM, LONG), Field(TO, LONG), Field(FROM_OPEN, BOOLEAN), Field(TO_OPEN, BOOLEAN)]
+    shown = sum(len(side.shown) for side in node.tables.sides)
+    return [*fields, Field(PROBABILITY, DOUBLE), *(Field(f"x{i}", DOUBLE) for i in range(shown))]

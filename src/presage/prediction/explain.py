@@ -30,6 +30,8 @@ def describe_predicted(node: PredictedMatch) -> Report:
     if not node.spread_by():
         why = "any two objects may meet" if tables.pairs else "all objects share a buffer"
         spread = f"one partition, because {why}"
+        if node.meets:
+            spread = "in one partition; over many updates, by key, then where objects can meet"
     state = "of every object the functions that can still matter, and intervals that are open"
     warnings = tuple(
         "a predicted stream has no period: a sensor that falls silent is taken to go on as it was, for ever; "

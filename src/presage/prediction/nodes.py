@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
 from presage.prediction.kernel.query import PredictionTables
+from presage.prediction.kernel.spec import Comparator
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ class PredictedMatch(Node):
         buffer."""
         (first, *others) = self.tables.streams
         return first.key if not self.tables.pairs and not others and first.limit is None else ()
+
+    @property
+    def meets(self) -> bool:
+        """Whether its pairs can be sought part by part: two items, and something that keeps their objects close."""
+        tables = self.tables
+        near = (Comparator.LE, Comparator.LT, Comparator.EQ)
+        bounded = all(stream.period is not None and stream.limit is None for stream in tables.streams)
+        close = len(tables.pairs) == 1 and any(term.comparator in near for term in tables.pairs[0].spec.terms)
+        return close and bounded and len(tables.sides) == 2 and tables.validate is None and not tables.tentative
 
     def label(self) -> str:
         return f"Predicted {self.text}"

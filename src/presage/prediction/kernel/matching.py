@@ -25,7 +25,7 @@ from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
-from presage.prediction.kernel.spans import Spans, joined, linked, of_one, of_pair
+from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
 from presage.prediction.kernel.updates import Updates, read_updates
@@ -242,7 +242,7 @@ class _Step:
         """What was open, and what there is since."""
         found = self._found(moment)
         both = joined([self.ongoing.spans, found])
-        group = _groups(both.codes)
+        group = groups_of(both.codes)
         zeros = np.zeros(len(both))
         merged, row = merge(Intervals(group, both.start, both.end, zeros, zeros, both.start_open, both.end_open,
                                       both.probability))  # fmt: skip
@@ -359,16 +359,6 @@ def _together(one: Ongoing, other: Ongoing) -> Ongoing:
         np.concatenate([one.shown, other.shown]),
         np.concatenate([one.again, other.again]),
     )
-
-
-def _groups(codes: Ints) -> Ints:
-    """A number for each combination of objects."""
-    group = codes[:, 0]
-    for side in range(1, codes.shape[1]):
-        width = int(codes[:, side].max(initial=0)) + 1
-        _, group = np.unique(group * width + codes[:, side], return_inverse=True)
-        group = group.reshape(-1)
-    return np.ascontiguousarray(group, np.int64)
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

@@ -53,6 +53,16 @@ def joined(several: Sequence[Spans]) -> Spans:
     return Spans(*(np.concatenate([getattr(spans, name) for spans in several]) for name in Spans.__annotations__))
 
 
+def groups_of(codes: Ints) -> Ints:
+    """A number for each combination of objects."""
+    group = codes[:, 0]
+    for side in range(1, codes.shape[1]):
+        width = int(codes[:, side].max(initial=0)) + 1
+        _, group = np.unique(group * width + codes[:, side], return_inverse=True)
+        group = group.reshape(-1)
+    return np.ascontiguousarray(group, np.int64)
+
+
 def linked(first: Spans, second: Spans) -> Spans:
     """Where both hold of the same objects: intervals are cut with each other, probabilities multiplied."""
     bound = (_binds(first) & _binds(second)).nonzero()[0]
