@@ -117,13 +117,12 @@ def probe_block(
                             continue
                         meets = True
                         for axis in range(dimensions):
+                            meets = meets and low_a[a, axis] <= high_b[b, axis] and low_b[b, axis] <= high_a[a, axis]
+                        if not meets:
+                            continue
+                        for axis in range(axes):
                             corner_low = max(low_a[a, axis], low_b[b, axis])
-                            if corner_low > min(high_a[a, axis], high_b[b, axis]):
-                                meets = False
-                                break
-                            if axis < axes and cell_of(corner_low, corner[axis], size[axis]) != here[axis]:
-                                meets = False
-                                break
+                            meets = meets and cell_of(corner_low, corner[axis], size[axis]) == here[axis]
                         if not meets:
                             continue
                         if made == len(found_a):

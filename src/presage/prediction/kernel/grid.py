@@ -68,10 +68,8 @@ def count_cells(low: Floats, high: Floats, corner: Floats, size: Floats) -> Ints
     result = np.ones(len(low), np.int64)
     for i in range(len(low)):
         for axis in range(low.shape[1]):
-            first, last = (
-                cell_of(low[i, axis], corner[axis], size[axis]),
-                cell_of(high[i, axis], corner[axis], size[axis]),
-            )
+            first = cell_of(low[i, axis], corner[axis], size[axis])
+            last = cell_of(high[i, axis], corner[axis], size[axis])
             result[i] = min(result[i] * (last - first + 1), 1 << 40)
     return result
 

@@ -86,15 +86,16 @@ def evaluate_pairs(
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
     for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
-        yield Found(
-            *evaluate(
-                a, b, one.start, one.ends, one.lines, one.margins, one.never,
+        begin = 0
+        while begin < len(a):
+            *found, begin = evaluate(
+                a, b, begin, one.start, one.ends, one.lines, one.margins, one.never,
                 other.start, other.ends, other.lines, other.margins, other.never,
                 terms, constants, spec.window / 1e6,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+            yield Found(*found)
 
 
 def _candidates(

@@ -9,7 +9,7 @@ be missed.
 
 from __future__ import annotations
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats, Ints, inlined
 from presage.prediction.kernel.factors import product_at
 from presage.prediction.kernel.regions import slice_at
 
@@ -23,11 +23,11 @@ EDGE_STEPS = 80
 
 @inlined
 def peak_over_u(
-    lines: Floats, count: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
+    lines: Floats, counts: Ints, at: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
 ) -> float:
-    """The greatest product over the u that are allowed with t. One call of `product_at` in the loop, whatever is asked:
+    """The greatest product over the u that are allowed with t, by the lines `lines[at]`. One call of `product_at` in the loop, whatever is asked:
     every place that calls it is compiled anew."""
-    first, last = slice_at(lines, count, t)
+    first, last = slice_at(lines, counts, at, t)
     width = (last - first) / parts
     best = 0.0
     for part in range(parts):
@@ -60,7 +60,8 @@ def peak_over_u(
 @inlined
 def peak_over_t(
     lines: Floats,
-    count: int,
+    counts: Ints,
+    at: int,
     factors: Floats,
     number: int,
     low: float,
@@ -86,10 +87,10 @@ def peak_over_t(
             else:
                 low, a, at_a = a, b, at_b
                 b = low + GOLDEN * (high - low)
-        at = a if left else b
-        here = peak_over_u(lines, count, factors, number, at, parts, model, sigma)
+        t = a if left else b
+        here = peak_over_u(lines, counts, at, factors, number, t, parts, model, sigma)
         if here > best:
-            where, best = at, here
+            where, best = t, here
         if left:
             at_a = here
         else:
@@ -100,7 +101,8 @@ def peak_over_t(
 @inlined
 def edge(
     lines: Floats,
-    count: int,
+    counts: Ints,
+    at: int,
     factors: Floats,
     number: int,
     outside: float,
@@ -122,7 +124,7 @@ def edge(
             # Never onto an end itself, or the other one would stay where it is.
             share = min(max(share, 0.001), 0.999)
             middle = inside + share * (outside - inside)
-        here = peak_over_u(lines, count, factors, number, middle, parts, model, sigma) - p
+        here = peak_over_u(lines, counts, at, factors, number, middle, parts, model, sigma) - p
         if here < 0.0:
             outside, under = middle, here
             over *= 0.5

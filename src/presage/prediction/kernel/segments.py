@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.prediction.kernel.ends import bound_above, bound_below, interval, no_ends
+from presage.prediction.kernel.ends import HIGH, HIGH_OPEN, LOW, LOW_OPEN, bound_above, bound_below, interval, no_ends
 from presage.prediction.kernel.pieces import Pieces, usable
 from presage.prediction.kernel.solutions import MOST, solutions
 from presage.prediction.kernel.spec import ValueTerm, value_term_arrays
@@ -57,7 +57,7 @@ def cut_pieces(
     opens = np.empty((len(rows) * most, 2), np.bool_)
     here, there = np.empty((2 * most, 4)), np.empty((2 * most, 4))
     found = np.empty((MOST, 4))
-    bounds = np.empty(4)
+    bounds = np.empty((1, 4))
     made = 0
     for row in rows:
         count = 1
@@ -66,7 +66,9 @@ def cut_pieces(
             x = terms[k, 0]
             values = solutions(terms[k, 1], constants[k], threshold[row, x], terms[k, 2], False, found)
             count = _meet(here, count, value[row, x], rate[row, x], found, values, bounds, there)
-            here, there = there, here
+            for i in range(count):
+                for column in range(4):
+                    here[i, column] = there[i, column]
         for i in range(count):
             piece[made] = row
             ends[made, 0], ends[made, 1] = here[i, 0], here[i, 1]
@@ -85,12 +87,14 @@ def _meet(
         for v in range(values):
             # A falling function meets the intervals in falling order.
             j = v if rate >= 0.0 else values - 1 - v
-            no_ends(bounds)
-            bound_below(bounds, here[i, 0], here[i, 2] > 0.0)
-            bound_above(bounds, here[i, 1], here[i, 3] > 0.0)
-            if not bound_by_values(bounds, value, rate, found[j]):
+            no_ends(bounds, 0)
+            bound_below(bounds, 0, here[i, 0], here[i, 2] > 0.0)
+            bound_above(bounds, 0, here[i, 1], here[i, 3] > 0.0)
+            if not bound_by_values(bounds, value, rate, found, j):
                 continue
-            there_is, low, high, low_open, high_open = interval(bounds)
+            there_is, low, high, low_open, high_open = interval(
+                bounds[0, LOW], bounds[0, LOW_OPEN], bounds[0, HIGH], bounds[0, HIGH_OPEN]
+            )
             if there_is and kept < len(there):
                 there[kept, 0], there[kept, 1] = low, high
                 there[kept, 2], there[kept, 3] = 1.0 if low_open else 0.0, 1.0 if high_open else 0.0
@@ -99,9 +103,9 @@ def _meet(
 
 
 @inlined
-def bound_by_values(bounds: Floats, value: float, rate: float, values: Floats) -> bool:
+def bound_by_values(bounds: Floats, value: float, rate: float, found: Floats, row: int) -> bool:
     """Times at which value + rate · t lies between two values. False: never."""
-    low, high, low_open, high_open = values[0], values[1], values[2] > 0.0, values[3] > 0.0
+    low, high, low_open, high_open = found[row, 0], found[row, 1], found[row, 2] > 0.0, found[row, 3] > 0.0
     if rate == 0.0:
         above = value > low or (value == low and not low_open)
         return above and (value < high or (value == high and not high_open))
@@ -110,7 +114,7 @@ def bound_by_values(bounds: Floats, value: float, rate: float, values: Floats) -
         first, last = last, first
         low_open, high_open = high_open, low_open
     if first > -np.inf:
-        bound_below(bounds, first, low_open)
+        bound_below(bounds, 0, first, low_open)
     if last < np.inf:
-        bound_above(bounds, last, high_open)
+        bound_above(bounds, 0, last, high_open)
     return True

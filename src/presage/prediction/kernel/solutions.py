@@ -115,29 +115,10 @@ def split(count: int, at: float, found: Floats) -> int:
     for i in range(count):
         if found[i, 0] < at < found[i, 1]:
             for j in range(count, i + 1, -1):
-                found[j] = found[j - 1]
+                for column in range(4):
+                    found[j, column] = found[j - 1, column]
             _put(found, i + 1, at, found[i, 1], 0.0, found[i, 3])
             found[i, 1] = at
             found[i, 3] = 0.0
             return count + 1
     return count
-
-
-@inlined
-def cut(count: int, low: float, high: float, is_open: float, found: Floats) -> int:
-    """What the intervals have in common with low..high, both ends open or both closed."""
-    kept = 0
-    for i in range(count):
-        a, b, a_open, b_open = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
-        if low > a:
-            a, a_open = low, is_open
-        elif low == a:
-            a_open = max(a_open, is_open)
-        if high < b:
-            b, b_open = high, is_open
-        elif high == b:
-            b_open = max(b_open, is_open)
-        if a < b or (a == b and a_open == 0.0 and b_open == 0.0):
-            _put(found, kept, a, b, a_open, b_open)
-            kept += 1
-    return kept
