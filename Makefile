@@ -37,6 +37,7 @@ $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 	@$(PYTHON) -m presage.windows.kernel.warm
 	@$(PYTHON) -m presage.patterns.kernel.warm
 	@$(PYTHON) -m presage.probability.kernel.warm
+	@$(PYTHON) -m presage.prediction.kernel.warm
 	@touch $@
 
 demo: setup ## the smart-building example: events, queries, results

@@ -1,7 +1,7 @@
 """Boxes of two sides come in, pairs of them that overlap go out, each pair once, in blocks: the filter step.
 
-The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells that
-it reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
+The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells it
+reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
 Boxes far larger than the others would fill the grid: they meet the other side by time alone. At constant density the
 cost grows with the number of boxes.
 """
@@ -32,9 +32,7 @@ class Probe:
     axes: int
 
 
-def candidates(
-    left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int
-) -> Iterator[tuple[Ints, Ints]]:
+def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> Iterator[tuple[Ints, Ints]]:
     """Blocks of pairs (row of the left, row of the right)."""
     for probe in _probes(left, right):
         begin = 0

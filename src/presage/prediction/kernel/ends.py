@@ -53,4 +53,4 @@ def micros(at: float) -> tuple[int, float]:
     """Seconds as the nearest whole microsecond, and what is left of it, to the nanosecond."""
     exact = at * 1e6
     whole = np.floor(exact + 0.5)
-    return np.int64(whole), np.floor((exact - whole) * 1e3 + 0.5) * 1e-3
+    return int(whole), float(np.floor((exact - whole) * 1e3 + 0.5) * 1e-3)

@@ -61,8 +61,9 @@ def evaluate(
     model: int,
     sigma: float,
 ) -> tuple[Ints, Floats, Bools, int]:
-    """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from and to below a microsecond, and the probability (NaN
-    unless `asked`); whether from and to are open. Only times t with after < t <= until. p below 0: no trimming."""
+    """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
+    and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
+    Only times t with after < t <= until. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.

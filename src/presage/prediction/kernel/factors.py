@@ -12,7 +12,7 @@ from presage.arrays.jit import Floats, Ints, inlined
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN, chance_of
 from presage.prediction.kernel.regions import add_between
 
-# Columns of a factor: z = Z0 + ZT·t + ZU·u. SIDE: the sign of z, where the factor is BEYOND. TERM: which term or margin.
+# Columns of a factor: z = Z0 + ZT·t + ZU·u. SIDE: the sign of z, where it is BEYOND. TERM: which term or margin.
 KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM = 0, 1, 2, 3, 4, 5, 6, 7, 8
 COLUMNS = 9
 HALVINGS = 64
@@ -23,9 +23,7 @@ def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigm
     result = 1.0
     for i in range(count):
         z = factors[i, Z0] + factors[i, ZT] * t + factors[i, ZU] * u
-        result *= chance_of(
-            factors[i, KIND], z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma
-        )
+        result *= chance_of(factors[i, KIND], z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
     return result
 
 

@@ -59,7 +59,7 @@ def cell_of(at: float, low: float, size: float) -> int:
 @inlined
 def bucket_of(cell: int, mask: int) -> int:
     mixed = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    return int((mixed >> np.uint64(20)) & np.uint64(mask))
 
 
 @compiled

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from presage.arrays.jit import Floats, Ints, inlined
-from presage.prediction.kernel.factors import ABOVE, BEYOND, KIND, LIMIT, NARROW, SIDE, TERM, WIDE, WITHIN, Z0, ZT, ZU
+from presage.prediction.kernel.factors import KIND, LIMIT, NARROW, SIDE, TERM, WIDE, Z0, ZT, ZU
+from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN
 from presage.prediction.kernel.regions import TERMS, add_between, start_half
 from presage.prediction.kernel.solutions import GE, GT, LE, LT
 from presage.prediction.kernel.trimming import GIVEN, PARTS
@@ -35,7 +36,7 @@ def set_factors(
     for k in range(len(terms)):
         left, right = lines_a[a, k, 2], lines_b[b, k, 2]
         comparator = terms[k, 2]
-        less, greater = comparator == LE or comparator == LT, comparator == GT or comparator == GE
+        less, greater = comparator in (LE, LT), comparator in (GT, GE)
         if left + right > 0.0 and (less or (greater and constants[k] >= 0.0)):
             factors[number, KIND] = WITHIN if less else BEYOND
             factors[number, LIMIT] = constants[k]

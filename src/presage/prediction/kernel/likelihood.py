@@ -24,9 +24,7 @@ def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> 
 
 
 @inlined
-def chance_of(
-    kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float
-) -> float:
+def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float) -> float:
     """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). `wide` > 0, `limit` >= 0.
 
     Two tails at most, in a loop: the survival function is large, and every place that calls it is compiled anew.
@@ -65,9 +63,9 @@ def chance(
     """P(|x + e| ⊙ constant), or P(x + e ⊙ constant) unless `distance`."""
     if wide == 0.0:
         return 1.0 if holds(abs(x) if distance else x, comparator, constant) else 0.0
-    if comparator == EQ or comparator == NE:
+    if comparator in (EQ, NE):
         return 1.0 if comparator == NE else 0.0
-    less = comparator == LE or comparator == LT
+    less = comparator in (LE, LT)
     if distance and constant < 0.0:
         return 0.0 if less else 1.0
     kind, z = (WITHIN if less else BEYOND) if distance else ABOVE, x

@@ -1,8 +1,8 @@
 """A region of (t, u) and factors come in; the greatest probability, and where it passes p, go out. Called from loops.
 
-For a given t, the best u; over t, the best of those. Where the product is log-concave (all of <=, <, value terms, and >,
->= as long as |z| + K reaches the sum of the thresholds) it has one peak in u, its greatest value one peak in t, and the
-times at which it reaches p are an interval: `parts` is 1, and the search is exact to the width of a golden section.
+For a given t, the best u; over t, the best of those. Where the product is log-concave (all of <=, <, value terms, and >
+or >= as long as |z| + K reaches the sum of the thresholds) it has one peak in u, its greatest value one peak in t, and
+the times at which it reaches p are an interval: `parts` is 1, and the search is exact to the width of a golden section.
 Elsewhere `parts` is more: each part is searched as if it had one peak, so that a second one, narrower than a part, may
 be missed.
 """
@@ -25,8 +25,8 @@ EDGE_STEPS = 80
 def peak_over_u(
     lines: Floats, counts: Ints, at: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
 ) -> float:
-    """The greatest product over the u that are allowed with t, by the lines `lines[at]`. One call of `product_at` in the loop, whatever is asked:
-    every place that calls it is compiled anew."""
+    """The greatest product over the u that `lines[at]` allow with t. One call of `product_at` in the loop, whatever is
+    asked: every place that calls it is compiled anew."""
     first, last = slice_at(lines, counts, at, t)
     width = (last - first) / parts
     best = 0.0
@@ -70,7 +70,7 @@ def peak_over_t(
     model: int,
     sigma: float,
 ) -> tuple[float, float]:
-    """Where between two times the product is greatest, and how great: one peak is assumed. The search is that over u."""
+    """Where between two times the product is greatest, and how great: one peak is assumed. Searched as u is."""
     where, best = low, -1.0
     a, b, at_a, at_b = low, high, 0.0, 0.0
     for step in range(-4, STEPS):

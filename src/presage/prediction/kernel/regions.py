@@ -103,9 +103,7 @@ def _set_line(
 
 
 @inlined
-def start_alone(
-    lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int, asked: Floats
-) -> None:
+def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int, asked: Floats) -> None:
     """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens; `asked`: only times after
     the first and up to the second."""
     no_ends(ends, at)

@@ -28,7 +28,7 @@ class Segments:
 
 
 def build_segments(pieces: Pieces, terms: tuple[ValueTerm, ...], others: tuple[int, ...] = ()) -> Segments:
-    """`others`: attributes that the query needs besides, for a piece that lacks one satisfies nothing. O(n) per term."""
+    """`others`: attributes that the query needs besides, as a piece that lacks one satisfies nothing. O(n) per term."""
     fit = usable(pieces, (*(term.attribute for term in terms), *others))
     numbers, constants = value_term_arrays(terms)
     return Segments(

@@ -39,10 +39,10 @@ def _put(found: Floats, row: int, low: float, high: float, low_open: float, high
 
 @inlined
 def _plain(comparator: int, constant: float, found: Floats) -> int:
-    if comparator == LE or comparator == LT:
+    if comparator in (LE, LT):
         _put(found, 0, -INF, constant, 0.0, 1.0 if comparator == LT else 0.0)
         return 1
-    if comparator == GE or comparator == GT:
+    if comparator in (GE, GT):
         _put(found, 0, constant, INF, 1.0 if comparator == GT else 0.0, 0.0)
         return 1
     if comparator == EQ:
@@ -55,7 +55,7 @@ def _plain(comparator: int, constant: float, found: Floats) -> int:
 
 @inlined
 def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
-    if comparator == LE or comparator == LT:
+    if comparator in (LE, LT):
         if constant < 0.0 or (constant == 0.0 and comparator == LT):
             return 0
         is_open = 1.0 if comparator == LT else 0.0

@@ -35,7 +35,7 @@ def find_strips(
         slacks[k] = slack
         found = strips[k]
         count = solutions(comparator, constants[k], slack, terms[k, 3], True, found)
-        if chancy and (comparator == GT or comparator == GE) and 0.0 <= constants[k] < slack:
+        if chancy and (comparator in (GT, GE)) and 0.0 <= constants[k] < slack:
             count = split(count, 0.0, found)
             count = split(count, slack - constants[k], found)
             count = split(count, constants[k] - slack, found)

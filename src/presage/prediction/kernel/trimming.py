@@ -1,4 +1,4 @@
-"""Half a region and the factors over it come in; times that are likely enough, with their probability, go out. For loops.
+"""Half a region and the factors over it come in; times that are likely enough, and how likely, go out. For loops.
 
 Each factor must reach p by itself, which cuts the region by strips: exact when there is one factor, a good start when
 there are more. Where all factors are 1 no search is needed.
@@ -83,8 +83,8 @@ def trim(
     found: Floats,
     begin: int,
 ) -> int:
-    """How many intervals were written to `found`, from row `begin` on. `wanted`: levels of p (below 0: no trimming); `sure`: levels of 1;
-    `asked`: whether the probability itself is of interest, else it is NaN."""
+    """How many intervals were written to `found`, from row `begin` on. `wanted`: levels of p (below 0: no trimming);
+    `sure`: levels of 1; `asked`: whether the probability itself is of interest, else it is NaN."""
     region = GIVEN
     if p >= 0.0 and number > 0:
         region = CUT

@@ -49,9 +49,7 @@ def validity(pieces: Pieces, spec: ValueSpec, after: int | None = None, until: i
             opens[:, 0].copy(), opens[:, 1].copy(), parts[:, 2].copy(),
         )
     )  # fmt: skip
-    return Validity(
-        side.keys[found.group], found.start, found.end, found.start_open, found.end_open, found.probability
-    )
+    return Validity(side.keys[found.group], found.start, found.end, found.start_open, found.end_open, found.probability)
 
 
 @compiled
@@ -71,7 +69,11 @@ def hold(
     """Of each segment what was asked for and is likely enough: segment, microseconds from and to; parts of them and the
     probability; opens. Value terms have one peak in time each, and so has their product: one interval at most."""
     most = margins.shape[1]
-    whole, parts, opens = np.empty((len(start), 3), np.int64), np.empty((len(start), 3)), np.empty((len(start), 2), np.bool_)
+    whole, parts, opens = (
+        np.empty((len(start), 3), np.int64),
+        np.empty((len(start), 3)),
+        np.empty((len(start), 2), np.bool_),
+    )
     lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
     bounds, times = np.empty((REGIONS, 4)), np.empty(2)
     factors, found = np.empty((most, COLUMNS)), np.empty((1, 5))
@@ -94,7 +96,23 @@ def hold(
             continue
         start_alone(lines, counts, GIVEN, bounds, ends, i, times)
         if not trim(
-            lines, counts, bounds, factors, number, 0, 1, wanted, can_be_sure, sure, p, strict, asked, model, sigma, found, 0
+            lines,
+            counts,
+            bounds,
+            factors,
+            number,
+            0,
+            1,
+            wanted,
+            can_be_sure,
+            sure,
+            p,
+            strict,
+            asked,
+            model,
+            sigma,
+            found,
+            0,
         ):
             continue
         low, low_part = micros(found[0, LOW])

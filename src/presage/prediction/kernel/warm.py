@@ -1,0 +1,28 @@
+"""Nothing comes in, compiled loops go out to the cache on disk: run after installing, so that no query waits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.prediction.kernel.join import join_with_boundary
+from presage.prediction.kernel.likelihood import value_chances
+from presage.prediction.kernel.pieces import build_pieces
+from presage.prediction.kernel.spec import Comparator, Errors, JoinSpec, JoinTerm, ValueSpec, ValueTerm
+from presage.prediction.kernel.values import validity
+
+SECOND = 1_000_000
+
+
+def warm() -> None:
+    """Compile every loop of the folder, by a join and a value term over two objects."""
+    key, at = np.array([0, 1]), np.zeros(2, np.int64)
+    value, rate, threshold = np.array([[0.0], [1.0]]), np.zeros((2, 1)), np.ones((2, 1))
+    pieces = build_pieces(key, at, value, rate, threshold, SECOND)
+    spec = JoinSpec((JoinTerm(0, 0, Comparator.LE, 2.0),), SECOND, same=True)
+    join_with_boundary(pieces, pieces, spec)
+    validity(pieces, ValueSpec((ValueTerm(0, Comparator.LE, 1.0),)))
+    value_chances(value[:, 0], threshold[:, 0], Comparator.LE, 1.0, Errors())
+
+
+if __name__ == "__main__":
+    warm()
