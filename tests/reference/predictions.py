@@ -11,6 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from scipy import integrate
 
@@ -187,6 +188,7 @@ def _some_earlier(
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def chance_of(term: Term, x: float, left: float, right: float | None, normal: float | None = None) -> float:
     """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and
     right are thresholds. `normal`: the deviation as a part of the threshold; None: uniform. The mode has no say."""
