@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats
+from presage.prediction.kernel.bare import bare
 
 NEAR = 1e-9
 LOW, LOW_OPEN, HIGH, HIGH_OPEN = 0, 1, 2, 3
 
 
-@inlined
+@bare
 def no_ends(ends: Floats, row: int) -> None:
     """`ends[row]`: the greatest low bound that is closed, the greatest that is open, and the least high bounds."""
     ends[row, LOW] = -np.inf
@@ -25,19 +26,19 @@ def no_ends(ends: Floats, row: int) -> None:
     ends[row, HIGH_OPEN] = np.inf
 
 
-@inlined
+@bare
 def bound_below(ends: Floats, row: int, at: float, is_open: bool) -> None:
     kind = LOW_OPEN if is_open else LOW
     ends[row, kind] = max(ends[row, kind], at)
 
 
-@inlined
+@bare
 def bound_above(ends: Floats, row: int, at: float, is_open: bool) -> None:
     kind = HIGH_OPEN if is_open else HIGH
     ends[row, kind] = min(ends[row, kind], at)
 
 
-@inlined
+@bare
 def interval(low: float, low_open: float, high: float, high_open: float) -> tuple[bool, float, float, bool, bool]:
     """Of bounds that are closed and bounds that are open: whether there is one, low, high, low open, high open."""
     opens_low = low_open > -np.inf and low_open >= low - NEAR
@@ -48,7 +49,7 @@ def interval(low: float, low_open: float, high: float, high_open: float) -> tupl
     return last - first >= -NEAR, first, max(first, last), False, False
 
 
-@inlined
+@bare
 def micros(at: float) -> tuple[int, float]:
     """Seconds as the nearest whole microsecond, and what is left of it, to the nanosecond."""
     exact = at * 1e6

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
@@ -145,7 +146,7 @@ def evaluate(
     return whole[:made].copy(), parts[:made].copy(), opens[:made].copy(), row + 1
 
 
-@inlined
+@bare
 def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int) -> None:
     segments[side, 0] = ends[row, 0] + offsets[side]
     segments[side, 1] = ends[row, 1] + offsets[side]
@@ -153,7 +154,7 @@ def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int)
     segments[side, 3] = ends[row, 3]
 
 
-@inlined
+@bare
 def _same(factors: Floats, before: Floats, number: int) -> bool:
     """Kind, limit and thresholds are in columns 0, 4, 5, 6."""
     for i in range(number):
@@ -163,7 +164,7 @@ def _same(factors: Floats, before: Floats, number: int) -> bool:
     return True
 
 
-@inlined
+@bare
 def _united(found: Floats) -> bool:
     """Make one interval of the two rows, if they overlap."""
     if found[1, LOW] >= found[0, HIGH] or found[0, LOW] >= found[1, HIGH]:

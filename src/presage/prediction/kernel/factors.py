@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN, chance_of
 from presage.prediction.kernel.regions import add_between
 
@@ -18,7 +19,7 @@ COLUMNS = 9
 HALVINGS = 64
 
 
-@inlined
+@bare
 def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigma: float) -> float:
     result = 1.0
     for i in range(count):
@@ -27,7 +28,7 @@ def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigm
     return result
 
 
-@inlined
+@bare
 def level(factors: Floats, row: int, p: float, strict: bool, model: int, sigma: float) -> tuple[bool, float]:
     """Whether the factor reaches p (or, if strict, passes it) at all, and the z at which it does: the greatest |z| for
     WITHIN, the least |z| for BEYOND, the least z for ABOVE. Chances are monotone between the ends searched."""
@@ -56,7 +57,7 @@ def level(factors: Floats, row: int, p: float, strict: bool, model: int, sigma: 
     return True, good
 
 
-@inlined
+@bare
 def add_level(
     lines: Floats, counts: Ints, at: int, ends: Floats, factors: Floats, row: int, z: float, is_open: bool, tag: int
 ) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.arrays.jit import Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.boxes import Boxes
 
 # Bits of a cell's number for each axis; three axes fit into 63.
@@ -49,14 +50,14 @@ def build_grid(boxes: Boxes, rows: Ints, low: Floats, size: Floats) -> Grid:
     return Grid(low, size, *fill_table(boxes.low, boxes.high, rows, low, size))
 
 
-@inlined
+@bare
 def cell_of(at: float, low: float, size: float) -> int:
     """The number of a cell along one axis; what lies outside belongs to the last one."""
     place = np.floor((at - low) / size)
     return int(min(max(place, 0.0), float((1 << BITS) - 1)))
 
 
-@inlined
+@bare
 def bucket_of(cell: int, mask: int) -> int:
     mixed = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
     return int((mixed >> np.uint64(20)) & np.uint64(mask))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import KIND, LIMIT, NARROW, SIDE, TERM, WIDE, Z0, ZT, ZU
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN
 from presage.prediction.kernel.regions import TERMS, add_between, start_half
@@ -10,7 +11,7 @@ from presage.prediction.kernel.solutions import GE, GT, LE, LT
 from presage.prediction.kernel.trimming import GIVEN, PARTS
 
 
-@inlined
+@bare
 def set_functions(lines: Floats, row: int, offset: float, functions: Floats, side: int) -> None:
     """Value at the origin and rate, of each term. `offset`: the start of the piece, seconds from the origin."""
     for k in range(lines.shape[1]):
@@ -18,7 +19,7 @@ def set_functions(lines: Floats, row: int, offset: float, functions: Floats, sid
         functions[side, k, 1] = lines[row, k, 1]
 
 
-@inlined
+@bare
 def set_factors(
     terms: Ints,
     constants: Floats,
@@ -48,7 +49,7 @@ def set_factors(
     return add_margins(margins_b, b, margins_a.shape[1], factors, number)
 
 
-@inlined
+@bare
 def add_margins(margins: Floats, row: int, shift: int, factors: Floats, number: int) -> int:
     """A factor for each value term over a value that is not sure; `shift`: how many margins come before these."""
     for i in range(margins.shape[1]):
@@ -62,7 +63,7 @@ def add_margins(margins: Floats, row: int, shift: int, factors: Floats, number: 
     return number
 
 
-@inlined
+@bare
 def aim_factors(
     functions: Floats,
     margins_a: Floats,
@@ -99,7 +100,7 @@ def aim_factors(
     return parts if number > 1 else 1
 
 
-@inlined
+@bare
 def start_region(
     segments: Floats,
     functions: Floats,

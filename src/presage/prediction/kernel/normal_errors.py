@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from presage.arrays.jit import inlined
+from presage.prediction.kernel.bare import bare
 
 _points, _weights = np.polynomial.legendre.leggauss(12)
 POINTS, WEIGHTS = tuple(float(x) for x in _points), tuple(float(w) for w in _weights)
@@ -19,7 +19,7 @@ PANELS = 64
 ROOT = math.sqrt(2.0)
 
 
-@inlined
+@bare
 def _share(x: float, threshold: float, sigma: float) -> float:
     """P(e > x) of one error, for |x| <= threshold."""
     scale = ROOT * sigma * threshold
@@ -27,7 +27,7 @@ def _share(x: float, threshold: float, sigma: float) -> float:
     return 0.5 * (edge - math.erf(x / scale)) / edge
 
 
-@inlined
+@bare
 def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float:
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:

@@ -9,7 +9,8 @@ be missed.
 
 from __future__ import annotations
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import product_at
 from presage.prediction.kernel.regions import slice_at
 
@@ -21,7 +22,7 @@ FINE = 1e-10
 EDGE_STEPS = 80
 
 
-@inlined
+@bare
 def peak_over_u(
     lines: Floats, counts: Ints, at: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
 ) -> float:
@@ -57,7 +58,7 @@ def peak_over_u(
     return best
 
 
-@inlined
+@bare
 def peak_over_t(
     lines: Floats,
     counts: Ints,
@@ -98,7 +99,7 @@ def peak_over_t(
     return where, best
 
 
-@inlined
+@bare
 def edge(
     lines: Floats,
     counts: Ints,

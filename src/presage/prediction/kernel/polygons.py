@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.arrays.jit import Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR
 from presage.prediction.kernel.evaluation import FOREVER
 from presage.prediction.kernel.halves import set_functions
@@ -98,7 +99,7 @@ def clip(
     return starts, t_a[:made].copy(), t_b[:made].copy()
 
 
-@inlined
+@bare
 def _rectangle(corners: Floats, left: float, right: float, low: float, high: float) -> None:
     corners[0, 0], corners[0, 1] = left, low
     corners[1, 0], corners[1, 1] = right, low
@@ -106,7 +107,7 @@ def _rectangle(corners: Floats, left: float, right: float, low: float, high: flo
     corners[3, 0], corners[3, 1] = left, high
 
 
-@inlined
+@bare
 def _cut(corners: Floats, spare: Floats, number: int, p: float, q: float, c: float) -> int:
     """The corners of what satisfies p·x + q·y <= c; a nanosecond beyond it is on it."""
     scale = max(abs(p), abs(q))

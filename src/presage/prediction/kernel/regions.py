@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import (
     HIGH,
     HIGH_OPEN,
@@ -36,13 +37,13 @@ END_LINE = 0
 PARALLEL = 1e-14
 
 
-@inlined
+@bare
 def most_lines(terms: int) -> int:
     """Of each side."""
     return 2 + terms
 
 
-@inlined
+@bare
 def add_line(
     lines: Floats, counts: Ints, at: int, ends: Floats, p: float, q: float, c: float, is_open: bool, tag: int
 ) -> bool:
@@ -64,7 +65,7 @@ def add_line(
     return c > -np.inf
 
 
-@inlined
+@bare
 def add_between(
     lines: Floats,
     counts: Ints,
@@ -91,7 +92,7 @@ def add_between(
     return above and below
 
 
-@inlined
+@bare
 def _set_line(
     lines: Floats, at: int, side: int, row: int, p: float, q: float, c: float, is_open: float, tag: int
 ) -> None:
@@ -102,7 +103,7 @@ def _set_line(
     lines[at, side, row, TAG] = tag
 
 
-@inlined
+@bare
 def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int, asked: Floats) -> None:
     """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens; `asked`: only times after
     the first and up to the second."""
@@ -119,7 +120,7 @@ def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Fl
     counts[at, UPPER] = 1
 
 
-@inlined
+@bare
 def start_half(
     lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, half: int, window: float, asked: Floats
 ) -> None:
@@ -136,7 +137,7 @@ def start_half(
     counts[at, UPPER] = 2
 
 
-@inlined
+@bare
 def project(lines: Floats, counts: Ints, at: int, ends: Floats) -> tuple[bool, float, float, bool, bool]:
     """The interval of t for which some u satisfies all lines."""
     low, low_open = ends[at, LOW], ends[at, LOW_OPEN]
@@ -174,7 +175,7 @@ def project(lines: Floats, counts: Ints, at: int, ends: Floats) -> tuple[bool, f
     return interval(low, low_open, high, high_open)
 
 
-@inlined
+@bare
 def slice_at(lines: Floats, counts: Ints, at: int, t: float) -> tuple[float, float]:
     """The earlier times that are allowed with t."""
     low, high = -np.inf, np.inf

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import HIGH, HIGH_OPEN, LOW, LOW_OPEN, bound_above, bound_below, interval, no_ends
 from presage.prediction.kernel.pieces import Pieces, usable
 from presage.prediction.kernel.solutions import MOST, solutions
@@ -77,7 +78,7 @@ def cut_pieces(
     return piece[:made], ends[:made, 0].copy(), ends[:made, 1].copy(), opens[:made, 0].copy(), opens[:made, 1].copy()
 
 
-@inlined
+@bare
 def _meet(
     here: Floats, count: int, value: float, rate: float, found: Floats, values: int, bounds: Floats, there: Floats
 ) -> int:
@@ -102,7 +103,7 @@ def _meet(
     return kept
 
 
-@inlined
+@bare
 def bound_by_values(bounds: Floats, value: float, rate: float, found: Floats, row: int) -> bool:
     """Times at which value + rate · t lies between two values. False: never."""
     low, high, low_open, high_open = found[row, 0], found[row, 1], found[row, 2] > 0.0, found[row, 3] > 0.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.spec import Comparator, Mode
 
 LE, LT, GT, GE, NE, EQ = (int(c) for c in Comparator)
@@ -15,7 +16,7 @@ INF = np.inf
 MOST = 6
 
 
-@inlined
+@bare
 def solutions(comparator: int, constant: float, slack: float, mode: int, distance: bool, found: Floats) -> int:
     """How many intervals there are; they are written to `found` in rising order, and do not overlap. `distance`: of z
     with |z| ⊙ constant; else of x with x ⊙ constant. `slack`: how far the real value may be off."""
@@ -29,7 +30,7 @@ def solutions(comparator: int, constant: float, slack: float, mode: int, distanc
     return count
 
 
-@inlined
+@bare
 def _put(found: Floats, row: int, low: float, high: float, low_open: float, high_open: float) -> None:
     found[row, 0] = low
     found[row, 1] = high
@@ -37,7 +38,7 @@ def _put(found: Floats, row: int, low: float, high: float, low_open: float, high
     found[row, 3] = high_open
 
 
-@inlined
+@bare
 def _plain(comparator: int, constant: float, found: Floats) -> int:
     if comparator in (LE, LT):
         _put(found, 0, -INF, constant, 0.0, 1.0 if comparator == LT else 0.0)
@@ -53,7 +54,7 @@ def _plain(comparator: int, constant: float, found: Floats) -> int:
     return 2
 
 
-@inlined
+@bare
 def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
     if comparator in (LE, LT):
         if constant < 0.0 or (constant == 0.0 and comparator == LT):
@@ -80,7 +81,7 @@ def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
     return 2
 
 
-@inlined
+@bare
 def _widened(count: int, slack: float, found: Floats) -> int:
     """MAY: each interval grows by the slack; those that then meet become one."""
     kept = 0
@@ -97,7 +98,7 @@ def _widened(count: int, slack: float, found: Floats) -> int:
     return kept
 
 
-@inlined
+@bare
 def _narrowed(count: int, slack: float, found: Floats) -> int:
     """MUST: all values around must lie in one interval, so each shrinks by the slack."""
     kept = 0
@@ -109,7 +110,7 @@ def _narrowed(count: int, slack: float, found: Floats) -> int:
     return kept
 
 
-@inlined
+@bare
 def split(count: int, at: float, found: Floats) -> int:
     """Cut the intervals at a value, which then belongs to both sides."""
     for i in range(count):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.solutions import EQ, GE, GT, solutions, split
 
 
-@inlined
+@bare
 def find_strips(
     terms: Ints,
     constants: Floats,
@@ -43,7 +44,7 @@ def find_strips(
     return never
 
 
-@inlined
+@bare
 def choose_strips(choice: int, strips: Floats, numbers: Ints, turned: bool, chosen: Floats) -> None:
     """One strip for each term; `turned`: of the difference the other way round."""
     for k in range(len(numbers)):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import add_level, level
 from presage.prediction.kernel.peaks import edge, peak_over_t
 from presage.prediction.kernel.regions import TERMS, project
@@ -22,7 +23,7 @@ GIVEN, CUT, SURE = 0, 1, 2
 REGIONS = 3
 
 
-@inlined
+@bare
 def find_levels(
     factors: Floats, number: int, p: float, strict: bool, model: int, sigma: float, wanted: Floats, sure: Floats
 ) -> tuple[bool, bool]:
@@ -37,7 +38,7 @@ def find_levels(
     return reaches, can_be_sure
 
 
-@inlined
+@bare
 def _cut_by(
     lines: Floats,
     counts: Ints,
@@ -63,7 +64,7 @@ def _cut_by(
     return True
 
 
-@inlined
+@bare
 def trim(
     lines: Floats,
     counts: Ints,
@@ -134,7 +135,7 @@ def trim(
     return made
 
 
-@inlined
+@bare
 def put(found: Floats, row: int, low: float, high: float, low_open: bool, high_open: bool, chance: float) -> None:
     found[row, LOW] = low
     found[row, HIGH] = high
