@@ -2,10 +2,10 @@
 
 The study of Ilarri et al. (Table 1): objects at 26.8 m/s on 10 km², which turn by chance every 10 seconds, are sampled
 every 3 seconds and report when they are 25 m off their prediction, at least every 30 seconds; 180 seconds; pairs within
-400 m in x and in y, window 3 seconds. The walk is a simple one: reflected at the border, each object with its own phase.
+400 m in x and in y, window 3 seconds. The walk is a simple one: reflected at the border, each object has its own phase.
 
 The plain evaluations look at every pair of pieces: one with the kernel's own compiled evaluation step and no index, one
-in plain Python, which clips polygons (a sample of it, scaled). Growth is at the density of 1,000 objects on 10 km², over
+in plain Python, which clips polygons (a sample, scaled). Growth is at the density of 1,000 objects on 10 km², over
 30 seconds. Processor time of one thread. Run as: python benchmarks/prediction_join.py [objects]
 """
 

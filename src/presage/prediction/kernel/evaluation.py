@@ -15,7 +15,7 @@ from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
 from presage.prediction.kernel.regions import most_lines, project
 from presage.prediction.kernel.solutions import MOST
-from presage.prediction.kernel.strips import choose_strips, find_strips
+from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices
 from presage.prediction.kernel.trimming import (
     CHANCE,
     GIVEN,
@@ -68,7 +68,8 @@ def evaluate(
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
-    room = 2 * (len(pair_a) - begin) + 2 * PARTS * MOST**count
+    per_pair = 2 * PARTS * most_choices(terms)
+    room = 2 * (len(pair_a) - begin) + per_pair
     whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
     slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
@@ -83,7 +84,7 @@ def evaluate(
     chancy = asked or p >= 0.0
     made = 0
     row = begin - 1
-    while row + 1 < len(pair_a) and made + 2 * PARTS * MOST**count <= room:
+    while row + 1 < len(pair_a) and made + per_pair <= room:
         row += 1
         a, b = pair_a[row], pair_b[row]
         origin = max(start_a[a], start_b[b])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
-from presage.prediction.kernel.solutions import EQ, GE, GT, solutions, split
+from presage.prediction.kernel.solutions import EQ, GE, GT, NE, solutions, split
 
 
 @bare
@@ -55,3 +55,19 @@ def choose_strips(choice: int, strips: Floats, numbers: Ints, turned: bool, chos
         chosen[k, 1] = -low if turned else high
         chosen[k, 2] = high_open if turned else low_open
         chosen[k, 3] = low_open if turned else high_open
+
+
+@bare
+def most_choices(terms: Ints) -> int:
+    """How many choices of strips there may be."""
+    choices = 1
+    for k in range(len(terms)):
+        comparator = terms[k, 2]
+        if comparator == EQ:
+            choices *= 2
+        elif comparator == NE:
+            choices *= 3
+        elif comparator in (GT, GE):
+            # Two tails, each cut once; or all values, cut three times.
+            choices *= 4
+    return choices
