@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
-from reference.predictions import SECOND, Join, Term, Update
 
 from presage.prediction.kernel.join import Matches
 from presage.prediction.kernel.pieces import Pieces, build_pieces
 from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, Mode, ValueTerm
+from reference.predictions import SECOND, Join, Term, Update
 
 COMPARATORS = {
     "<=": Comparator.LE,
@@ -23,7 +23,7 @@ COMPARATORS = {
 MODES = {"plain": Mode.PLAIN, "may": Mode.MAY, "must": Mode.MUST}
 QUARTER = SECOND // 4
 
-# Few and round, so that meetings at a point, parallel lines and touching intervals are frequent, and bounds are fractions
+# Few and round, so that meetings at a point, parallel lines and touching intervals are frequent, and bounds fractions
 # with small denominators.
 values = st.integers(-4, 4).map(float)
 rates = st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.0, 2.0, -0.5, -1.0, -2.0])

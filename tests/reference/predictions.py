@@ -1,15 +1,17 @@
 """A slow, obvious evaluator of predicted streams: it goes through times and asks the definitions, in exact fractions.
 
 `matches_on_grid` tries every pair of times of a dense grid. `matches_at` decides one moment exactly: for a given later
-time, the truth of a term over the earlier one changes only where a value reaches a bound, so that trying these places and
-one in between each two is trying all. Probabilities are integrals, computed as such.
+time, the truth of a term over the earlier one changes only where a value reaches a bound, so that trying these places
+and one in between each two is trying all. Probabilities are integrals, computed as such.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from scipy import integrate
 
@@ -171,7 +173,7 @@ def earlier_times(
                 gone = (bound - Fraction(update.values[attribute])) / Fraction(update.rates[attribute])
                 places.add(update.at + gone * SECOND)
     inside = sorted(place for place in places if at - join.window <= place <= at)
-    return inside + [(one + two) / 2 for one, two in zip(inside, inside[1:], strict=False)]
+    return inside + [(one + two) / 2 for one, two in itertools.pairwise(inside)]
 
 
 def _some_earlier(
@@ -186,11 +188,12 @@ def _some_earlier(
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def chance_of(term: Term, x: float, left: float, right: float | None, normal: float | None = None) -> float:
-    """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and right
-    are thresholds. `normal`: the deviation as a part of the threshold; None: uniform errors. The mode has no say."""
+    """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and
+    right are thresholds. `normal`: the deviation as a part of the threshold; None: uniform. The mode has no say."""
     return _integral(lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, [
-        sign * x + k * left + s * term.constant for sign in (1,) for k in (-1, 1) for s in (-1, 1)
+        x + k * left + s * term.constant for k in (-1, 1) for s in (-1, 1)
     ])  # fmt: skip
 
 
@@ -244,7 +247,7 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
         integrate.quad(
             lambda w: chance(w) * _density(w, threshold, normal), low, high, epsabs=1e-12, epsrel=1e-12, limit=200
         )[0]
-        for low, high in zip(cuts, cuts[1:], strict=False)
+        for low, high in itertools.pairwise(cuts)
     )
 
 

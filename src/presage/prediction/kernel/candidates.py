@@ -1,7 +1,7 @@
 """Boxes of two sides come in, pairs of them that overlap go out, each pair once, in blocks: the filter step.
 
-The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells that
-it reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
+The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells it
+reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
 Boxes far larger than the others would fill the grid: they meet the other side by time alone. At constant density the
 cost grows with the number of boxes.
 """
@@ -35,14 +35,18 @@ class Probe:
 def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> Iterator[tuple[Ints, Ints]]:
     """Blocks of pairs (row of the left, row of the right)."""
     for probe in _probes(left, right):
-        begin = 0
+        begin, room = 0, BLOCK
         while begin < len(probe.rows):
-            a, b, begin = probe_block(
+            a, b, stop = probe_block(
                 left.low, left.high, right.low, right.high, key_left, key_right, pairing, probe.rows, begin,
                 probe.axes, probe.grid.low, probe.grid.size, probe.grid.starts, probe.grid.cells, probe.grid.boxes,
-                BLOCK,
+                room,
             )  # fmt: skip
-            yield a, b
+            # One row alone may meet more than a block holds.
+            room = 2 * room if stop == begin else BLOCK
+            begin = stop
+            if len(a):
+                yield a, b
 
 
 def _probes(left: Boxes, right: Boxes) -> list[Probe]:
@@ -82,21 +86,18 @@ def probe_block(
     starts: Ints,
     cells: Ints,
     boxes: Ints,
-    block: int,
+    room: int,
 ) -> tuple[Ints, Ints, int]:
-    """Pairs of the rows from `begin` on, and where to go on. A block ends with the last row of a key, so that all that
-    a left object meets by one probe is in one block."""
-    found_a, found_b = np.empty(block + 1024, np.int64), np.empty(block + 1024, np.int64)
-    made = 0
+    """Pairs of the rows from `begin` on, as long as there is room for all of a row, and where to go on."""
+    found_a, found_b = np.empty(room, np.int64), np.empty(room, np.int64)
+    made, whole = 0, 0
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
     here = np.zeros(3, np.int64)
     mask = len(starts) - 2
     dimensions = low_a.shape[1]
     place = begin
-    while place < len(rows):
+    while place < len(rows) and made < room:
         a = rows[place]
-        if made >= block and key_a[a] != key_a[rows[place - 1]]:
-            break
         for axis in range(axes):
             first[axis] = cell_of(low_a[a, axis], corner[axis], size[axis])
             last[axis] = cell_of(high_a[a, axis], corner[axis], size[axis])
@@ -116,20 +117,18 @@ def probe_block(
                             continue
                         meets = True
                         for axis in range(dimensions):
-                            corner_low = max(low_a[a, axis], low_b[b, axis])
-                            if corner_low > min(high_a[a, axis], high_b[b, axis]):
-                                meets = False
-                                break
-                            if axis < axes and cell_of(corner_low, corner[axis], size[axis]) != here[axis]:
-                                meets = False
-                                break
+                            meets = meets and low_a[a, axis] <= high_b[b, axis] and low_b[b, axis] <= high_a[a, axis]
                         if not meets:
                             continue
-                        if made == len(found_a):
-                            more_a, more_b = np.empty(2 * made, np.int64), np.empty(2 * made, np.int64)
-                            more_a[:made], more_b[:made] = found_a, found_b
-                            found_a, found_b = more_a, more_b
-                        found_a[made], found_b[made] = a, b
+                        for axis in range(axes):
+                            corner_low = max(low_a[a, axis], low_b[b, axis])
+                            meets = meets and cell_of(corner_low, corner[axis], size[axis]) == here[axis]
+                        if not meets:
+                            continue
+                        if made < room:
+                            found_a[made], found_b[made] = a, b
                         made += 1
-        place += 1
-    return found_a[:made].copy(), found_b[:made].copy(), place
+        if made <= room:
+            whole = made
+            place += 1
+    return found_a[:whole].copy(), found_b[:whole].copy(), place

@@ -10,52 +10,48 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats
+from presage.prediction.kernel.bare import bare
 
 NEAR = 1e-9
 LOW, LOW_OPEN, HIGH, HIGH_OPEN = 0, 1, 2, 3
 
 
-@inlined
-def no_ends(ends: Floats) -> None:
-    """`ends`: the greatest low bound that is closed, the greatest that is open, and the same of high bounds."""
-    ends[LOW] = -np.inf
-    ends[LOW_OPEN] = -np.inf
-    ends[HIGH] = np.inf
-    ends[HIGH_OPEN] = np.inf
+@bare
+def no_ends(ends: Floats, row: int) -> None:
+    """`ends[row]`: the greatest low bound that is closed, the greatest that is open, and the least high bounds."""
+    ends[row, LOW] = -np.inf
+    ends[row, LOW_OPEN] = -np.inf
+    ends[row, HIGH] = np.inf
+    ends[row, HIGH_OPEN] = np.inf
 
 
-@inlined
-def bound_below(ends: Floats, at: float, is_open: bool) -> None:
-    if is_open:
-        ends[LOW_OPEN] = max(ends[LOW_OPEN], at)
-    else:
-        ends[LOW] = max(ends[LOW], at)
+@bare
+def bound_below(ends: Floats, row: int, at: float, is_open: bool) -> None:
+    kind = LOW_OPEN if is_open else LOW
+    ends[row, kind] = max(ends[row, kind], at)
 
 
-@inlined
-def bound_above(ends: Floats, at: float, is_open: bool) -> None:
-    if is_open:
-        ends[HIGH_OPEN] = min(ends[HIGH_OPEN], at)
-    else:
-        ends[HIGH] = min(ends[HIGH], at)
+@bare
+def bound_above(ends: Floats, row: int, at: float, is_open: bool) -> None:
+    kind = HIGH_OPEN if is_open else HIGH
+    ends[row, kind] = min(ends[row, kind], at)
 
 
-@inlined
-def interval(ends: Floats) -> tuple[bool, float, float, bool, bool]:
-    """Whether there is one, low, high, low open, high open."""
-    low_open = ends[LOW_OPEN] > -np.inf and ends[LOW_OPEN] >= ends[LOW] - NEAR
-    high_open = ends[HIGH_OPEN] < np.inf and ends[HIGH_OPEN] <= ends[HIGH] + NEAR
-    low = max(ends[LOW], ends[LOW_OPEN])
-    high = min(ends[HIGH], ends[HIGH_OPEN])
-    if low_open or high_open:
-        return high - low > NEAR, low, high, low_open, high_open
-    return high - low >= -NEAR, low, max(low, high), False, False
+@bare
+def interval(low: float, low_open: float, high: float, high_open: float) -> tuple[bool, float, float, bool, bool]:
+    """Of bounds that are closed and bounds that are open: whether there is one, low, high, low open, high open."""
+    opens_low = low_open > -np.inf and low_open >= low - NEAR
+    opens_high = high_open < np.inf and high_open <= high + NEAR
+    first, last = max(low, low_open), min(high, high_open)
+    if opens_low or opens_high:
+        return last - first > NEAR, first, last, opens_low, opens_high
+    return last - first >= -NEAR, first, max(first, last), False, False
 
 
-@inlined
+@bare
 def micros(at: float) -> tuple[int, float]:
     """Seconds as the nearest whole microsecond, and what is left of it, to the nanosecond."""
     exact = at * 1e6
     whole = np.floor(exact + 0.5)
-    return np.int64(whole), np.floor((exact - whole) * 1e3 + 0.5) * 1e-3
+    return int(whole), float(np.floor((exact - whole) * 1e3 + 0.5) * 1e-3)

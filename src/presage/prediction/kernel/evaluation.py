@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
-from presage.prediction.kernel.halves import match_half, set_factors, set_functions
-from presage.prediction.kernel.regions import most_lines
+from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
+from presage.prediction.kernel.regions import most_lines, project
 from presage.prediction.kernel.solutions import MOST
-from presage.prediction.kernel.strips import choose_strips, find_strips
+from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices
 from presage.prediction.kernel.trimming import (
     CHANCE,
+    GIVEN,
     HIGH,
     HIGH_OPEN,
     LOW,
     LOW_OPEN,
     PARTS,
+    REGIONS,
     find_levels,
+    put,
+    trim,
 )
 
 # No bound on the times asked for.
@@ -35,6 +40,7 @@ LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
 def evaluate(
     pair_a: Ints,
     pair_b: Ints,
+    begin: int,
     start_a: Ints,
     ends_a: Floats,
     lines_a: Floats,
@@ -55,52 +61,56 @@ def evaluate(
     asked: bool,
     model: int,
     sigma: float,
-) -> tuple[Ints, Floats, Bools]:
-    """Whole numbers (see LEFT … CHOICE); what is left of from and to below a microsecond, and the probability (NaN
-    unless `asked`); whether from and to are open. Only times t with after < t <= until. p below 0: no trimming."""
+) -> tuple[Ints, Floats, Bools, int]:
+    """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
+    and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
+    Only times t with after < t <= until. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
-    whole, parts, opens = (
-        np.empty((len(pair_a) + 64, 5), np.int64),
-        np.empty((len(pair_a) + 64, 3)),
-        np.empty((len(pair_a) + 64, 2), np.bool_),
-    )
+    # Not grown when they are full: arrays that change in a loop are counted references at every turn.
+    per_pair = 2 * PARTS * most_choices(terms)
+    room = 2 * (len(pair_a) - begin) + per_pair
+    whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
+    slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
     # Of a and b, placed on one axis of time.
     functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty(2)
-    lines, ends = np.empty((3, most_lines(count) + 2 * most, 5)), np.empty((4, 4))
+    lines, counts = np.empty((REGIONS, 2, most_lines(count + most), 5)), np.zeros((REGIONS, 2), np.int64)
+    ends = np.empty((REGIONS, 4))
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
     wanted, sure = np.empty(most), np.empty(most)
     reaches, can_be_sure, known = False, False, -1
     found = np.empty((2 * PARTS, 5))
     chancy = asked or p >= 0.0
     made = 0
-    for row in range(len(pair_a)):
+    row = begin - 1
+    while row + 1 < len(pair_a) and made + per_pair <= room:
+        row += 1
         a, b = pair_a[row], pair_b[row]
         origin = max(start_a[a], start_b[b])
         offsets[0], offsets[1] = (start_a[a] - origin) / 1e6, (start_b[b] - origin) / 1e6
-        _place(ends_a[a], offsets[0], segments[0])
-        _place(ends_b[b], offsets[1], segments[1])
+        _place(ends_a, a, offsets, segments, 0)
+        _place(ends_b, b, offsets, segments, 1)
         # No farther apart than the window.
         if max(segments[0, 0], segments[1, 0]) - window > min(segments[0, 1], segments[1, 1]) + NEAR:
             continue
         times[0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
         times[1] = np.inf if until == FOREVER else (until - origin) / 1e6
-        never = find_strips(terms, constants, lines_a[a], lines_b[b], chancy, strips, numbers)
+        never = find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
         never = never or never_a[a] or never_b[b]
         choices = 1
         for k in range(count):
             choices *= numbers[k]
         if choices == 0 or (never and (p > 0.0 or (p == 0.0 and strict))):
             continue
-        set_functions(lines_a[a], offsets[0], functions[0])
-        set_functions(lines_b[b], offsets[1], functions[1])
+        set_functions(lines_a, a, offsets[0], functions, 0)
+        set_functions(lines_b, b, offsets[1], functions, 1)
         number = 0
         if chancy and not never:
-            number = set_factors(terms, constants, lines_a[a], lines_b[b], margins_a[a], margins_b[b], factors)
+            number = set_factors(terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, factors)
             # Thresholds are mostly the same from pair to pair, and so are the levels.
             if number != known or not _same(factors, before, number):
-                before[:number], known = factors[:number], number
+                before[:], known = factors, number
                 reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
             if not reaches:
                 continue
@@ -109,15 +119,22 @@ def evaluate(
             for half in range(2):
                 # One call for both halves: a call is compiled where it stands.
                 choose_strips(choice, strips, numbers, half == 1, chosen)
-                total += match_half(
-                    segments, functions, margins_a[a], margins_b[b], offsets, half, window, times, chosen, factors, number,
-                    lines, ends, wanted, can_be_sure, sure, p, strict, asked, model, sigma, found[total:],
-                )  # fmt: skip
+                if not start_region(segments, functions, half, window, times, chosen, lines, counts, ends):
+                    pass
+                elif number == 0:
+                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends)
+                    if there_is:
+                        put(found, total, low, high, low_open, high_open, 1.0)
+                        total += 1
+                else:
+                    cuts = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
+                    total += trim(
+                        lines, counts, ends, factors, number, count, cuts, wanted, can_be_sure, sure, p, strict, asked,
+                        model, sigma, found, total,
+                    )  # fmt: skip
                 first = total if half == 0 else first
             if first == 1 and total == 2 and _united(found):
                 total = 1
-            if made + total > len(whole):
-                whole, parts, opens = _doubled(whole), _doubled_floats(parts), _doubled_bools(opens)
             for i in range(total):
                 low, low_part = micros(found[i, LOW])
                 high, high_part = micros(found[i, HIGH])
@@ -127,18 +144,18 @@ def evaluate(
                 parts[made, 2] = (0.0 if never else found[i, CHANCE]) if asked else np.nan
                 opens[made, 0], opens[made, 1] = found[i, LOW_OPEN] > 0.0, found[i, HIGH_OPEN] > 0.0
                 made += 1
-    return whole[:made].copy(), parts[:made].copy(), opens[:made].copy()
+    return whole[:made].copy(), parts[:made].copy(), opens[:made].copy(), row + 1
 
 
-@inlined
-def _place(ends: Floats, offset: float, segment: Floats) -> None:
-    segment[0] = ends[0] + offset
-    segment[1] = ends[1] + offset
-    segment[2] = ends[2]
-    segment[3] = ends[3]
+@bare
+def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int) -> None:
+    segments[side, 0] = ends[row, 0] + offsets[side]
+    segments[side, 1] = ends[row, 1] + offsets[side]
+    segments[side, 2] = ends[row, 2]
+    segments[side, 3] = ends[row, 3]
 
 
-@inlined
+@bare
 def _same(factors: Floats, before: Floats, number: int) -> bool:
     """Kind, limit and thresholds are in columns 0, 4, 5, 6."""
     for i in range(number):
@@ -148,7 +165,7 @@ def _same(factors: Floats, before: Floats, number: int) -> bool:
     return True
 
 
-@inlined
+@bare
 def _united(found: Floats) -> bool:
     """Make one interval of the two rows, if they overlap."""
     if found[1, LOW] >= found[0, HIGH] or found[0, LOW] >= found[1, HIGH]:
@@ -163,24 +180,3 @@ def _united(found: Floats) -> bool:
         found[0, HIGH_OPEN] = min(found[0, HIGH_OPEN], found[1, HIGH_OPEN])
     found[0, CHANCE] = max(found[0, CHANCE], found[1, CHANCE])
     return True
-
-
-@inlined
-def _doubled(rows: Ints) -> Ints:
-    more = np.empty((2 * len(rows), rows.shape[1]), np.int64)
-    more[: len(rows)] = rows
-    return more
-
-
-@inlined
-def _doubled_floats(rows: Floats) -> Floats:
-    more = np.empty((2 * len(rows), rows.shape[1]))
-    more[: len(rows)] = rows
-    return more
-
-
-@inlined
-def _doubled_bools(rows: Bools) -> Bools:
-    more = np.empty((2 * len(rows), rows.shape[1]), np.bool_)
-    more[: len(rows)] = rows
-    return more

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.arrays.jit import Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.boxes import Boxes
 
 # Bits of a cell's number for each axis; three axes fit into 63.
@@ -49,17 +50,17 @@ def build_grid(boxes: Boxes, rows: Ints, low: Floats, size: Floats) -> Grid:
     return Grid(low, size, *fill_table(boxes.low, boxes.high, rows, low, size))
 
 
-@inlined
+@bare
 def cell_of(at: float, low: float, size: float) -> int:
     """The number of a cell along one axis; what lies outside belongs to the last one."""
     place = np.floor((at - low) / size)
     return int(min(max(place, 0.0), float((1 << BITS) - 1)))
 
 
-@inlined
+@bare
 def bucket_of(cell: int, mask: int) -> int:
     mixed = np.uint64(cell) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(20)) & np.uint64(mask))
+    return int((mixed >> np.uint64(20)) & np.uint64(mask))
 
 
 @compiled
@@ -68,10 +69,8 @@ def count_cells(low: Floats, high: Floats, corner: Floats, size: Floats) -> Ints
     result = np.ones(len(low), np.int64)
     for i in range(len(low)):
         for axis in range(low.shape[1]):
-            first, last = (
-                cell_of(low[i, axis], corner[axis], size[axis]),
-                cell_of(high[i, axis], corner[axis], size[axis]),
-            )
+            first = cell_of(low[i, axis], corner[axis], size[axis])
+            last = cell_of(high[i, axis], corner[axis], size[axis])
             result[i] = min(result[i] * (last - first + 1), 1 << 40)
     return result
 

@@ -1,6 +1,6 @@
 """Pieces of two streams and what is asked of them come in; pairs of keys, and when they match, go out.
 
-Filter step (`candidates`), evaluation step (`evaluation`), then the maximal intervals of every pair. Asking for the times
+Filter step (`candidates`), evaluation step (`evaluation`), then the maximal intervals of every pair. Asking for times
 after T0 and up to T1, then for those after T1, gives the parts of what both would give together: nothing that is
 computed at a time depends on what comes later.
 """
@@ -15,9 +15,10 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.prediction.kernel.boxes import build_boxes, origin_of
 from presage.prediction.kernel.candidates import ANY, DIFFERENT, RISING, candidates
-from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, FROM, LEFT, RIGHT, TO, evaluate
+from presage.prediction.kernel.evaluation import ALWAYS, CHOICE, FOREVER, FROM, LEFT, RIGHT, TO, evaluate
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.polygons import Polygons, clip
 from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
 from presage.prediction.kernel.term_arrays import join_term_arrays
@@ -53,13 +54,45 @@ def join(left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, 
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself."""
     sides = build_sides(left, right, spec)
     blocks = [_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until)]
-    found, _ = merge(_joined(blocks))
-    width = max(1, len(sides[1].keys))
-    matches = Matches(
-        sides[0].keys[found.group // width], sides[1].keys[found.group % width],
-        found.start, found.end, found.start_open, found.end_open, found.probability,
-    )  # fmt: skip
+    matches = _as_matches(sides, merge(_joined(blocks))[0])
     return _both_orders(matches) if spec.symmetric else matches
+
+
+def join_with_boundary(
+    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None
+) -> tuple[Matches, Polygons]:
+    """The same rows, and the polygons of (t_a, t_b) that each of them comes from: one for each pair of pieces and each
+    choice of strips. They hold what the terms allow up to `until`; WITH PROBABILITY and `after` leave them as they are.
+    """
+    # Both orders are evaluated: polygons of (b, a) are those of (a, b) turned, and rows must name theirs.
+    sides = build_sides(left, right, spec)
+    blocks = list(evaluate_pairs(sides, spec, after, until, _every_order(sides, spec, after, until)))
+    found = Found(
+        np.concatenate([np.empty((0, 5), np.int64), *(block.whole for block in blocks)]),
+        np.concatenate([np.empty((0, 3)), *(block.parts for block in blocks)]),
+        np.concatenate([np.empty((0, 2), np.bool_), *(block.opens for block in blocks)]),
+    )
+    rows, row = merge(as_intervals(sides, found))
+    # The parts of one region that trimming has left belong to one polygon.
+    distinct = np.unique(np.column_stack([row, found.whole[:, [LEFT, RIGHT, CHOICE]]]), axis=0)
+    terms, constants = join_term_arrays(spec.terms)
+    one, other = sides
+    starts, t_a, t_b = clip(
+        distinct[:, 1], distinct[:, 2], distinct[:, 3], one.start, one.ends, one.lines,
+        other.start, other.ends, other.lines, terms, constants, spec.window / 1e6,
+        spec.probability or trimmed_at(spec.at_least)[0] >= 0, FOREVER if until is None else until,
+    )  # fmt: skip
+    polygons = Polygons(distinct[:, 0].copy(), one.piece[distinct[:, 1]], other.piece[distinct[:, 2]], starts, t_a, t_b)
+    return _as_matches(sides, rows), polygons
+
+
+def _every_order(
+    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None
+) -> Iterator[tuple[Ints, Ints]]:
+    for a, b in _candidates(sides, spec, after, until):
+        yield a, b
+        if spec.symmetric:
+            yield b, a
 
 
 def build_sides(left: Pieces, right: Pieces, spec: JoinSpec) -> tuple[Side, Side]:
@@ -85,15 +118,16 @@ def evaluate_pairs(
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
     for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
-        yield Found(
-            *evaluate(
-                a, b, one.start, one.ends, one.lines, one.margins, one.never,
+        begin = 0
+        while begin < len(a):
+            whole, parts, opens, begin = evaluate(
+                a, b, begin, one.start, one.ends, one.lines, one.margins, one.never,
                 other.start, other.ends, other.lines, other.margins, other.never,
                 terms, constants, spec.window / 1e6,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+            yield Found(whole, parts, opens)
 
 
 def _candidates(
@@ -122,6 +156,14 @@ def as_intervals(sides: tuple[Side, Side], found: Found) -> Intervals:
     return Intervals(
         group, whole[:, FROM].copy(), whole[:, TO].copy(), parts[:, 0].copy(), parts[:, 1].copy(),
         opens[:, 0].copy(), opens[:, 1].copy(), parts[:, 2].copy(),
+    )  # fmt: skip
+
+
+def _as_matches(sides: tuple[Side, Side], rows: Intervals) -> Matches:
+    width = max(1, len(sides[1].keys))
+    return Matches(
+        sides[0].keys[rows.group // width], sides[1].keys[rows.group % width],
+        rows.start, rows.end, rows.start_open, rows.end_open, rows.probability,
     )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, compiled, inlined
+from presage.arrays.jit import Floats, compiled
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.normal_errors import normal_survival
 from presage.prediction.kernel.solutions import EQ, GE, GT, LE, LT, NE
 from presage.prediction.kernel.spec import Comparator, ErrorModel, Errors
@@ -15,7 +16,7 @@ NORMAL = int(ErrorModel.NORMAL)
 WITHIN, BEYOND, ABOVE = 0.0, 1.0, 2.0
 
 
-@inlined
+@bare
 def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> float:
     """P(e > x) of the difference e of two errors, which is symmetric about 0. `wide` > 0."""
     far = abs(x)
@@ -23,7 +24,7 @@ def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> 
     return chance if x >= 0.0 else 1.0 - chance
 
 
-@inlined
+@bare
 def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float) -> float:
     """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). `wide` > 0, `limit` >= 0.
 
@@ -42,7 +43,7 @@ def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, m
     return min(1.0, max(0.0, total))
 
 
-@inlined
+@bare
 def holds(x: float, comparator: int, constant: float) -> bool:
     """x ⊙ constant."""
     if comparator == LE:
@@ -56,16 +57,16 @@ def holds(x: float, comparator: int, constant: float) -> bool:
     return (x == constant) == (comparator == EQ)
 
 
-@inlined
+@bare
 def chance(
     x: float, comparator: int, constant: float, wide: float, narrow: float, distance: bool, model: int, sigma: float
 ) -> float:
     """P(|x + e| ⊙ constant), or P(x + e ⊙ constant) unless `distance`."""
     if wide == 0.0:
         return 1.0 if holds(abs(x) if distance else x, comparator, constant) else 0.0
-    if comparator == EQ or comparator == NE:
+    if comparator in (EQ, NE):
         return 1.0 if comparator == NE else 0.0
-    less = comparator == LE or comparator == LT
+    less = comparator in (LE, LT)
     if distance and constant < 0.0:
         return 0.0 if less else 1.0
     kind, z = (WITHIN if less else BEYOND) if distance else ABOVE, x

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def merge_sorted(
     return first[:made].copy(), last[:made].copy(), chance[:made].copy(), row
 
 
-@inlined
+@bare
 def _before(a: int, b: int, start: Ints, start_part: Floats, start_open: Bools) -> bool:
     if start[a] != start[b]:
         return bool(start[a] < start[b])
@@ -113,7 +114,7 @@ def _before(a: int, b: int, start: Ints, start_part: Floats, start_open: Bools) 
     return bool(start_open[b] and not start_open[a])
 
 
-@inlined
+@bare
 def _ends_before(a: int, b: int, end: Ints, end_part: Floats, end_open: Bools) -> bool:
     if end[a] != end[b]:
         return bool(end[a] < end[b])

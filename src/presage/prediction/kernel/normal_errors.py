@@ -1,6 +1,6 @@
-"""Two thresholds and a number come in, the chance that the difference of two truncated normal errors exceeds it goes out.
+"""Two thresholds and a number come in, the chance that the difference of two normal errors exceeds it goes out.
 
-An error is normal with deviation sigma · threshold, cut off at ± threshold. One of the two is integrated in closed form;
+An error is normal with deviation sigma · threshold, cut off at ± threshold. One of the two is integrated as a formula;
 over the other, Gauss and Legendre on panels of at most two deviations, cut where the integrand has a kink: for sigma of
 0.05 and more the result is good to 1e-12.
 """
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from presage.arrays.jit import inlined
+from presage.prediction.kernel.bare import bare
 
 _points, _weights = np.polynomial.legendre.leggauss(12)
 POINTS, WEIGHTS = tuple(float(x) for x in _points), tuple(float(w) for w in _weights)
@@ -19,7 +19,7 @@ PANELS = 64
 ROOT = math.sqrt(2.0)
 
 
-@inlined
+@bare
 def _share(x: float, threshold: float, sigma: float) -> float:
     """P(e > x) of one error, for |x| <= threshold."""
     scale = ROOT * sigma * threshold
@@ -27,7 +27,7 @@ def _share(x: float, threshold: float, sigma: float) -> float:
     return 0.5 * (edge - math.erf(x / scale)) / edge
 
 
-@inlined
+@bare
 def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float:
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:

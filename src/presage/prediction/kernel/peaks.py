@@ -1,15 +1,16 @@
 """A region of (t, u) and factors come in; the greatest probability, and where it passes p, go out. Called from loops.
 
-For a given t, the best u; over t, the best of those. Where the product is log-concave (all of <=, <, value terms, and >,
->= as long as |z| + K reaches the sum of the thresholds) it has one peak in u, its greatest value one peak in t, and the
-times at which it reaches p are an interval: `parts` is 1, and the search is exact to the width of a golden section.
+For a given t, the best u; over t, the best of those. Where the product is log-concave (all of <=, <, value terms, and >
+or >= as long as |z| + K reaches the sum of the thresholds) it has one peak in u, its greatest value one peak in t, and
+the times at which it reaches p are an interval: `parts` is 1, and the search is exact to the width of a golden section.
 Elsewhere `parts` is more: each part is searched as if it had one peak, so that a second one, narrower than a part, may
 be missed.
 """
 
 from __future__ import annotations
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import product_at
 from presage.prediction.kernel.regions import slice_at
 
@@ -21,13 +22,13 @@ FINE = 1e-10
 EDGE_STEPS = 80
 
 
-@inlined
+@bare
 def peak_over_u(
-    lines: Floats, count: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
+    lines: Floats, counts: Ints, at: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
 ) -> float:
-    """The greatest product over the u that are allowed with t. One call of `product_at` in the loop, whatever is asked:
-    every place that calls it is compiled anew."""
-    first, last = slice_at(lines, count, t)
+    """The greatest product over the u that `lines[at]` allow with t. One call of `product_at` in the loop, whatever is
+    asked: every place that calls it is compiled anew."""
+    first, last = slice_at(lines, counts, at, t)
     width = (last - first) / parts
     best = 0.0
     for part in range(parts):
@@ -57,10 +58,11 @@ def peak_over_u(
     return best
 
 
-@inlined
+@bare
 def peak_over_t(
     lines: Floats,
-    count: int,
+    counts: Ints,
+    at: int,
     factors: Floats,
     number: int,
     low: float,
@@ -69,7 +71,7 @@ def peak_over_t(
     model: int,
     sigma: float,
 ) -> tuple[float, float]:
-    """Where between two times the product is greatest, and how great: one peak is assumed. The search is that over u."""
+    """Where between two times the product is greatest, and how great: one peak is assumed. Searched as u is."""
     where, best = low, -1.0
     a, b, at_a, at_b = low, high, 0.0, 0.0
     for step in range(-4, STEPS):
@@ -86,10 +88,10 @@ def peak_over_t(
             else:
                 low, a, at_a = a, b, at_b
                 b = low + GOLDEN * (high - low)
-        at = a if left else b
-        here = peak_over_u(lines, count, factors, number, at, parts, model, sigma)
+        t = a if left else b
+        here = peak_over_u(lines, counts, at, factors, number, t, parts, model, sigma)
         if here > best:
-            where, best = at, here
+            where, best = t, here
         if left:
             at_a = here
         else:
@@ -97,10 +99,11 @@ def peak_over_t(
     return where, best
 
 
-@inlined
+@bare
 def edge(
     lines: Floats,
-    count: int,
+    counts: Ints,
+    at: int,
     factors: Floats,
     number: int,
     outside: float,
@@ -122,7 +125,7 @@ def edge(
             # Never onto an end itself, or the other one would stay where it is.
             share = min(max(share, 0.001), 0.999)
             middle = inside + share * (outside - inside)
-        here = peak_over_u(lines, count, factors, number, middle, parts, model, sigma) - p
+        here = peak_over_u(lines, counts, at, factors, number, middle, parts, model, sigma) - p
         if here < 0.0:
             outside, under = middle, here
             over *= 0.5

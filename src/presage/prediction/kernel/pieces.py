@@ -73,8 +73,7 @@ def usable(pieces: Pieces, attributes: tuple[int, ...]) -> Bools:
     chosen = np.array(sorted(set(attributes)), np.int64)
     threshold = pieces.threshold[:, chosen]
     known = np.isfinite(pieces.value[:, chosen]) & np.isfinite(pieces.rate[:, chosen])
-    result: Bools = (known & np.isfinite(threshold) & (threshold >= 0)).all(axis=1)
-    return result
+    return np.asarray((known & np.isfinite(threshold) & (threshold >= 0)).all(axis=1))
 
 
 def _rows(columns: Floats, order: np.ndarray) -> Floats:

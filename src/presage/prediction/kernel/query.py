@@ -29,8 +29,8 @@ class Stream:
 @dataclass(frozen=True)
 class Side:
     """One item of FROM. `stream`: its number. `told`: columns by whose values its objects are told apart, beside the
-    key. `eligible`: a column of truth values, of the rows that count. `terms`: what its values alone must satisfy. `shown`:
-    attributes whose value at the beginning of a row is shown."""
+    key. `eligible`: a column of truth values, of the rows that count. `terms`: what its values alone must satisfy.
+    `shown`: attributes whose value at the beginning of a row is shown."""
 
     stream: int
     told: tuple[str, ...] = ()

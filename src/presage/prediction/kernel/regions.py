@@ -11,132 +11,178 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
-from presage.prediction.kernel.ends import NEAR, bound_above, bound_below, interval, no_ends
+from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.ends import (
+    HIGH,
+    HIGH_OPEN,
+    LOW,
+    LOW_OPEN,
+    NEAR,
+    bound_above,
+    bound_below,
+    interval,
+    no_ends,
+)
 
-# Columns of a line. Lines of one tag never contradict each other and are not paired.
+# Lines are `lines[at, side, row]`: of several regions, the lower bounds of u (q < 0), then the upper ones (q > 0); and
+# `counts[at, side]` says how many there are. Whole arrays go from call to call, for a slice costs more than a bound.
+LOWER, UPPER = 0, 1
 P, Q, C, OPEN, TAG = 0, 1, 2, 3, 4
+# Lines of one tag never contradict each other and are not paired.
 OWN, WINDOW, TERMS = 0, 1, 2
-# The line u <= end of the earlier segment.
-END_LINE = 1
+# The line u <= end of the earlier segment, among the upper ones.
+END_LINE = 0
 # Lines whose directions differ by less are parallel.
 PARALLEL = 1e-14
 
 
-@inlined
+@bare
 def most_lines(terms: int) -> int:
-    return 4 + 2 * terms
+    """Of each side."""
+    return 2 + terms
 
 
-@inlined
-def add_line(lines: Floats, count: int, bounds: Floats, p: float, q: float, c: float, is_open: bool, tag: int) -> int:
-    """How many lines there are now; -1 when nothing can satisfy this one."""
-    if count < 0 or c == np.inf:
-        return count
+@bare
+def add_line(
+    lines: Floats, counts: Ints, at: int, ends: Floats, p: float, q: float, c: float, is_open: bool, tag: int
+) -> bool:
+    """False when nothing can satisfy it. What bounds t alone goes to `ends[at]`. max(|p|, |q|) is 1, or both are 0."""
+    if q > 0.0:
+        if c < np.inf:
+            _set_line(lines, at, UPPER, counts[at, UPPER], p, q, c, 1.0 if is_open else 0.0, tag)
+            counts[at, UPPER] += 1
+    elif q < 0.0:
+        if c < np.inf:
+            _set_line(lines, at, LOWER, counts[at, LOWER], p, q, c, 1.0 if is_open else 0.0, tag)
+            counts[at, LOWER] += 1
+    elif p > 0.0:
+        bound_above(ends, at, c, is_open)
+    elif p < 0.0:
+        bound_below(ends, at, -c, is_open)
+    else:
+        return c > 0.0 or (c == 0.0 and not is_open)
+    return c > -np.inf
+
+
+@bare
+def add_between(
+    lines: Floats,
+    counts: Ints,
+    at: int,
+    ends: Floats,
+    z0: float,
+    p: float,
+    q: float,
+    low: float,
+    high: float,
+    low_open: bool,
+    high_open: bool,
+    tag: int,
+) -> bool:
+    """low <= z0 + p·t + q·u <= high. False when nothing can satisfy it."""
     scale = max(abs(p), abs(q))
+    if not np.isfinite(z0):
+        return False
     if scale == 0.0:
-        return count if c > 0.0 or (c == 0.0 and not is_open) else -1
-    p, q, c = p / scale, q / scale, c / scale
-    if not np.isfinite(c):
-        return count if c > 0.0 else -1
-    if q == 0.0:
-        if p > 0.0:
-            bound_above(bounds, c, is_open)
-        else:
-            bound_below(bounds, -c, is_open)
-        return count
-    lines[count, P] = p
-    lines[count, Q] = q
-    lines[count, C] = c
-    lines[count, OPEN] = 1.0 if is_open else 0.0
-    lines[count, TAG] = tag
-    return count + 1
+        scale = 1.0
+    p, q = p / scale, q / scale
+    above = high == np.inf or add_line(lines, counts, at, ends, p, q, (high - z0) / scale, high_open, tag)
+    below = low == -np.inf or add_line(lines, counts, at, ends, -p, -q, (z0 - low) / scale, low_open, tag)
+    return above and below
 
 
-@inlined
-def add_strip(
-    lines: Floats, count: int, bounds: Floats, later: Floats, earlier: Floats, strip: Floats, tag: int
-) -> int:
-    """`later`, `earlier`: value at the origin and rate. Their difference must lie in the strip (low, high, opens)."""
-    apart = later[0] - earlier[0]
-    if not np.isfinite(apart):
-        return -1
-    count = add_line(lines, count, bounds, later[1], -earlier[1], strip[1] - apart, strip[3] > 0.0, tag)
-    return add_line(lines, count, bounds, -later[1], earlier[1], apart - strip[0], strip[2] > 0.0, tag)
+@bare
+def _set_line(
+    lines: Floats, at: int, side: int, row: int, p: float, q: float, c: float, is_open: float, tag: int
+) -> None:
+    lines[at, side, row, P] = p
+    lines[at, side, row, Q] = q
+    lines[at, side, row, C] = c
+    lines[at, side, row, OPEN] = is_open
+    lines[at, side, row, TAG] = tag
 
 
-@inlined
-def start_alone(lines: Floats, bounds: Floats, segment: Floats, asked: Floats) -> int:
-    """One object alone: there is no earlier time, and u is 0. `segment`: low, high, opens; `asked`: only times after the
-    first and up to the second."""
-    no_ends(bounds)
-    bound_below(bounds, segment[0], segment[2] > 0.0)
-    bound_above(bounds, segment[1], segment[3] > 0.0)
+@bare
+def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int, asked: Floats) -> None:
+    """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens; `asked`: only times after
+    the first and up to the second."""
+    no_ends(ends, at)
+    bound_below(ends, at, segments[row, 0], segments[row, 2] > 0.0)
+    bound_above(ends, at, segments[row, 1], segments[row, 3] > 0.0)
     if asked[0] > -np.inf:
-        bound_below(bounds, asked[0], True)
+        bound_below(ends, at, asked[0], True)
     if asked[1] < np.inf:
-        bound_above(bounds, asked[1], False)
-    count = add_line(lines, 0, bounds, 0.0, -1.0, 0.0, False, OWN)
-    return add_line(lines, count, bounds, 0.0, 1.0, 0.0, False, OWN)
+        bound_above(ends, at, asked[1], False)
+    _set_line(lines, at, LOWER, 0, 0.0, -1.0, 0.0, 0.0, OWN)
+    _set_line(lines, at, UPPER, END_LINE, 0.0, 1.0, 0.0, 0.0, OWN)
+    counts[at, LOWER] = 1
+    counts[at, UPPER] = 1
 
 
-@inlined
-def start_half(lines: Floats, bounds: Floats, later: Floats, earlier: Floats, window: float, asked: Floats) -> int:
-    """The lines that hold whatever the terms say, for the segments of the later and of the earlier object."""
-    count = start_alone(lines, bounds, later, asked)
-    lines[0, C], lines[0, OPEN] = -earlier[0], earlier[2]
-    lines[END_LINE, C], lines[END_LINE, OPEN] = earlier[1], earlier[3]
-    count = add_line(lines, count, bounds, 1.0, -1.0, window, False, WINDOW)
-    return add_line(lines, count, bounds, -1.0, 1.0, 0.0, False, WINDOW)
+@bare
+def start_half(
+    lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, half: int, window: float, asked: Floats
+) -> None:
+    """The lines that hold whatever the terms say. `segments`: of a and b; `half`: 0 where a is later, 1 where b is."""
+    start_alone(lines, counts, at, ends, segments, half, asked)
+    other = 1 - half
+    lines[at, LOWER, 0, C] = -segments[other, 0]
+    lines[at, LOWER, 0, OPEN] = segments[other, 2]
+    lines[at, UPPER, END_LINE, C] = segments[other, 1]
+    lines[at, UPPER, END_LINE, OPEN] = segments[other, 3]
+    _set_line(lines, at, LOWER, 1, 1.0, -1.0, window, 0.0, WINDOW)
+    _set_line(lines, at, UPPER, 1, -1.0, 1.0, 0.0, 0.0, WINDOW)
+    counts[at, LOWER] = 2
+    counts[at, UPPER] = 2
 
 
-@inlined
-def project(lines: Floats, count: int, given: Floats, bounds: Floats) -> tuple[bool, float, float, bool, bool]:
-    """The interval of t for which some u satisfies all lines. `given`: bounds of t itself; `bounds` is scratch."""
-    if count < 0:
-        return False, 0.0, 0.0, False, False
-    bounds[:] = given
-    end = lines[END_LINE, C]
-    for i in range(count):
-        qi = lines[i, Q]
-        if qi > 0.0:
-            continue
-        for j in range(count):
-            qj = lines[j, Q]
-            if qj < 0.0 or lines[i, TAG] == lines[j, TAG]:
+@bare
+def project(lines: Floats, counts: Ints, at: int, ends: Floats) -> tuple[bool, float, float, bool, bool]:
+    """The interval of t for which some u satisfies all lines."""
+    low, low_open = ends[at, LOW], ends[at, LOW_OPEN]
+    high, high_open = ends[at, HIGH], ends[at, HIGH_OPEN]
+    end = lines[at, UPPER, END_LINE, C]
+    for i in range(counts[at, LOWER]):
+        pi, qi, ci = lines[at, LOWER, i, P], lines[at, LOWER, i, Q], lines[at, LOWER, i, C]
+        open_i, tag = lines[at, LOWER, i, OPEN], lines[at, LOWER, i, TAG]
+        for j in range(counts[at, UPPER]):
+            if lines[at, UPPER, j, TAG] == tag:
                 continue
-            slope = qj * lines[i, P] - qi * lines[j, P]
-            rest = qj * lines[i, C] - qi * lines[j, C]
+            qj = lines[at, UPPER, j, Q]
+            slope = qj * pi - qi * lines[at, UPPER, j, P]
+            rest = qj * ci - qi * lines[at, UPPER, j, C]
             weight = qj - qi
-            is_open = lines[i, OPEN] > 0.0 or lines[j, OPEN] > 0.0
+            is_open = open_i + lines[at, UPPER, j, OPEN] > 0.0
             if abs(slope) <= PARALLEL * weight:
                 if rest < -NEAR * weight or (is_open and rest <= NEAR * weight):
                     return False, 0.0, 0.0, False, False
                 continue
-            at = rest / slope
-            if j == END_LINE:
-                # u <= t holds anyway: the end matters only after itself. So no moment up to t depends on later ends.
-                if slope < 0.0 and at <= end:
-                    continue
-                if slope > 0.0 and at < end:
-                    at, is_open = end, False
+            where = rest / slope
             if slope > 0.0:
-                bound_above(bounds, at, is_open)
-            else:
-                bound_below(bounds, at, is_open)
-    return interval(bounds)
+                if j == END_LINE and where < end:
+                    # u <= t holds anyway: an end matters only after itself. So nothing up to t depends on later ends.
+                    where, is_open = end, False
+                if is_open:
+                    high_open = min(high_open, where)
+                else:
+                    high = min(high, where)
+            elif j != END_LINE or where > end or (is_open and where >= end - NEAR):
+                if is_open:
+                    low_open = max(low_open, where)
+                else:
+                    low = max(low, where)
+    return interval(low, low_open, high, high_open)
 
 
-@inlined
-def slice_at(lines: Floats, count: int, t: float) -> tuple[float, float]:
+@bare
+def slice_at(lines: Floats, counts: Ints, at: int, t: float) -> tuple[float, float]:
     """The earlier times that are allowed with t."""
     low, high = -np.inf, np.inf
-    for i in range(count):
-        at = (lines[i, C] - lines[i, P] * t) / lines[i, Q]
-        if lines[i, Q] > 0.0:
-            high = min(high, at)
-        else:
-            low = max(low, at)
+    for i in range(counts[at, LOWER]):
+        low = max(low, (lines[at, LOWER, i, C] - lines[at, LOWER, i, P] * t) / lines[at, LOWER, i, Q])
+    for i in range(counts[at, UPPER]):
+        high = min(high, (lines[at, UPPER, i, C] - lines[at, UPPER, i, P] * t) / lines[at, UPPER, i, Q])
     if low > high:
         middle = 0.5 * (low + high)
         return middle, middle

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.prediction.kernel.ends import bound_above, bound_below, interval, no_ends
+from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.ends import HIGH, HIGH_OPEN, LOW, LOW_OPEN, bound_above, bound_below, interval, no_ends
 from presage.prediction.kernel.pieces import Pieces, usable
 from presage.prediction.kernel.solutions import MOST, solutions
 from presage.prediction.kernel.spec import ValueTerm
@@ -29,7 +30,7 @@ class Segments:
 
 
 def build_segments(pieces: Pieces, terms: tuple[ValueTerm, ...], others: tuple[int, ...] = ()) -> Segments:
-    """`others`: attributes that the query needs besides, for a piece that lacks one satisfies nothing. O(n) per term."""
+    """`others`: attributes that the query needs besides, as a piece that lacks one satisfies nothing. O(n) per term."""
     fit = usable(pieces, (*(term.attribute for term in terms), *others))
     numbers, constants = value_term_arrays(terms)
     return Segments(
@@ -58,7 +59,7 @@ def cut_pieces(
     opens = np.empty((len(rows) * most, 2), np.bool_)
     here, there = np.empty((2 * most, 4)), np.empty((2 * most, 4))
     found = np.empty((MOST, 4))
-    bounds = np.empty(4)
+    bounds = np.empty((1, 4))
     made = 0
     for row in rows:
         count = 1
@@ -67,7 +68,9 @@ def cut_pieces(
             x = terms[k, 0]
             values = solutions(terms[k, 1], constants[k], threshold[row, x], terms[k, 2], False, found)
             count = _meet(here, count, value[row, x], rate[row, x], found, values, bounds, there)
-            here, there = there, here
+            for i in range(count):
+                for column in range(4):
+                    here[i, column] = there[i, column]
         for i in range(count):
             piece[made] = row
             ends[made, 0], ends[made, 1] = here[i, 0], here[i, 1]
@@ -76,7 +79,7 @@ def cut_pieces(
     return piece[:made], ends[:made, 0].copy(), ends[:made, 1].copy(), opens[:made, 0].copy(), opens[:made, 1].copy()
 
 
-@inlined
+@bare
 def _meet(
     here: Floats, count: int, value: float, rate: float, found: Floats, values: int, bounds: Floats, there: Floats
 ) -> int:
@@ -86,12 +89,14 @@ def _meet(
         for v in range(values):
             # A falling function meets the intervals in falling order.
             j = v if rate >= 0.0 else values - 1 - v
-            no_ends(bounds)
-            bound_below(bounds, here[i, 0], here[i, 2] > 0.0)
-            bound_above(bounds, here[i, 1], here[i, 3] > 0.0)
-            if not bound_by_values(bounds, value, rate, found[j]):
+            no_ends(bounds, 0)
+            bound_below(bounds, 0, here[i, 0], here[i, 2] > 0.0)
+            bound_above(bounds, 0, here[i, 1], here[i, 3] > 0.0)
+            if not bound_by_values(bounds, value, rate, found, j):
                 continue
-            there_is, low, high, low_open, high_open = interval(bounds)
+            there_is, low, high, low_open, high_open = interval(
+                bounds[0, LOW], bounds[0, LOW_OPEN], bounds[0, HIGH], bounds[0, HIGH_OPEN]
+            )
             if there_is and kept < len(there):
                 there[kept, 0], there[kept, 1] = low, high
                 there[kept, 2], there[kept, 3] = 1.0 if low_open else 0.0, 1.0 if high_open else 0.0
@@ -99,10 +104,10 @@ def _meet(
     return kept
 
 
-@inlined
-def bound_by_values(bounds: Floats, value: float, rate: float, values: Floats) -> bool:
+@bare
+def bound_by_values(bounds: Floats, value: float, rate: float, found: Floats, row: int) -> bool:
     """Times at which value + rate · t lies between two values. False: never."""
-    low, high, low_open, high_open = values[0], values[1], values[2] > 0.0, values[3] > 0.0
+    low, high, low_open, high_open = found[row, 0], found[row, 1], found[row, 2] > 0.0, found[row, 3] > 0.0
     if rate == 0.0:
         above = value > low or (value == low and not low_open)
         return above and (value < high or (value == high and not high_open))
@@ -111,7 +116,7 @@ def bound_by_values(bounds: Floats, value: float, rate: float, values: Floats) -
         first, last = last, first
         low_open, high_open = high_open, low_open
     if first > -np.inf:
-        bound_below(bounds, first, low_open)
+        bound_below(bounds, 0, first, low_open)
     if last < np.inf:
-        bound_above(bounds, last, high_open)
+        bound_above(bounds, 0, last, high_open)
     return True

@@ -15,7 +15,7 @@ from presage.prediction.kernel.spec import Comparator, ValueTerm
 @dataclass(frozen=True)
 class Side:
     """Of each segment: `key` (dense numbers by `keys`), `start` of its piece; `ends` (low, high, opens) in seconds from
-    there; `lines` (value, rate, threshold) of each join term; `margins` of each value term that has a chance of its own:
+    there; `lines` (value, rate, threshold) of each join term; `margins` of each value term with a chance of its own:
     how far inside, the change of that per second, the threshold; `never`: that an `=` makes its chance 0."""
 
     keys: Ints

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats
+from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.spec import Comparator, Mode
 
 LE, LT, GT, GE, NE, EQ = (int(c) for c in Comparator)
@@ -15,7 +16,7 @@ INF = np.inf
 MOST = 6
 
 
-@inlined
+@bare
 def solutions(comparator: int, constant: float, slack: float, mode: int, distance: bool, found: Floats) -> int:
     """How many intervals there are; they are written to `found` in rising order, and do not overlap. `distance`: of z
     with |z| ⊙ constant; else of x with x ⊙ constant. `slack`: how far the real value may be off."""
@@ -29,7 +30,7 @@ def solutions(comparator: int, constant: float, slack: float, mode: int, distanc
     return count
 
 
-@inlined
+@bare
 def _put(found: Floats, row: int, low: float, high: float, low_open: float, high_open: float) -> None:
     found[row, 0] = low
     found[row, 1] = high
@@ -37,12 +38,12 @@ def _put(found: Floats, row: int, low: float, high: float, low_open: float, high
     found[row, 3] = high_open
 
 
-@inlined
+@bare
 def _plain(comparator: int, constant: float, found: Floats) -> int:
-    if comparator == LE or comparator == LT:
+    if comparator in (LE, LT):
         _put(found, 0, -INF, constant, 0.0, 1.0 if comparator == LT else 0.0)
         return 1
-    if comparator == GE or comparator == GT:
+    if comparator in (GE, GT):
         _put(found, 0, constant, INF, 1.0 if comparator == GT else 0.0, 0.0)
         return 1
     if comparator == EQ:
@@ -53,9 +54,9 @@ def _plain(comparator: int, constant: float, found: Floats) -> int:
     return 2
 
 
-@inlined
+@bare
 def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
-    if comparator == LE or comparator == LT:
+    if comparator in (LE, LT):
         if constant < 0.0 or (constant == 0.0 and comparator == LT):
             return 0
         is_open = 1.0 if comparator == LT else 0.0
@@ -80,7 +81,7 @@ def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
     return 2
 
 
-@inlined
+@bare
 def _widened(count: int, slack: float, found: Floats) -> int:
     """MAY: each interval grows by the slack; those that then meet become one."""
     kept = 0
@@ -97,7 +98,7 @@ def _widened(count: int, slack: float, found: Floats) -> int:
     return kept
 
 
-@inlined
+@bare
 def _narrowed(count: int, slack: float, found: Floats) -> int:
     """MUST: all values around must lie in one interval, so each shrinks by the slack."""
     kept = 0
@@ -109,35 +110,16 @@ def _narrowed(count: int, slack: float, found: Floats) -> int:
     return kept
 
 
-@inlined
+@bare
 def split(count: int, at: float, found: Floats) -> int:
     """Cut the intervals at a value, which then belongs to both sides."""
     for i in range(count):
         if found[i, 0] < at < found[i, 1]:
             for j in range(count, i + 1, -1):
-                found[j] = found[j - 1]
+                for column in range(4):
+                    found[j, column] = found[j - 1, column]
             _put(found, i + 1, at, found[i, 1], 0.0, found[i, 3])
             found[i, 1] = at
             found[i, 3] = 0.0
             return count + 1
     return count
-
-
-@inlined
-def cut(count: int, low: float, high: float, is_open: float, found: Floats) -> int:
-    """What the intervals have in common with low..high, both ends open or both closed."""
-    kept = 0
-    for i in range(count):
-        a, b, a_open, b_open = found[i, 0], found[i, 1], found[i, 2], found[i, 3]
-        if low > a:
-            a, a_open = low, is_open
-        elif low == a:
-            a_open = max(a_open, is_open)
-        if high < b:
-            b, b_open = high, is_open
-        elif high == b:
-            b_open = max(b_open, is_open)
-        if a < b or (a == b and a_open == 0.0 and b_open == 0.0):
-            _put(found, kept, a, b, a_open, b_open)
-            kept += 1
-    return kept

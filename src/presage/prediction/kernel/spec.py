@@ -1,4 +1,4 @@
-"""What a query says of predicted streams, as plain values: comparators, modes, terms, windows. Shipped to the workers."""
+"""What a query says of predicted streams, as plain values: comparators, modes, terms, windows. Sent to the workers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class JoinSpec:
 
 
 def trimmed_at(at_least: AtLeast | None) -> tuple[float, bool]:
-    """For the loops: the probability wanted, and whether it must be passed. Below 0: any will do; above 1: none does."""
+    """For the loops: the probability wanted, and whether it must be passed. Below 0: any will do; above 1: none."""
     if at_least is None or (at_least.probability <= 0 and not at_least.strict) or at_least.probability < 0:
         return -1.0, False
     if at_least.strict and at_least.probability == 1:

@@ -6,10 +6,10 @@ ranges of K; with the survival function they fall into three, and nothing cancel
 
 from __future__ import annotations
 
-from presage.arrays.jit import inlined
+from presage.prediction.kernel.bare import bare
 
 
-@inlined
+@bare
 def uniform_survival(x: float, wide: float, narrow: float) -> float:
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:

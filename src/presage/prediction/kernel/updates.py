@@ -22,8 +22,8 @@ FOR_EVER = 1 << 52
 
 @dataclass(frozen=True)
 class Updates:
-    """Rows of a stream, in order of time and arrival. `key`: codes. `value`, `rate`, `threshold`: a row for each update,
-    a column for each predicted attribute; NaN where it says nothing."""
+    """Rows of a stream, in order of time and arrival. `key`: codes. `value`, `rate`, `threshold`: a row for each
+    update, a column for each predicted attribute; NaN where it says nothing."""
 
     rows: pa.Table
     time: Ints

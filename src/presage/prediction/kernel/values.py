@@ -16,7 +16,7 @@ from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.regions import most_lines, start_alone
 from presage.prediction.kernel.sides import build_side
 from presage.prediction.kernel.spec import ValueSpec, trimmed_at
-from presage.prediction.kernel.trimming import CHANCE, GIVEN, HIGH, HIGH_OPEN, LOW, LOW_OPEN, find_levels, trim
+from presage.prediction.kernel.trimming import CHANCE, GIVEN, HIGH, HIGH_OPEN, LOW, LOW_OPEN, REGIONS, find_levels, trim
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ def hold(
         np.empty((len(start), 3)),
         np.empty((len(start), 2), np.bool_),
     )
-    lines, bounds, times = np.empty((3, most_lines(0) + 2 * most, 5)), np.empty((4, 4)), np.empty(2)
+    lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
+    bounds, times = np.empty((REGIONS, 4)), np.empty(2)
     factors, found = np.empty((most, COLUMNS)), np.empty((1, 5))
     wanted, sure = np.empty(most), np.empty(most)
     chancy = asked or p >= 0.0
@@ -84,7 +85,7 @@ def hold(
             continue
         times[0] = -np.inf if after == ALWAYS else (after - start[i]) / 1e6
         times[1] = np.inf if until == FOREVER else (until - start[i]) / 1e6
-        number = add_margins(margins[i], 0, factors, 0) if chancy and not never[i] else 0
+        number = add_margins(margins, i, 0, factors, 0) if chancy and not never[i] else 0
         k = 0
         for m in range(most):
             if k < number and margins[i, m, 2] > 0.0:
@@ -93,10 +94,10 @@ def hold(
         reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
         if not reaches:
             continue
-        count = start_alone(lines[GIVEN], bounds[GIVEN], ends[i], times)
+        start_alone(lines, counts, GIVEN, bounds, ends, i, times)
         if not trim(
             lines,
-            count,
+            counts,
             bounds,
             factors,
             number,
@@ -111,6 +112,7 @@ def hold(
             model,
             sigma,
             found,
+            0,
         ):
             continue
         low, low_part = micros(found[0, LOW])

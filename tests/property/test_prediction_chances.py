@@ -1,0 +1,180 @@
+"""Laws of probabilities over predicted streams, against integrals and against a search by brute force."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from presage.prediction.kernel.join import join
+from presage.prediction.kernel.likelihood import distance_chances, value_chances
+from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, ValueSpec
+from presage.prediction.kernel.values import validity
+from property.prediction_worlds import (
+    COMPARATORS,
+    all_rows,
+    comparators,
+    joins,
+    kernel_join,
+    kernel_values,
+    pieces_of,
+    rows_of,
+    turned,
+    value_terms,
+)
+from reference.predictions import SECOND, Join, Term, Update, allowed, chance_at, chance_of, holds_of_value, value_of
+
+PERIOD = 4 * SECOND
+sizes = st.one_of(st.just(0.0), st.floats(0.01, 4.0), st.sampled_from([1e-3, 1e6]))
+differences = st.one_of(st.integers(-5, 5).map(float), st.floats(-8.0, 8.0))
+chances = st.sampled_from([0.05, 0.25, 0.5, 0.8, 0.95, 1.0])
+
+
+@given(comparators, differences, differences, sizes, sizes)
+def test_the_closed_form_for_uniform_errors_is_the_integral(
+    comparator: str, x: float, constant: float, left: float, right: float
+) -> None:
+    # The twin integrates over the right error; a step within it would be too fine to find.
+    narrow, wide = sorted((left, right))
+    assume(narrow == 0 or wide / narrow < 1e8)
+    found = distance_chances(
+        np.array([x]), np.array([left]), np.array([right]), COMPARATORS[comparator], constant, Errors()
+    )
+    assert found[0] == pytest.approx(chance_of(Term(0, comparator, constant), x, wide, narrow), abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(comparators, differences, differences, st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.2, 2.0))
+def test_quadrature_for_normal_errors_is_the_integral(
+    comparator: str, x: float, constant: float, left: float, right: float, sigma: float
+) -> None:
+    errors = Errors(ErrorModel.NORMAL, sigma)
+    found = distance_chances(
+        np.array([x]), np.array([left]), np.array([right]), COMPARATORS[comparator], constant, errors
+    )
+    assert found[0] == pytest.approx(chance_of(Term(0, comparator, constant), x, left, right, sigma), abs=1e-9)
+
+
+@given(comparators, differences, differences, sizes, st.sampled_from([None, 0.5, 1.5]))
+def test_the_chance_of_a_value_is_the_integral(
+    comparator: str, x: float, constant: float, threshold: float, sigma: float | None
+) -> None:
+    errors = Errors() if sigma is None else Errors(ErrorModel.NORMAL, sigma)
+    found = value_chances(np.array([x]), np.array([threshold]), COMPARATORS[comparator], constant, errors)
+    assert found[0] == pytest.approx(chance_of(Term(0, comparator, constant), x, threshold, None, sigma), abs=1e-9)
+
+
+def single(key: int) -> st.SearchStrategy[Update]:
+    """One update with two attributes that are not sure."""
+    number, rate = st.integers(-3, 3).map(float), st.sampled_from([0.0, 0.5, 1.0, -1.0, 2.0])
+    threshold = st.sampled_from([0.0, 0.5, 1.0, 1.5])
+    return st.builds(
+        Update,
+        st.just(key),
+        st.sampled_from([0, SECOND]),
+        st.tuples(number, number),
+        st.tuples(rate, rate),
+        st.tuples(threshold, threshold),
+    )
+
+
+def chances_over(asked: Join, a: Update, b: Update, at: int) -> float:
+    """The greatest chance at a moment, over many earlier times of either; -1 if none is allowed."""
+    best = -1.0
+    for back in range(21):
+        earlier = Fraction(at) - Fraction(asked.window * back, 20)
+        for at_a, at_b in ((Fraction(at), earlier), (earlier, Fraction(at))):
+            inside = a.at <= at_a <= a.at + PERIOD and b.at <= at_b <= b.at + PERIOD
+            if inside and allowed(asked, a, at_a, b, at_b):
+                best = max(best, chance_at(asked, a, at_a, b, at_b))
+    return best
+
+
+@given(joins(), single(1), single(2), chances)
+def test_without_a_window_a_trimmed_row_ends_where_the_chance_passes_p(
+    asked: Join, a: Update, b: Update, p: float
+) -> None:
+    asked = replace(asked, window=0)
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    spec = kernel_join(asked)
+    ends = {end for row in rows_of(join(*pieces, spec), 1, 2) for end in row[:2]}
+    for low, high, _, _ in rows_of(join(*pieces, replace(spec, at_least=AtLeast(p))), 1, 2):
+        for end in {low, high} - ends:
+            assert chance_at(asked, a, end, b, end) == pytest.approx(p, abs=1e-5)
+        assert chance_at(asked, a, (low + high) // 2, b, (low + high) // 2) >= p - 1e-5
+
+
+@settings(max_examples=60)
+@given(joins(), single(1), single(2), chances)
+def test_trimmed_rows_are_the_times_that_are_likely_enough(asked: Join, a: Update, b: Update, p: float) -> None:
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    rows = rows_of(join(*pieces, replace(kernel_join(asked), at_least=AtLeast(p))), 1, 2)
+    for at in range(SECOND // 8, 6 * SECOND, SECOND // 2):
+        best = chances_over(asked, a, b, at)
+        inside = any(low - 2 <= at <= high + 2 for low, high, _, _ in rows)
+        well_inside = any(low < at < high for low, high, _, _ in rows)
+        # What brute force finds is there; what is there brute force finds, but for how coarse it is.
+        if best >= p + 1e-9:
+            assert inside
+        if well_inside:
+            assert best == -1 or best >= p - 0.25
+
+
+@settings(max_examples=60)
+@given(joins(), single(1), single(2))
+def test_the_probability_of_a_row_is_the_greatest_within_it(asked: Join, a: Update, b: Update) -> None:
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    found = join(*pieces, replace(kernel_join(asked), probability=True))
+    assert all_rows(found) == all_rows(join(*pieces, kernel_join(asked)))
+    for low, high, chance in zip(found.valid_from, found.valid_to, found.probability, strict=True):
+        best = -1.0
+        for at in range(int(low), int(high) + 1, max(1, int(high - low) // 8)):
+            best = max(best, chances_over(asked, a, b, at))
+        assert 0 <= chance <= 1
+        assert chance >= best - 1e-9
+        # Brute force has a step of an eighth of the row.
+        assert best == -1 or chance <= best + 0.25
+
+
+@given(joins(), single(1), single(2), chances, st.sampled_from(ErrorModel))
+def test_what_is_likely_enough_is_also_a_match_and_less_is_asked_more_is_found(
+    asked: Join, a: Update, b: Update, p: float, model: ErrorModel
+) -> None:
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    spec = replace(kernel_join(asked), errors=Errors(model), probability=True)
+    rows = [rows_of(join(*pieces, replace(spec, at_least=x)), 1, 2) for x in (AtLeast(p), AtLeast(p / 2), None)]
+    for fewer, more in itertools.pairwise(rows):
+        for low, high, _, _ in fewer:
+            assert any(first - 2 <= low and high <= last + 2 for first, last, _, _ in more)
+    likely = join(*pieces, replace(spec, at_least=AtLeast(p)))
+    assert (likely.probability >= p - 1e-9).all()
+
+
+@given(joins(), single(1), single(2), chances)
+def test_exchanging_the_sides_changes_no_chance(asked: Join, a: Update, b: Update, p: float) -> None:
+    one, other = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    spec = replace(kernel_join(asked), probability=True, at_least=AtLeast(p))
+    there, back = join(one, other, spec), join(other, one, turned(spec))
+    assert len(there) == len(back)
+    np.testing.assert_allclose(there.valid_from, back.valid_from, rtol=0, atol=1)
+    np.testing.assert_allclose(there.valid_to, back.valid_to, rtol=0, atol=1)
+    np.testing.assert_allclose(there.probability, back.probability, rtol=0, atol=1e-9)
+
+
+@given(st.lists(value_terms(), min_size=1, max_size=2).map(tuple), single(1), chances)
+def test_trimmed_value_rows_are_the_times_that_are_likely_enough(terms, update: Update, p: float) -> None:  # type: ignore[no-untyped-def]
+    found = validity(pieces_of([update], PERIOD), ValueSpec(kernel_values(terms), at_least=AtLeast(p)))
+    for at in range(update.at + 3, update.at + PERIOD, SECOND // 5):
+        chance = 1.0
+        for term in terms:
+            x = value_of(update, term.left, at)
+            assert x is not None
+            chance *= chance_of(term, float(x), update.thresholds[term.left], None)
+        is_there = all(holds_of_value(term, update, at) for term in terms) and chance >= p
+        if abs(chance - p) > 1e-6 and all(abs(at - end) > 2 for end in (*found.valid_from, *found.valid_to)):
+            assert bool(((found.valid_from < at) & (at < found.valid_to)).any()) is is_there
