@@ -27,7 +27,9 @@ from presage.prediction.nodes import PredictedMatch
 Events = Callable[[EventType, str, Span], Node]
 # The item that has the columns of a row beside those of its objects. No user's name is spelled so.
 VALIDITY = "~valid"
-FROM, TO, CHANGE = "valid_from", "valid_to", "change"
+FROM, TO, BOUNDARY, CHANGE = "valid_from", "valid_to", "boundary", "change"
+# Polygons, by their corners: when the value of the first item is taken, and when that of the second.
+POLYGONS = t.ArrayOf(t.ArrayOf(t.StructOf((("t_a", t.TIMESTAMP), ("t_b", t.TIMESTAMP)))))
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class _Binder:
             tentative=False,
         )
         self._note_names(rest)
-        node = self._node(conditions, PROBABILITY in _own_names(rest), upper)
+        node = self._node(conditions, _own_names(rest), upper)
         return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
 
     # -- items -----------------------------------------------------------------------------------------------
@@ -194,7 +196,8 @@ class _Binder:
         modes += [term.mode for terms in conditions.joins.values() for term in terms]
         return self.query.probability is not None or any(mode != Mode.PLAIN for mode in modes)
 
-    def _node(self, conditions: Conditions, probability: bool, upper: int | None) -> PredictedMatch:
+    def _node(self, conditions: Conditions, named: set[str], upper: int | None) -> PredictedMatch:
+        probability, boundary = PROBABILITY in named, BOUNDARY in named
         streams = tuple(source.stream() for source in self.sources)
         sides = tuple(self._kernel_side(side) for side in self.sides)
         errors = self._errors()
@@ -205,7 +208,10 @@ class _Binder:
             assert bound is not None
             raise error("UNSUPPORTED", bound.span, what="WITH PROBABILITY", where="on a join of more than two items",
                         fix="INSERT the rows of two of them INTO a stream")  # fmt: skip
-        made = tuple(self._made(probability))
+        if boundary and len(pairs) != 1:
+            raise error("UNSUPPORTED", self.query.span, what="'boundary'", where="unless two items are joined",
+                        fix="leave it out: it has a time for each of two")  # fmt: skip
+        made = tuple(self._made(probability, boundary))
         tables = PredictionTables(
             streams,
             sides,
@@ -216,6 +222,7 @@ class _Binder:
             upper,
             self.query.validate,
             self.query.tentative,
+            boundary,
             tuple(f.name for f in made),
         )
         prepared = tuple(tuple(source.prepared.named) for source in self.sources)
@@ -275,7 +282,7 @@ class _Binder:
         ((kind, sigma),) = kinds
         return Errors(ErrorModel.NORMAL if kind == "normal" else ErrorModel.UNIFORM, sigma)
 
-    def _made(self, probability: bool) -> Iterator[Field]:
+    def _made(self, probability: bool, boundary: bool) -> Iterator[Field]:
         for side in self.sides:
             types = dict((*side.scope.attributes, *side.scope.hidden))
             key = self.sources[side.source].event_type.key
@@ -285,6 +292,8 @@ class _Binder:
         yield Field(plan_name(VALIDITY, TO), t.TIMESTAMP)
         if probability:
             yield Field(plan_name(VALIDITY, PROBABILITY), t.DOUBLE)
+        if boundary:
+            yield Field(plan_name(VALIDITY, BOUNDARY), POLYGONS)
         if self.query.tentative:
             yield Field(plan_name(VALIDITY, CHANGE), t.STRING)
 
@@ -303,6 +312,7 @@ class _Binder:
 
 def _validity_scope(tentative: bool) -> ScopeItem:
     columns: list[tuple[str, t.DataType]] = [(FROM, t.TIMESTAMP), (TO, t.TIMESTAMP), (PROBABILITY, t.DOUBLE)]
+    columns.append((BOUNDARY, POLYGONS))
     columns += [(CHANGE, t.STRING)] if tentative else []
     return ScopeItem(VALIDITY, "the validity of a row", tuple(columns), aside=True)
 

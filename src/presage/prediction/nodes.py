@@ -52,7 +52,12 @@ class PredictedMatch(Node):
         near = (Comparator.LE, Comparator.LT, Comparator.EQ)
         bounded = all(stream.period is not None and stream.limit is None for stream in tables.streams)
         close = len(tables.pairs) == 1 and any(term.comparator in near for term in tables.pairs[0].spec.terms)
-        return close and bounded and len(tables.sides) == 2 and tables.validate is None and not tables.tentative
+        return (
+            close
+            and bounded
+            and len(tables.sides) == 2
+            and not (tables.validate or tables.tentative or tables.boundary)
+        )
 
     def label(self) -> str:
         return f"Predicted {self.text}"

@@ -19,6 +19,7 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import append_rows
 from presage.model.state import State
+from presage.prediction.kernel.boundaries import boundaries_of
 from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
 from presage.prediction.kernel.join import join
 from presage.prediction.kernel.merge import Intervals, merge
@@ -327,7 +328,13 @@ class _Step:
         spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
-        return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes)
+        more = [self._boundaries(spans)] if self.spec.boundary else []
+        return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes, more)
+
+    def _boundaries(self, spans: Spans) -> pa.Array:
+        if self._pieces is None:
+            self._pieces = [self._side_pieces(side) for side in range(len(self.spec.sides))]
+        return boundaries_of(self.spec, self._pieces, spans)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -337,6 +344,9 @@ class _Step:
         tables: dict[str, pa.Table] = {}
         numbers: dict[str, int] = {}
         since = -(1 << 62) if self.asked is None else self.asked - self.spec.window
+        if self.spec.boundary and len(self.ongoing.again):
+            # An interval is told with all functions that it comes from.
+            since = min(since, int(self.ongoing.spans.start.min()) - self.spec.window)
         for number, held in enumerate(self.held):
             rows, more, counts = held.kept(since)
             tables |= {f"updates{number}": rows, **more}

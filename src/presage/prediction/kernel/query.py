@@ -51,7 +51,8 @@ class Pair:
 @dataclass(frozen=True)
 class PredictionTables:
     """`columns`: names of the output beside time and order: of each side the key, what is told apart and what is shown,
-    then from when to when, and the probability if it is asked for. `until`: the query's end. `validate`: rows are cut
+    then from when to when, and the probability if it is asked for. `boundary`: after that, the
+    polygons of both times. `until`: the query's end. `validate`: rows are cut
     at multiples of so many microseconds. `tentative`: rows are released as soon as they are foreseen, with a last
     column that says whether they are new or taken back. `seed`: of what is drawn."""
 
@@ -64,6 +65,7 @@ class PredictionTables:
     until: int | None = None
     validate: int | None = None
     tentative: bool = False
+    boundary: bool = False
     columns: tuple[str, ...] = ()
     seed: int = 0
 

@@ -26,10 +26,11 @@ Hashes = Callable[[Sequence[pa.ChunkedArray], int], Ints]
 
 
 def row_table(
-    tables: PredictionTables, objects: Sequence[pa.Table], spans: Spans, shown: Floats, hashes: Hashes | None = None
-) -> pa.Table:
-    """`objects`: of each side, a row for each interval. Rows are ordered by their end, then by their objects; where
-    others are made elsewhere, by `hashes` of those."""
+    tables: PredictionTables, objects: Sequence[pa.Table], spans: Spans, shown: Floats, hashes: Hashes | None = None,
+    more: Sequence[pa.Array] = (),
+) -> pa.Table:  # fmt: skip
+    """`objects`: of each side, a row for each interval; `more` columns stand last. Rows are ordered by their end, then
+    by their objects; where others are made elsewhere, by `hashes` of those."""
     known = [column for table in objects for column in table.columns]
     order = _order(spans, known, hashes)
     time, rows, place = spans.end[order], pa.array(order), 0
@@ -40,6 +41,7 @@ def row_table(
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
     own += [pa.array(spans.probability[order])] if tables.probability else []
+    own += [column.take(rows) for column in more]
     places = ordinals(changes([time], len(time))) if hashes is None else hashes(known, len(spans))[order]
     seq = np.full(len(time), TIMER, np.int64)
     head = {TIME: pa.array(time), SEQ: pa.array(seq), ORDINAL: pa.array(places)}

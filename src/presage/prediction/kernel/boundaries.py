@@ -1,0 +1,56 @@
+"""Pieces of two sides and rows of validity come in, the polygons of (t_a, t_b) of each row go out, as lists of corners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.jit import Ints
+from presage.prediction.kernel.join import join_with_boundary
+from presage.prediction.kernel.pieces import Pieces
+from presage.prediction.kernel.query import PredictionTables
+from presage.prediction.kernel.rows import MOMENT
+from presage.prediction.kernel.spans import Spans
+
+
+def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) -> pa.Array:
+    """For each row the polygons that it comes from, by when they begin: one for each pair of functions, or several."""
+    (pair,) = tables.pairs
+    matches, polygons = join_with_boundary(pieces[pair.left], pieces[pair.right], pair.spec)
+    corner = np.maximum(polygons.t_a, polygons.t_b)
+    starts = polygons.starts[:-1]
+    whole = np.diff(polygons.starts) > 0
+    # Of those without a corner, which end before they begin, anything.
+    low, high = (edge.reduceat(np.append(corner, 0), starts) for edge in (np.minimum, np.maximum))
+    codes = np.stack([matches.left, matches.right], axis=1)[polygons.row]
+    row, polygon = _overlapping(spans, codes[:, [0, 1]], low, high, whole, pair.left, pair.right)
+    order = np.lexsort((polygons.right[polygon], polygons.left[polygon], low[polygon], row))
+    row, polygon = row[order], polygon[order]
+    counts = np.diff(polygons.starts)[polygon]
+    at = np.repeat(starts[polygon], counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    points = pa.StructArray.from_arrays(
+        [pa.array(polygons.t_a[at]).cast(MOMENT), pa.array(polygons.t_b[at]).cast(MOMENT)], names=["t_a", "t_b"]
+    )
+    inner = pa.ListArray.from_arrays(pa.array(_offsets(counts), pa.int32()), points)
+    return pa.ListArray.from_arrays(pa.array(_offsets(np.bincount(row, minlength=len(spans))), pa.int32()), inner)
+
+
+def _overlapping(
+    spans: Spans, codes: Ints, low: Ints, high: Ints, whole: np.ndarray, left: int, right: int
+) -> tuple[Ints, Ints]:
+    """Pairs (row, polygon) of the same objects whose times overlap."""
+    own = spans.codes[:, [left, right]]
+    _, both = np.unique(np.concatenate([own, codes]), axis=0, return_inverse=True)
+    here, there = both.reshape(-1)[: len(own)], both.reshape(-1)[len(own) :]
+    order = np.argsort(there, kind="stable")
+    first = np.searchsorted(there[order], here, side="left")
+    counts = np.searchsorted(there[order], here, side="right") - first
+    row = np.repeat(np.arange(len(own)), counts)
+    place = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    polygon = order[place]
+    kept = whole[polygon] & (low[polygon] <= spans.end[row]) & (high[polygon] >= spans.start[row])
+    return row[kept], polygon[kept]
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
