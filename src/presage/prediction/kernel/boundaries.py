@@ -1,4 +1,4 @@
-"""Pieces of two sides and rows of validity come in, the polygons of (t_a, t_b) of each row go out, as lists of corners."""
+"""Pieces of two sides and rows of validity come in; the polygons of (t_a, t_b) of each row go out, as their corners."""
 
 from __future__ import annotations
 
