@@ -65,6 +65,10 @@ def in_time(boxes: Boxes) -> Bools:
     return kept
 
 
+def take_boxes(boxes: Boxes, rows: Ints) -> Boxes:
+    return Boxes(boxes.low[rows], boxes.high[rows], boxes.origin)
+
+
 def origin_of(*starts: Ints) -> int:
     """A time near all of them."""
     firsts = [int(start.min()) for start in starts if len(start)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled
-from presage.prediction.kernel.boxes import Boxes, in_time
+from presage.prediction.kernel.boxes import Boxes, in_time, take_boxes
 from presage.prediction.kernel.grid import BITS, CROWD, Grid, bucket_of, build_grid, cell_of, count_cells, size_cells
 
 # Pairs of a block: enough to forget the cost of a call, few enough to stay small in memory.
@@ -54,7 +54,8 @@ def _probes(left: Boxes, right: Boxes) -> list[Probe]:
     if not len(rows) or not len(others):
         return []
     axes = left.low.shape[1]
-    low, size = size_cells(left, right)
+    # Of what was not asked for, boxes are inside out: they must not shrink the cells.
+    low, size = size_cells(take_boxes(left, rows), take_boxes(right, others))
     if axes == 1:
         return [Probe(rows, build_grid(right, others, low, size, 1))]
     big_left = count_cells(left.low, left.high, low, size)[rows] > CROWD
