@@ -243,7 +243,9 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
     """Of chance(w) over the other error w, cut where it has kinks."""
     if threshold == 0:
         return float(chance(0.0))
-    cuts = [-threshold, *sorted(k for k in kinks if -threshold < k < threshold), threshold]
+    # A kink that is an end but for rounding would leave a piece too thin to integrate.
+    inside = sorted({round(k, 12) for k in kinks if abs(k) < threshold * (1 - 1e-9)})
+    cuts = [-threshold, *inside, threshold]
     return math.fsum(
         integrate.quad(
             lambda w: chance(w) * _density(w, threshold, normal), low, high, epsabs=1e-11, epsrel=1e-11, limit=200
