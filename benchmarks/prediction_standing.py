@@ -34,7 +34,11 @@ def updates(objects: int, begin: float, end: float, phase: np.ndarray, seed: int
     angle = random.uniform(0, 2 * np.pi, len(sends))
     side = np.sqrt(objects / DENSITY)
     place = np.random.default_rng(1).uniform(0, side, (objects, 2))[sends]
-    columns: dict[str, np.ndarray] = {TIME: (at[sends] * SECOND).astype(np.int64), SEQ: np.arange(len(sends)), "k": sends}
+    columns: dict[str, np.ndarray] = {
+        TIME: (at[sends] * SECOND).astype(np.int64),
+        SEQ: np.arange(len(sends)),
+        "k": sends,
+    }
     for i, (name, part) in enumerate((("x", np.cos(angle)), ("y", np.sin(angle)))):
         columns |= {f"{name}v": place[:, i], f"{name}r": SPEED * part, f"{name}e": np.full(len(sends), 25.0)}
     return pa.table({name: pa.array(values) for name, values in columns.items()})

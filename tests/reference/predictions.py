@@ -235,17 +235,20 @@ def _integral_of_density(low: float, high: float, threshold: float, normal: floa
         return 0.0
     if normal is None:
         return (high - low) / (2 * threshold)
-    return float(integrate.quad(lambda e: _density(e, threshold, normal), low, high, epsabs=1e-13, epsrel=1e-13)[0])
+    scale = normal * threshold * math.sqrt(2)
+    return (math.erf(high / scale) - math.erf(low / scale)) / (2 * math.erf(threshold / scale))
 
 
 def _integral(chance, threshold: float, normal: float | None, kinks: list[float]) -> float:  # type: ignore[no-untyped-def]
     """Of chance(w) over the other error w, cut where it has kinks."""
     if threshold == 0:
         return float(chance(0.0))
-    cuts = [-threshold, *sorted(k for k in kinks if -threshold < k < threshold), threshold]
+    # A kink that is an end but for rounding would leave a piece too thin to integrate.
+    inside = sorted({round(k, 12) for k in kinks if abs(k) < threshold * (1 - 1e-9)})
+    cuts = [-threshold, *inside, threshold]
     return math.fsum(
         integrate.quad(
-            lambda w: chance(w) * _density(w, threshold, normal), low, high, epsabs=1e-12, epsrel=1e-12, limit=200
+            lambda w: chance(w) * _density(w, threshold, normal), low, high, epsabs=1e-11, epsrel=1e-11, limit=200
         )[0]
         for low, high in itertools.pairwise(cuts)
     )

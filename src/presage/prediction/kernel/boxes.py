@@ -26,9 +26,6 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.low)
 
-    def take(self, rows: Ints) -> Boxes:
-        return Boxes(self.low[rows], self.high[rows], self.origin)
-
 
 def indexed_terms(spec: JoinSpec) -> tuple[int, ...]:
     """Terms that keep two objects close, by number: the first few with <=, <, =."""
@@ -66,6 +63,10 @@ def in_time(boxes: Boxes) -> Bools:
     """Segments of which any time was asked for."""
     kept: Bools = boxes.low[:, 0] <= boxes.high[:, 0]
     return kept
+
+
+def take_boxes(boxes: Boxes, rows: Ints) -> Boxes:
+    return Boxes(boxes.low[rows], boxes.high[rows], boxes.origin)
 
 
 def origin_of(*starts: Ints) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled
-from presage.prediction.kernel.boxes import Boxes, in_time
+from presage.prediction.kernel.boxes import Boxes, in_time, take_boxes
 from presage.prediction.kernel.grid import BITS, CROWD, Grid, bucket_of, build_grid, cell_of, count_cells, size_cells
 
 # Pairs of a block: enough to forget the cost of a call, few enough to stay small in memory.
@@ -25,11 +25,10 @@ ANY, DIFFERENT, RISING = 0, 1, 2
 
 @dataclass(frozen=True)
 class Probe:
-    """Rows of the left that look into a grid of the right. `axes`: how many of the boxes' axes the grid has."""
+    """Rows of the left that look into a grid of the right."""
 
     rows: Ints
     grid: Grid
-    axes: int
 
 
 def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> Iterator[tuple[Ints, Ints]]:
@@ -38,9 +37,9 @@ def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairi
         begin, room = 0, BLOCK
         while begin < len(probe.rows):
             a, b, stop = probe_block(
-                left.low, left.high, right.low, right.high, key_left, key_right, pairing, probe.rows, begin,
-                probe.axes, probe.grid.low, probe.grid.size, probe.grid.starts, probe.grid.cells, probe.grid.boxes,
-                room,
+                left.low, left.high, key_left, key_right, pairing, probe.rows, begin, probe.grid.axes,
+                probe.grid.low, probe.grid.size, probe.grid.starts, probe.grid.cells, probe.grid.boxes,
+                probe.grid.edges, room,
             )  # fmt: skip
             # One row alone may meet more than a block holds.
             room = 2 * room if stop == begin else BLOCK
@@ -55,17 +54,16 @@ def _probes(left: Boxes, right: Boxes) -> list[Probe]:
     if not len(rows) or not len(others):
         return []
     axes = left.low.shape[1]
-    # What is not asked for says nothing of how large the cells should be.
-    low, size = size_cells(left.take(rows), right.take(others))
+    # Of what was not asked for, boxes are inside out: they must not shrink the cells.
+    low, size = size_cells(take_boxes(left, rows), take_boxes(right, others))
     if axes == 1:
-        return [Probe(rows, build_grid(right, others, low, size), 1)]
+        return [Probe(rows, build_grid(right, others, low, size, 1))]
     big_left = count_cells(left.low, left.high, low, size)[rows] > CROWD
     big_right = count_cells(right.low, right.high, low, size)[others] > CROWD
-    probes = [Probe(rows[~big_left], build_grid(right, others[~big_right], low, size), axes)]
-    by_time = Boxes(np.ascontiguousarray(right.low[:, :1]), np.ascontiguousarray(right.high[:, :1]), right.origin)
+    probes = [Probe(rows[~big_left], build_grid(right, others[~big_right], low, size, axes))]
     for these, those in ((rows[~big_left], others[big_right]), (rows[big_left], others)):
         if len(these) and len(those):
-            probes.append(Probe(these, build_grid(by_time, those, low[:1], size[:1]), 1))
+            probes.append(Probe(these, build_grid(right, those, low, size, 1)))
     return probes
 
 
@@ -73,8 +71,6 @@ def _probes(left: Boxes, right: Boxes) -> list[Probe]:
 def probe_block(
     low_a: Floats,
     high_a: Floats,
-    low_b: Floats,
-    high_b: Floats,
     key_a: Ints,
     key_b: Ints,
     pairing: int,
@@ -86,25 +82,27 @@ def probe_block(
     starts: Ints,
     cells: Ints,
     boxes: Ints,
+    edges: Floats,
     room: int,
 ) -> tuple[Ints, Ints, int]:
     """Pairs of the rows from `begin` on, as long as there is room for all of a row, and where to go on."""
     found_a, found_b = np.empty(room, np.int64), np.empty(room, np.int64)
     made, whole = 0, 0
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    here = np.zeros(3, np.int64)
+    at, reach = np.zeros(3, np.int64), np.zeros((3, 2))
     mask = len(starts) - 2
-    dimensions = low_a.shape[1]
     place = begin
     while place < len(rows) and made < room:
         a = rows[place]
+        for axis in range(low_a.shape[1]):
+            reach[axis, 0], reach[axis, 1] = low_a[a, axis], high_a[a, axis]
         for axis in range(axes):
             first[axis] = cell_of(low_a[a, axis], corner[axis], size[axis])
             last[axis] = cell_of(high_a[a, axis], corner[axis], size[axis])
         for x in range(first[0], last[0] + 1):
             for y in range(first[1], last[1] + 1):
                 for z in range(first[2], last[2] + 1):
-                    here[0], here[1], here[2] = x, y, z
+                    at[0], at[1], at[2] = x, y, z
                     cell = (x << (2 * BITS)) | (y << BITS) | z
                     bucket = bucket_of(cell, mask)
                     for i in range(starts[bucket], starts[bucket + 1]):
@@ -115,15 +113,17 @@ def probe_block(
                             continue
                         if pairing == DIFFERENT and key_a[a] == key_b[b]:
                             continue
-                        meets = True
-                        for axis in range(dimensions):
-                            meets = meets and low_a[a, axis] <= high_b[b, axis] and low_b[b, axis] <= high_a[a, axis]
-                        if not meets:
+                        if edges[i, 0] > reach[0, 1] or edges[i, 1] < reach[0, 0]:
                             continue
+                        if edges[i, 2] > reach[1, 1] or edges[i, 3] < reach[1, 0]:
+                            continue
+                        if edges[i, 4] > reach[2, 1] or edges[i, 5] < reach[2, 0]:
+                            continue
+                        here = True
                         for axis in range(axes):
-                            corner_low = max(low_a[a, axis], low_b[b, axis])
-                            meets = meets and cell_of(corner_low, corner[axis], size[axis]) == here[axis]
-                        if not meets:
+                            shared = max(reach[axis, 0], edges[i, 2 * axis])
+                            here = here and cell_of(shared, corner[axis], size[axis]) == at[axis]
+                        if not here:
                             continue
                         if made < room:
                             found_a[made], found_b[made] = a, b
