@@ -49,13 +49,16 @@ class Found:
     opens: Bools
 
 
-def join(left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None) -> Matches:
+def join(
+    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True
+) -> Matches:
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
-    stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself."""
+    stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
+    symmetric join only the order in which the left key is the smaller."""
     sides = build_sides(left, right, spec)
     blocks = [_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until)]
     matches = _as_matches(sides, merge(_joined(blocks))[0])
-    return _both_orders(matches) if spec.symmetric else matches
+    return _both_orders(matches) if spec.symmetric and both else matches
 
 
 def join_with_boundary(

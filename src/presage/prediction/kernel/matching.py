@@ -26,7 +26,7 @@ from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
-from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair
+from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
 from presage.prediction.kernel.updates import Updates, read_updates
@@ -160,7 +160,8 @@ class _Step:
         spans = Spans(codes, ints(carried, "from"), np.full(count, self.asked), bools(column(carried, "from_open")),
                       closed, _floats(carried, "probability"))  # fmt: skip
         shown = np.stack([_floats(carried, name) for name in places], axis=1) if places else np.empty((count, 0))
-        return Ongoing(spans, shown, bools(column(carried, "again")))
+        found = Ongoing(spans, shown, bools(column(carried, "again")))
+        return _rising(found) if spec.mirrored else found
 
     # -- moments ---------------------------------------------------------------------------------------------
 
@@ -280,7 +281,7 @@ class _Step:
             return of_one(validity(pieces[0], asked, after, until))
         whole: Spans | None = None
         for pair in spec.pairs:
-            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until)
+            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until, both=not spec.mirrored)
             spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
@@ -328,6 +329,9 @@ class _Step:
         spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
+        if self.spec.mirrored:
+            other = turned(spans, shown)
+            spans, shown = joined([spans, other[0]]), np.concatenate([shown, other[1]])
         more = [self._boundaries(spans)] if self.spec.boundary else []
         return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes, more)
 
@@ -361,6 +365,14 @@ class _Step:
             "probability": pa.array(spans.probability), "again": pa.array(self.ongoing.again), **shown,
         })  # fmt: skip
         return State(KERNEL, tables, numbers)
+
+
+def _rising(found: Ongoing) -> Ongoing:
+    """With the object of the smaller code first, as a symmetric join finds them."""
+    falls = found.spans.codes[:, 0] > found.spans.codes[:, 1]
+    spans, shown = turned(found.spans, found.shown)
+    codes = np.where(falls[:, None], spans.codes, found.spans.codes)
+    return replace(found, spans=replace(found.spans, codes=codes), shown=np.where(falls[:, None], shown, found.shown))
 
 
 def _together(one: Ongoing, other: Ongoing) -> Ongoing:

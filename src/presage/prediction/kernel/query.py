@@ -70,6 +70,11 @@ class PredictionTables:
     seed: int = 0
 
     @property
+    def mirrored(self) -> bool:
+        """Whether (a, b) is a row exactly when (b, a) is, with the same said of both: one of them is enough."""
+        return len(self.pairs) == 1 and self.pairs[0].spec.symmetric and self.sides[0] == self.sides[1]
+
+    @property
     def window(self) -> int:
         """How far back a value can still matter."""
         return max([pair.spec.window for pair in self.pairs], default=0)

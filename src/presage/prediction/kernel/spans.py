@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +51,12 @@ def of_pair(found: Matches, left: int, right: int, sides: int) -> Spans:
 def joined(several: Sequence[Spans]) -> Spans:
     """One below the other."""
     return Spans(*(np.concatenate([getattr(spans, name) for spans in several]) for name in Spans.__annotations__))
+
+
+def turned(spans: Spans, shown: Floats) -> tuple[Spans, Floats]:
+    """Two sides that are alike, the other way round; `shown` has as many columns for each."""
+    half = shown.shape[1] // 2
+    return replace(spans, codes=spans.codes[:, ::-1]), np.concatenate([shown[:, half:], shown[:, :half]], axis=1)
 
 
 def groups_of(codes: Ints) -> Ints:
