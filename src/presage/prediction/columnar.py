@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -17,7 +18,7 @@ STATEFUL = (PredictedMatch,)
 
 
 def _run_predicted(node: PredictedMatch, context: StepContext) -> Rows:
-    kernel = context.once(node, lambda: prediction_kernel(node))
+    kernel = context.once(node, lambda: prediction_kernel(node, os.cpu_count() or 1))
     tables, clock = aligned(node, [run(source, context) for source in node.sources], context)
     parts = []
     for number, table in enumerate(tables):

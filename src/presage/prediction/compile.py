@@ -19,11 +19,11 @@ from presage.prediction.kernel.rows import object_column
 from presage.prediction.nodes import PredictedMatch
 
 
-def prediction_kernel(node: PredictedMatch) -> PredictionKernel:
+def prediction_kernel(node: PredictedMatch, threads: int = 1) -> PredictionKernel:
     """What is random in a statement is the same every time, and another in another statement."""
     said = hashlib.blake2b(node.text.encode(), digest_size=4).digest()
     tables = replace(node.tables, seed=int.from_bytes(said, "big"))
-    return PredictionKernel(tables, _hashes if node.spread_by() else None)
+    return PredictionKernel(tables, _hashes if node.spread_by() else None, threads)
 
 
 def _hashes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:

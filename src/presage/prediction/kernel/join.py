@@ -8,6 +8,7 @@ computed at a time depends on what comes later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,13 +51,23 @@ class Found:
 
 
 def join(
-    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True
-) -> Matches:
+    left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True,
+    threads: int = 1,
+) -> Matches:  # fmt: skip
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
     symmetric join only the order in which the left key is the smaller."""
     sides = build_sides(left, right, spec)
-    blocks = [_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until)]
+
+    def look(pairs: tuple[Ints, Ints]) -> Intervals:
+        return _joined([_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until, [pairs])])
+
+    pairs = _candidates(sides, spec, after, until)
+    if threads == 1:
+        blocks = [look(several) for several in pairs]
+    else:
+        with ThreadPoolExecutor(threads, thread_name_prefix="presage-pairs") as pool:
+            blocks = list(pool.map(look, pairs))
     matches = _as_matches(sides, merge(_joined(blocks))[0])
     return _both_orders(matches) if spec.symmetric and both else matches
 

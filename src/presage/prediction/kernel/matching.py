@@ -46,27 +46,36 @@ class Ongoing:
     again: Bools
 
     def take(self, rows: Ints | Bools) -> Ongoing:
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+            if len(rows) == len(self.again):
+                return self
         return Ongoing(self.spans.take(rows), self.shown[rows], self.again[rows])
 
 
 class PredictionKernel:
-    """`hashes`: where the objects of a query are dealt with apart from each other, what tells them apart."""
+    """`hashes`: where the objects of a query are dealt with apart from each other, what tells them apart. `threads`:
+    so many may look at pairs side by side."""
 
-    def __init__(self, spec: PredictionTables, hashes: Hashes | None = None) -> None:
+    def __init__(self, spec: PredictionTables, hashes: Hashes | None = None, threads: int = 1) -> None:
         self.spec = spec
         self.hashes = hashes
+        self.threads = threads
 
     def initial(self) -> State:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        return _Step(self.spec, state, events, self.hashes).run(clock, end)
+        return _Step(self.spec, state, events, self.hashes, self.threads).run(clock, end)
 
 
 class _Step:
-    def __init__(self, spec: PredictionTables, state: State, events: pa.Table, hashes: Hashes | None) -> None:
+    def __init__(
+        self, spec: PredictionTables, state: State, events: pa.Table, hashes: Hashes | None, threads: int
+    ) -> None:
         self.spec = spec
         self.hashes = hashes
+        self.threads = threads
         self.state = state
         self.streams = [self._read(number, events) for number in range(len(spec.streams))]
         self.held = [self._hold(number) for number in range(len(spec.streams))]
@@ -281,7 +290,9 @@ class _Step:
             return of_one(validity(pieces[0], asked, after, until))
         whole: Spans | None = None
         for pair in spec.pairs:
-            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until, both=not spec.mirrored)
+            matches = join(
+                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads
+            )
             spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None

@@ -30,6 +30,9 @@ class Spans:
         return len(self.start)
 
     def take(self, rows: Ints | Bools) -> Spans:
+        if rows.dtype == np.bool_:
+            # Finding the rows once is quicker than in every column.
+            rows = np.flatnonzero(rows)
         return Spans(
             self.codes[rows], self.start[rows], self.end[rows], self.start_open[rows], self.end_open[rows],
             self.probability[rows],
@@ -61,9 +64,12 @@ def turned(spans: Spans, shown: Floats) -> tuple[Spans, Floats]:
 
 def groups_of(codes: Ints) -> Ints:
     """A number for each combination of objects."""
-    group = codes[:, 0]
+    group, last = codes[:, 0], codes.shape[1] - 1
     for side in range(1, codes.shape[1]):
         width = int(codes[:, side].max(initial=0)) + 1
+        if side == last:
+            # Codes are below 2**31, and so is what was numbered before: the product fits.
+            return np.ascontiguousarray(group * width + codes[:, side])
         _, group = np.unique(group * width + codes[:, side], return_inverse=True)
         group = group.reshape(-1)
     return np.ascontiguousarray(group, np.int64)
