@@ -23,7 +23,7 @@ MANY_UPDATES = 200_000
 
 
 def _run_predicted(node: PredictedMatch, context: BatchContext) -> DataFrame:
-    if node.meets and context.partitions > 1 and context.estimated_rows >= MANY_UPDATES:
+    if node.meets and context.estimated_rows >= MANY_UPDATES:
         rows = _run_in_parts(node, context)
     else:
         parts = [_source(node, number, context) for number in range(len(node.sources))]
