@@ -18,6 +18,8 @@ PREDICTED_OPTIONS = ("threshold", "period", "errors", "sigma", "buffer", "policy
 ERRORS = ("uniform", "normal")
 POLICIES = ("min-c", "if-full", "oldest", "random")
 MOST_TUPLES = 2**31 - 1
+# Columns that rows over predicted streams have of themselves.
+OF_ROWS = ("valid_from", "valid_to", "probability", "change")
 
 
 def is_predicted_option(name: str) -> bool:
@@ -52,6 +54,11 @@ def _columns(made: EventType, predicted: Predicted, span: Span) -> tuple[Attribu
     kept = [a for a in made.attributes if a.name not in predicted.attributes]
     added = [Attribute(column, DOUBLE) for name in predicted.attributes for column in predicted.columns_of(name)]
     known = {a.name.lower() for a in kept}
+    taken = next((a.name for a in made.attributes if a.name.lower() in OF_ROWS), None)
+    if taken is not None:
+        raise error("DUPLICATE_NAME", span, name=taken, where=f"the rows of queries over stream '{made.name}'",
+                    fix="give the attribute another name: it says of a row when it holds, how likely it is or what "
+                    "has become of it")  # fmt: skip
     for attribute in added:
         if attribute.name.lower() in known:
             raise error("DUPLICATE_NAME", span, name=attribute.name, where=f"stream '{made.name}'",

@@ -105,7 +105,9 @@ class Scope:
     def unknown(self, name: str, span: Span) -> Exception:
         listed = next((i.alias for i in self.items if i.repeated and name in dict(i.attributes)), None)
         known = {n for i in self.items if not i.repeated and not i.unbound for n, _ in i.attributes}
-        titles = " and ".join(i.title for i in self.items)
-        named = {i.alias for i in self.items if i.alias}
+        # An item without a name that users can write adds its attributes and is not spoken of.
+        own = [i for i in self.items if not i.alias.startswith("~")]
+        titles = " and ".join(i.title for i in own)
+        named = {i.alias for i in own if i.alias}
         fix = f"write {listed}[0].{name}" if listed else did_you_mean(name, known | named)
         return error("UNKNOWN_ATTRIBUTE", span, owner=titles, name=name, fix=fix)
