@@ -108,14 +108,14 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
     if "buffer" in given:
         found = given["buffer"].value
         if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= MOST_TUPLES:
-            raise _bad(given["buffer"], "a number of tuples from 1 on")
+            raise _bad(given["buffer"], "a number of tuples from 1 on", "write buffer = 1000")
         limit = found
     elif "policy" in given:
         raise error("BAD_VALUE", given["policy"].span, what="policy", found="without a buffer",
                     expected="a limit that it is for", fix="add buffer = n, or leave policy out")  # fmt: skip
     sigma = _number(given, "sigma", 0.5)
     if sigma == 0:
-        raise _bad(given["sigma"], "a part of the threshold, above 0")
+        raise _bad(given["sigma"], "a part of the threshold, above 0", "write sigma = 0.5")
     return Predicted(names, thresholds, _period(given), errors, sigma, limit, policy)
 
 
@@ -125,7 +125,7 @@ def _number(given: Mapping[str, s.Option], name: str, otherwise: float) -> float
         return otherwise
     value = option.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0 or not math.isfinite(value):
-        raise _bad(option, "a number that is not negative")
+        raise _bad(option, "a number that is not negative", f"write {option.name} = 0.5")
     return float(value)
 
 
@@ -137,7 +137,7 @@ def _period(given: Mapping[str, s.Option]) -> int | None:
     if period is None:
         raise error("BAD_DURATION", option.span, found=option.value)
     if period == 0:
-        raise _bad(option, "longer than nothing")
+        raise _bad(option, "longer than nothing", "write period = '30 sec'")
     return period
 
 
@@ -150,5 +150,5 @@ def _word(given: Mapping[str, s.Option], name: str, words: tuple[str, ...]) -> s
     return str(option.value)
 
 
-def _bad(option: s.Option, expected: str, fix: str = "") -> Exception:
+def _bad(option: s.Option, expected: str, fix: str) -> Exception:
     return error("BAD_VALUE", option.span, what=option.name, found=f"'{option.value}'", expected=expected, fix=fix)
