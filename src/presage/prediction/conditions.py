@@ -36,7 +36,7 @@ FIX = "compare an attribute with a constant, s.temp > 50, or the distance of two
 @dataclass
 class Conditions:
     """`values`, `eligible`: of each predicted item. `joins`: of two items, by their numbers in order. `rest`: what is
-    left to ask of the rows; `said`: all that became terms."""
+    left to ask of the rows; `said`: all else."""
 
     values: list[list[ValueTerm]]
     eligible: list[list[e.Expr]]
@@ -115,6 +115,7 @@ class _Reader:
             (side,) = owners
             assert side is not None
             self.found.eligible[side].append(bound)
+            self.found.said.append(condition)
         else:
             self.found.left.append(condition)
 
