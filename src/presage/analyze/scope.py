@@ -92,10 +92,11 @@ class Scope:
         """The column for an attribute without a qualifier; it must belong to one item only."""
         owners = [i for i in self.items if i.find(name) is not None]
         if len(owners) > 1:
-            qualified = [f"{i.alias}.{name}" for i in owners]
-            raise error(
-                "AMBIGUOUS_NAME", span, name=name, candidates=" or ".join(qualified), fix=" or ".join(qualified)
-            )
+            # Where one of them has no name that users can write, only the others can be told apart from it.
+            qualified = [f"{i.alias}.{name}" for i in owners if not i.alias.startswith("~")]
+            titles = [i.title for i in owners if i.alias.startswith("~")]
+            raise error("AMBIGUOUS_NAME", span, name=name, candidates=" or ".join([*qualified, *titles]),
+                        fix=" or ".join(qualified))  # fmt: skip
         if not owners:
             raise self.unknown(name, span)
         column = owners[0].column(name, span)

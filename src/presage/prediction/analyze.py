@@ -334,7 +334,8 @@ def _validity_scope(tentative: bool) -> ScopeItem:
 
 def _probability(query: s.Query) -> s.Node | None:
     """Where a query names how likely its rows are, if it does."""
-    return next((n for n in nodes_of(query) if isinstance(n, s.Name) and n.name == PROBABILITY), None)
+    named = [n for n in nodes_of(query) if isinstance(n, s.Name | s.Member) and n.name == PROBABILITY]
+    return next((n for n in named if isinstance(n, s.Name) or n.base == s.Name(VALIDITY)), None)
 
 
 def _with_validity(query: s.Query, probability: bool) -> s.Query:
@@ -344,7 +345,7 @@ def _with_validity(query: s.Query, probability: bool) -> s.Query:
     wanted = (FROM, TO, *((PROBABILITY,) if probability else ()))
     named = {item.expr.name for item in query.select if isinstance(item.expr, s.Name)}
     taken = {item.alias for item in query.select}
-    more = [s.SelectItem(s.Name(name), None) for name in wanted if name not in named and name not in taken]
+    more = [_of_validity(name) for name in wanted if name not in named and name not in taken]
     return replace(query, select=(*query.select, *more))
 
 
@@ -352,7 +353,12 @@ def _with_change(query: s.Query) -> s.Query:
     """Of a row that may be taken back, what has become of it."""
     if any(isinstance(item.expr, s.Name) and item.expr.name == CHANGE for item in query.select):
         return query
-    return replace(query, select=(*query.select, s.SelectItem(s.Name(CHANGE), None)))
+    return replace(query, select=(*query.select, _of_validity(CHANGE)))
+
+
+def _of_validity(name: str) -> s.SelectItem:
+    """The row's own, though a relation may have an attribute of that name."""
+    return s.SelectItem(s.Member(s.Name(VALIDITY), name), name)
 
 
 def _refuse_clauses(query: s.Query, problems: Problems) -> None:

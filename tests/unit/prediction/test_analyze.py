@@ -21,6 +21,7 @@ CREATE STREAM Rough (id LONG, temp DOUBLE, at TIMESTAMP) EVENT TIME at KEY (id)
   PREDICTED (temp) WITH (errors = 'normal');
 CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at;
 CREATE RELATION Fleet (name STRING, town STRING) VALUES ('f', 't');
+CREATE RELATION Rated (id LONG, probability DOUBLE, valid_from STRING) VALUES (1, 0.5, 'x');
 """
 PAIR = "FROM PREDICTED Gps a JOIN PREDICTED Gps b"
 NEAR = "ABS(a.x - b.x) <= 5"
@@ -90,6 +91,8 @@ MISTAKES = [
      "an alias with AS"),
     ("SELECT a.car FROM PREDICTED Gps a, ⟦Tick#time(1 sec) t⟧", "UNSUPPORTED", "'Tick'", "INSERT the rows"),
     ("SELECT a.car FROM ⟦Gps b⟧, PREDICTED Gps a", "UNSUPPORTED", "'Gps'", "write PREDICTED before it"),
+    ("SELECT ⟦valid_from⟧ FROM PREDICTED Temp t JOIN Rated r ON r.id = t.id", "AMBIGUOUS_NAME",
+     "'valid_from' could be r.valid_from or the validity of a row", "write r.valid_from"),
     ("SELECT TENTATIVE t.id, count(*) AS n FROM PREDICTED Temp t GROUP BY ⟦t.id⟧", "UNSUPPORTED",
      "GROUP BY with TENTATIVE", "leave TENTATIVE out"),
     ("SELECT TENTATIVE ⟦count(*)⟧ AS n FROM PREDICTED Temp t", "UNSUPPORTED", "an aggregate with TENTATIVE",
@@ -138,6 +141,8 @@ def test_a_mistake_is_told_with_its_place_and_a_fix(text: str, code: str, messag
         ("SELECT t.id FROM PREDICTED Temp t WHERE t.temp > 5 WITH PROBABILITY > 0.5",
          ["id", "valid_from", "valid_to", "probability", "at"]),
         ("SELECT probability AS p FROM PREDICTED Temp t WHERE t.temp > 5", ["p", "valid_from", "valid_to", "at"]),
+        ("SELECT r.probability AS p, r.valid_from AS f FROM PREDICTED Temp t JOIN Rated r ON r.id = t.id",
+         ["p", "f", "valid_from", "valid_to", "at"]),
         ("SELECT TENTATIVE t.id FROM PREDICTED Temp t", ["id", "valid_from", "valid_to", "change", "at"]),
         ("SELECT t.id, count(*) AS n FROM PREDICTED Temp t GROUP BY t.id", ["id", "n", "at"]),
         (f"SELECT a.car {PAIR} ON MAY ({NEAR}) JOIN PREDICTED Gps c ON ABS(c.x - a.x) < 1",
