@@ -66,8 +66,7 @@ from presage.workspace import Workspace
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
-# Below this a task costs more than it saves.
-ROWS_PER_TASK = 50_000
+ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
 
 
 class Engine:
@@ -469,17 +468,17 @@ class Engine:
         exact = reads_clock(plan)
         times = [last_event(self.spark, f) if exact else f.max_time for f in files.values()]
         last = max((t for t in times if t is not None), default=NO_EVENTS)
-        clock = bound.upper if bound.upper is not None else last
+        clock, rows = bound.upper if bound.upper is not None else last, count_events(files.values())
         return BatchContext(
-            spark=self.spark,
-            read=read,
-            relations=relations,
+            self.spark,
+            read,
+            relations,
             operators={**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION},
             clock=clock,
             inner_clock=max(last, clock),
-            partitions=self._partitions(count_events(files.values())),
+            partitions=self._partitions(rows),
             rows_in_memory=self._rows_in_memory,
-            estimated_rows=count_events(files.values()),
+            estimated_rows=rows,
             files=lambda scan: files[scan.extent],
         )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from presage.lang import syntax as s
+from presage.lang.prediction_syntax import Predicted
 from presage.lang.words import RESERVED
 from presage.model.time import MICROS
 from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
@@ -16,6 +19,7 @@ KEYWORDS_ELSEWHERE = """
     at first last count key time source all every event values stream min sec day hour month now prefix create show
     array map struct probability error left approximate analysis present streams schema inherits model
     sequence probabilistic markov inference over using filter smooth viterbi particles mle map
+    predicted validate window may must tentative
 """
 
 plain_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,6}", fullmatch=True)
@@ -106,6 +110,15 @@ joined_items = st.builds(
     small_expressions,
     st.sampled_from([None, "event", "present"]),
 )
+predicted_items = st.builds(
+    s.FromItem,
+    names,
+    st.none() | small_expressions,
+    alias=st.none() | names,
+    on=st.none() | small_expressions,
+    predicted=st.just(True),
+    valid_window=st.none() | durations,
+)
 probabilities = st.floats(0, 1)
 between_0_and_1 = st.floats(0, 1, exclude_min=True, exclude_max=True)
 prefixes = st.builds(
@@ -114,7 +127,11 @@ prefixes = st.builds(
 queries = st.builds(
     s.Query,
     select=tuples(st.builds(s.SelectItem, small_expressions | stars, st.none() | names)),
-    items=st.builds(lambda first, more: (first, *more), from_items, tuples(from_items | joined_items, 0, 2)),
+    items=st.builds(
+        lambda first, more: (first, *more),
+        from_items | predicted_items.map(lambda item: replace(item, on=None)),
+        tuples(from_items | joined_items | predicted_items, 0, 2),
+    ),
     prefixes=tuples(prefixes, 0, 2),
     insert_into=st.none() | names,
     tentative=st.booleans(),
@@ -126,6 +143,7 @@ queries = st.builds(
     output=st.none() | st.builds(s.OutputClause, st.sampled_from(["all", "last", "first"]), durations),
     probability=st.none() | st.builds(s.ProbabilityClause, st.booleans(), probabilities),
     approximate=st.none() | st.builds(s.ApproximateClause, between_0_and_1, between_0_and_1),
+    validate=st.none() | durations,
 )
 columns = st.builds(s.Column, names, types)
 option_values = st.one_of(
@@ -141,6 +159,7 @@ declarations = st.builds(
     st.none() | names,
     tuples(names, 0),
     tuples(options, 0),
+    predicted=st.none() | st.builds(Predicted, tuples(names)),
 )
 relations = st.builds(s.CreateRelation, names, tuples(columns), path=strings) | st.builds(
     s.CreateRelation, names, tuples(columns), rows=tuples(tuples(small_expressions))

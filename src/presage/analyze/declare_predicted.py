@@ -18,6 +18,8 @@ PREDICTED_OPTIONS = ("threshold", "period", "errors", "sigma", "buffer", "policy
 ERRORS = ("uniform", "normal")
 POLICIES = ("min-c", "if-full", "oldest", "random")
 MOST_TUPLES = 2**31 - 1
+# Columns that rows over predicted streams have of themselves.
+OF_ROWS = ("valid_from", "valid_to", "probability", "boundary", "change")
 
 
 def is_predicted_option(name: str) -> bool:
@@ -52,6 +54,11 @@ def _columns(made: EventType, predicted: Predicted, span: Span) -> tuple[Attribu
     kept = [a for a in made.attributes if a.name not in predicted.attributes]
     added = [Attribute(column, DOUBLE) for name in predicted.attributes for column in predicted.columns_of(name)]
     known = {a.name.lower() for a in kept}
+    taken = next((a.name for a in made.attributes if a.name.lower() in OF_ROWS), None)
+    if taken is not None:
+        raise error("DUPLICATE_NAME", span, name=taken, where=f"the rows of queries over stream '{made.name}'",
+                    fix="give the attribute another name: it says of a row when it holds, how likely it is or what "
+                    "has become of it")  # fmt: skip
     for attribute in added:
         if attribute.name.lower() in known:
             raise error("DUPLICATE_NAME", span, name=attribute.name, where=f"stream '{made.name}'",
@@ -101,14 +108,14 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
     if "buffer" in given:
         found = given["buffer"].value
         if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= MOST_TUPLES:
-            raise _bad(given["buffer"], "a number of tuples from 1 on")
+            raise _bad(given["buffer"], "a number of tuples from 1 on", "write buffer = 1000")
         limit = found
     elif "policy" in given:
         raise error("BAD_VALUE", given["policy"].span, what="policy", found="without a buffer",
                     expected="a limit that it is for", fix="add buffer = n, or leave policy out")  # fmt: skip
     sigma = _number(given, "sigma", 0.5)
     if sigma == 0:
-        raise _bad(given["sigma"], "a part of the threshold, above 0")
+        raise _bad(given["sigma"], "a part of the threshold, above 0", "write sigma = 0.5")
     return Predicted(names, thresholds, _period(given), errors, sigma, limit, policy)
 
 
@@ -118,7 +125,7 @@ def _number(given: Mapping[str, s.Option], name: str, otherwise: float) -> float
         return otherwise
     value = option.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0 or not math.isfinite(value):
-        raise _bad(option, "a number that is not negative")
+        raise _bad(option, "a number that is not negative", f"write {option.name} = 0.5")
     return float(value)
 
 
@@ -130,7 +137,7 @@ def _period(given: Mapping[str, s.Option]) -> int | None:
     if period is None:
         raise error("BAD_DURATION", option.span, found=option.value)
     if period == 0:
-        raise _bad(option, "longer than nothing")
+        raise _bad(option, "longer than nothing", "write period = '30 sec'")
     return period
 
 
@@ -143,5 +150,5 @@ def _word(given: Mapping[str, s.Option], name: str, words: tuple[str, ...]) -> s
     return str(option.value)
 
 
-def _bad(option: s.Option, expected: str, fix: str = "") -> Exception:
+def _bad(option: s.Option, expected: str, fix: str) -> Exception:
     return error("BAD_VALUE", option.span, what=option.name, found=f"'{option.value}'", expected=expected, fix=fix)

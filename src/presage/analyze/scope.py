@@ -92,10 +92,11 @@ class Scope:
         """The column for an attribute without a qualifier; it must belong to one item only."""
         owners = [i for i in self.items if i.find(name) is not None]
         if len(owners) > 1:
-            qualified = [f"{i.alias}.{name}" for i in owners]
-            raise error(
-                "AMBIGUOUS_NAME", span, name=name, candidates=" or ".join(qualified), fix=" or ".join(qualified)
-            )
+            # Where one of them has no name that users can write, only the others can be told apart from it.
+            qualified = [f"{i.alias}.{name}" for i in owners if not i.alias.startswith("~")]
+            titles = [i.title for i in owners if i.alias.startswith("~")]
+            raise error("AMBIGUOUS_NAME", span, name=name, candidates=" or ".join([*qualified, *titles]),
+                        fix=" or ".join(qualified))  # fmt: skip
         if not owners:
             raise self.unknown(name, span)
         column = owners[0].column(name, span)
@@ -105,7 +106,9 @@ class Scope:
     def unknown(self, name: str, span: Span) -> Exception:
         listed = next((i.alias for i in self.items if i.repeated and name in dict(i.attributes)), None)
         known = {n for i in self.items if not i.repeated and not i.unbound for n, _ in i.attributes}
-        titles = " and ".join(i.title for i in self.items)
-        named = {i.alias for i in self.items if i.alias}
+        # An item without a name that users can write adds its attributes and is not spoken of.
+        own = [i for i in self.items if not i.alias.startswith("~")]
+        titles = " and ".join(i.title for i in own)
+        named = {i.alias for i in own if i.alias}
         fix = f"write {listed}[0].{name}" if listed else did_you_mean(name, known | named)
         return error("UNKNOWN_ATTRIBUTE", span, owner=titles, name=name, fix=fix)

@@ -59,7 +59,7 @@ _GROUPS = (
     (
         "a clause such as WHERE or GROUP BY",
         {"WHERE", "GROUP", "OUTPUT"},
-        {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "JOIN", "INNER", "ANALYSIS"}
+        {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "VALIDATE", "JOIN", "INNER", "ANALYSIS"}
         | _CLAUSE_FORM,
     ),
     (

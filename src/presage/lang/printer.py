@@ -40,7 +40,7 @@ from presage.lang.words import spell_name, spell_string
 from presage.model.time import format_duration, format_timestamp
 
 # Words that begin an item of FROM of their own.
-ITEMS = frozenset({"PATTERN"})
+ITEMS = frozenset({"PATTERN", "PREDICTED"})
 
 __all__ = ["print_expression", "print_script", "print_statement", "print_type"]
 

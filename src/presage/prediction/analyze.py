@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from presage.analyze.aggregates import is_aggregate
 from presage.analyze.event_types import event_type_of
 from presage.analyze.problems import Problems
 from presage.analyze.scope import ScopeItem, plan_name
@@ -19,7 +20,7 @@ from presage.model.time import format_duration
 from presage.plan import expr as e
 from presage.plan.nodes import Field, Node
 from presage.plan.prepared import Prepared
-from presage.prediction.conditions import Conditions, read_conditions
+from presage.prediction.conditions import Conditions, read_conditions, refuse_modes
 from presage.prediction.kernel.query import Pair, PredictionTables, Side, Stream
 from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm
 from presage.prediction.nodes import PredictedMatch
@@ -107,31 +108,58 @@ class _Binder:
     def bind(self, upper: int | None) -> PredictedItem:
         query = self.query
         others = [item for item in query.items if not item.predicted]
+        self._check_items()
         for item in others:
             if item.name not in self.catalog.relations:
                 raise error("UNSUPPORTED", item.span, what=f"'{item.name or 'this'}'", where="beside PREDICTED streams",
                             fix="write PREDICTED before it if it is a predicted stream; else INSERT the rows of this "
                             "query INTO a stream and join that")  # fmt: skip
         conditions = self._conditions(others)
+        # Of more than two items it is not known how likely they are together at one moment.
+        likely = len(conditions.joins) < 2
         for number, side in enumerate(self.sides):
             side.terms = conditions.values[number]
             side.eligible = conditions.eligible[number]
-        selected = _with_validity(query, self._asks_probability(conditions))
+        selected = _with_validity(query, likely and self._asks_probability(conditions))
         if query.tentative:
             selected = _with_change(selected)
         rest = replace(
             selected,
-            items=(replace(query.items[0], predicted=False), *(replace(item, on=None) for item in others)),
+            items=(
+                replace(query.items[0], predicted=False, condition=None),
+                *(replace(item, on=None) for item in others),
+            ),
             where=conditions.rest,
             probability=None,
             validate=None,
             tentative=False,
         )
+        refuse_modes(rest, self.catalog)
         self._note_names(rest)
-        node = self._node(conditions, _own_names(rest), upper)
+        asked = _probability(rest)
+        if asked is not None and not likely:
+            raise error("UNSUPPORTED", asked.span, what="the probability", where="of a join of more than two items",
+                        fix="leave it out, or INSERT the rows of two of them INTO a stream")  # fmt: skip
+        boundary = any(isinstance(n, s.Name) and n.name == BOUNDARY for n in nodes_of(rest))
+        node = self._node(conditions, asked is not None, boundary, upper)
         return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
 
     # -- items -----------------------------------------------------------------------------------------------
+
+    def _check_items(self) -> None:
+        seen: set[str] = set()
+        for side in self.sides:
+            alias = side.scope.alias
+            if alias.lower() in seen:
+                raise error("DUPLICATE_NAME", side.item.span, name=alias, where="FROM",
+                            fix="give one of them an alias with AS")  # fmt: skip
+            seen.add(alias.lower())
+        first, *more = self.sides
+        if first.item.valid_window is not None:
+            where, fix = "on a single predicted stream", "leave it out: it says how far apart two values may be"
+            if more:
+                where, fix = "on the first item of a join", f"write it behind '{more[0].scope.alias}'"
+            raise error("UNSUPPORTED", first.item.span, what="WINDOW", where=where, fix=fix)
 
     def _side(self, item: s.FromItem) -> _SideOf:
         event_type = event_type_of(item.name, item.name_span, self.catalog)
@@ -164,6 +192,7 @@ class _Binder:
         for item in others:
             attributes = tuple((a.name, a.type) for a in self.catalog.relations[item.name].attributes)
             scopes.append(ScopeItem(item.alias or item.name, f"relation '{item.name}'", attributes))
+        scopes.append(_validity_scope(self.query.tentative))
         own = [(number, side.item.condition) for number, side in enumerate(self.sides) if side.item.condition]
         said = [item.on for item in self.query.items if item.on] + ([self.query.where] if self.query.where else [])
         return read_conditions(scopes, predicted, own, said, self.catalog)
@@ -196,8 +225,7 @@ class _Binder:
         modes += [term.mode for terms in conditions.joins.values() for term in terms]
         return self.query.probability is not None or any(mode != Mode.PLAIN for mode in modes)
 
-    def _node(self, conditions: Conditions, named: set[str], upper: int | None) -> PredictedMatch:
-        probability, boundary = PROBABILITY in named, BOUNDARY in named
+    def _node(self, conditions: Conditions, probability: bool, boundary: bool, upper: int | None) -> PredictedMatch:
         streams = tuple(source.stream() for source in self.sources)
         sides = tuple(self._kernel_side(side) for side in self.sides)
         errors = self._errors()
@@ -252,9 +280,6 @@ class _Binder:
     ) -> Iterator[Pair]:  # fmt: skip
         """Pairs in an order in which each has a side in common with those before it."""
         if len(sides) == 1:
-            if self.query.items[0].valid_window is not None:
-                where, fix = "on a single predicted stream", "leave it out: it says how far apart two values may be"
-                raise error("UNSUPPORTED", self.query.items[0].span, what="WINDOW", where=where, fix=fix)
             return
         left = dict(conditions.joins)
         reached = {0}
@@ -317,8 +342,10 @@ def _validity_scope(tentative: bool) -> ScopeItem:
     return ScopeItem(VALIDITY, "the validity of a row", tuple(columns), aside=True)
 
 
-def _own_names(query: s.Query) -> set[str]:
-    return {n.name for n in nodes_of(query) if isinstance(n, s.Name)}
+def _probability(query: s.Query) -> s.Node | None:
+    """Where a query names how likely its rows are, if it does."""
+    named = [n for n in nodes_of(query) if isinstance(n, s.Name | s.Member) and n.name == PROBABILITY]
+    return next((n for n in named if isinstance(n, s.Name) or n.base == s.Name(VALIDITY)), None)
 
 
 def _with_validity(query: s.Query, probability: bool) -> s.Query:
@@ -328,7 +355,7 @@ def _with_validity(query: s.Query, probability: bool) -> s.Query:
     wanted = (FROM, TO, *((PROBABILITY,) if probability else ()))
     named = {item.expr.name for item in query.select if isinstance(item.expr, s.Name)}
     taken = {item.alias for item in query.select}
-    more = [s.SelectItem(s.Name(name), None) for name in wanted if name not in named and name not in taken]
+    more = [_of_validity(name) for name in wanted if name not in named and name not in taken]
     return replace(query, select=(*query.select, *more))
 
 
@@ -336,7 +363,12 @@ def _with_change(query: s.Query) -> s.Query:
     """Of a row that may be taken back, what has become of it."""
     if any(isinstance(item.expr, s.Name) and item.expr.name == CHANGE for item in query.select):
         return query
-    return replace(query, select=(*query.select, s.SelectItem(s.Name(CHANGE), None)))
+    return replace(query, select=(*query.select, _of_validity(CHANGE)))
+
+
+def _of_validity(name: str) -> s.SelectItem:
+    """The row's own, though a relation may have an attribute of that name."""
+    return s.SelectItem(s.Member(s.Name(VALIDITY), name), name)
 
 
 def _refuse_clauses(query: s.Query, problems: Problems) -> None:
@@ -344,8 +376,10 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
     predicted = [item for item in query.items if item.predicted]
     windows = [item.windows[0] for item in predicted if item.windows]
     matches = [item.match for item in predicted if item.match is not None]
+    at_once = query.validate == 0
     clauses: list[tuple[str, s.Node | None, str]] = [
         *_not_tentative(query),
+        ("VALIDATE EVERY 0 sec", query if at_once else None, "give a longer time, or leave it out"),
         ("APPROXIMATE", query.approximate, "leave it out: its answer is exact"),
         ("a window of events", windows[0] if windows else None, "write WINDOW d behind the alias"),
         ("MATCH_RECOGNIZE", matches[0] if matches else None, "INSERT the rows INTO a stream and match that"),
@@ -362,8 +396,10 @@ def _not_tentative(query: s.Query) -> list[tuple[str, s.Node | None, str]]:
         return []
     fix = "leave TENTATIVE out"
     grouped = query.group_by[0] if query.group_by else query.having
+    called = [n for item in query.select for n in nodes_of(item) if isinstance(n, s.Call) and is_aggregate(n.name)]
     return [
         ("GROUP BY with TENTATIVE", grouped, fix),
+        ("an aggregate with TENTATIVE", called[0] if called and grouped is None else None, fix),
         ("DISTINCT with TENTATIVE", query if query.distinct else None, fix),
         ("OUTPUT with TENTATIVE", query.output, fix),
         ("VALIDATE EVERY with TENTATIVE", query if query.validate is not None else None, fix),

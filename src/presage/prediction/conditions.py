@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import error
 from presage.lang import syntax as s
+from presage.lang.tree_walk import nodes_of
 from presage.model import types as t
 from presage.model.catalog import Catalog
 from presage.model.text import Span
@@ -26,6 +27,7 @@ COMPARATORS = {
     "<=": Comparator.LE, "<": Comparator.LT, ">": Comparator.GT, ">=": Comparator.GE, "<>": Comparator.NE,
     "=": Comparator.EQ,
 }  # fmt: skip
+OPPOSITE = {"<=": ">", "<": ">=", ">": "<=", ">=": "<", "<>": "=", "=": "<>"}
 TURNED = {"<=": ">=", "<": ">", ">": "<", ">=": "<=", "<>": "<>", "=": "="}
 MODES = {"may": Mode.MAY, "must": Mode.MUST}
 FIX = "compare an attribute with a constant, s.temp > 50, or the distance of two: ABS(a.x - b.x) <= 400"
@@ -34,7 +36,7 @@ FIX = "compare an attribute with a constant, s.temp > 50, or the distance of two
 @dataclass
 class Conditions:
     """`values`, `eligible`: of each predicted item. `joins`: of two items, by their numbers in order. `rest`: what is
-    left to ask of the rows; `said`: all that became terms."""
+    left to ask of the rows; `said`: all else."""
 
     values: list[list[ValueTerm]]
     eligible: list[list[e.Expr]]
@@ -113,10 +115,12 @@ class _Reader:
             (side,) = owners
             assert side is not None
             self.found.eligible[side].append(bound)
+            self.found.said.append(condition)
         else:
             self.found.left.append(condition)
 
     def _bound(self, condition: s.Expr) -> e.Expr:
+        refuse_modes(condition, self.scope.catalog)
         return folded(self.binder.condition(condition, "a condition"))
 
     def _mode(self, condition: s.Expr) -> Mode | None:
@@ -140,6 +144,8 @@ class _Reader:
         """Terms with the numbers of their items."""
         if isinstance(bound, e.And):
             return [term for part in bound.operands for term in self._terms(part, span, mode)]
+        if isinstance(bound, e.Not) and (opposite := _opposite(bound.operand)) is not None:
+            return self._terms(opposite, span, mode)
         if not isinstance(bound, e.Comparison) or bound.op not in COMPARATORS:
             raise self._refused(span, mode)
         op, left, right = bound.op, bound.left, bound.right
@@ -150,7 +156,7 @@ class _Reader:
             raise self._refused(span, mode)
         if math.isnan(constant):
             raise error("BAD_VALUE", span, what="the constant of a condition on predicted values", found="NaN",
-                        expected="a number")  # fmt: skip
+                        expected="a number", fix="write the number itself")  # fmt: skip
         left = _uncast(left)
         if isinstance(left, e.ColumnRef) and left.name in self.columns:
             side, attribute = self.columns[left.name]
@@ -180,6 +186,27 @@ class _Reader:
                 raise error("UNSUPPORTED", span, what="several conditions on one attribute", where="in one MAY (…)",
                             fix="write a MAY for each of them")  # fmt: skip
             seen |= ends
+
+
+def refuse_modes(said: s.Node, catalog: Catalog) -> None:
+    """MAY and MUST stand alone in a condition, or beside others with AND."""
+    for node in nodes_of(said):
+        if isinstance(node, s.Call) and node.name.lower() in MODES and node.name not in catalog.relations:
+            raise error("UNSUPPORTED", node.span, what=f"{node.name.upper()} (…)", where="inside of another term",
+                        fix="write it as a condition of its own, joined to others by AND; instead of NOT MAY (x > 5) "
+                        "write MUST (x <= 5)")  # fmt: skip
+
+
+def _opposite(bound: e.Expr) -> e.Expr | None:
+    """What NOT means of a comparison, or of several of which one must hold; where nothing is known neither holds."""
+    if isinstance(bound, e.Comparison) and bound.op in OPPOSITE:
+        return replace(bound, op=OPPOSITE[bound.op])
+    if isinstance(bound, e.Not):
+        return bound.operand
+    if isinstance(bound, e.Or):
+        parts = [_opposite(part) for part in bound.operands]
+        return e.conjunction([part for part in parts if part is not None]) if None not in parts else None
+    return None
 
 
 def _parts(condition: s.Expr) -> tuple[s.Expr, ...]:

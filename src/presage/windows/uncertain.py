@@ -1,7 +1,8 @@
-"""FROM a probabilistic stream -> what the general form cannot ask of it, with what to use instead (LANGUAGE §2).
+"""FROM a probabilistic or predicted stream -> what the general form cannot ask of it, with what to use instead
+(LANGUAGE §2).
 
-Its rows are alternatives and no events: a plain SELECT shows them as they are stored, all else would take each of them
-for something that happened.
+Its rows are alternatives or functions, and no events: a plain SELECT shows them as they are stored, all else would
+take each of them for something that happened.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from presage.model.text import Span
 
 
 def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems) -> None:
-    """Windows, joins and MATCH_RECOGNIZE over probabilistic streams."""
+    """Windows, joins and MATCH_RECOGNIZE over such streams."""
     streams = [item for item in query.items if item.name not in catalog.relations]
     for item in query.items:
         event_type = catalog.types.get(item.name)
-        if event_type is None or event_type.probabilistic is None:
+        if event_type is None or not _of_no_events(event_type):
             continue
         if item.windows:
             problems.errors.append(_refusal(event_type, "a window", item.windows[0].span))
@@ -29,11 +30,19 @@ def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems)
 
 
 def refuse_uncertain(event_type: EventType, what: str, span: Span) -> None:
-    if event_type.probabilistic is not None:
+    if _of_no_events(event_type):
         raise _refusal(event_type, what, span)
 
 
+def _of_no_events(event_type: EventType) -> bool:
+    return event_type.probabilistic is not None or event_type.predicted is not None
+
+
 def _refusal(event_type: EventType, what: str, span: Span) -> PresageError:
+    if event_type.predicted is not None:
+        name, value = event_type.name, event_type.predicted.attributes[0]
+        fix = f"ask FROM PREDICTED {name}, which knows {value} at every moment, and INSERT its rows INTO a stream"
+        return error("UNSUPPORTED", span, what=what, where=f"over the predicted stream '{name}'", fix=fix)
     terms = ", ".join(a.name for a in event_type.positional)
     fix = f"ask FROM SEQUENCE [ {event_type.name}({terms}) ; … ], which counts the probability of every alternative"
     return error("UNSUPPORTED", span, what=what, where=f"over the probabilistic stream '{event_type.name}'", fix=fix)

@@ -343,7 +343,7 @@ REFUSED = [
         "SELECT x FROM Motion WITH PROBABILITY > 0.5",
         "UNSUPPORTED",
         22,
-        "WITH PROBABILITY is not supported on this query: it does not ask for a SEQUENCE […]",
+        "WITH PROBABILITY is not supported on this query: it asks neither for a SEQUENCE […] nor for PREDICTED streams",
         "leave WITH PROBABILITY out",
     ),
     (

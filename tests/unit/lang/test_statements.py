@@ -147,10 +147,8 @@ def test_parse_statement_wants_one_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT a.car FROM PREDICTED Gps a JOIN PREDICTED Gps b WINDOW 3 sec ON ABS(a.x - b.x) <= 400",
         "SELECT e.sid FROM Overload e RECALL LAST 4 weeks ( SELECT avg(h.bw) FROM Traffic h ) AS r",
         "SELECT e.sid FROM Overload e FINAL RECALL ( SELECT 1 FROM Traffic h ) AS r",
-        "CREATE STREAM Gps (x DOUBLE) PREDICTED (x)",
         "CANCEL RECALL 5",
         "SHOW RECALLS",
         "SELECT x FROM A LEFT OUTER JOIN B ON x",
@@ -167,4 +165,13 @@ def test_forms_of_later_versions_are_named_and_not_called_wrong(text: str) -> No
 
 
 def test_a_name_that_is_a_word_of_a_later_form_is_a_name() -> None:
-    assert query("SELECT pattern[0], sequence.path FROM predicted recalls").items[0].name == "predicted"
+    assert query("SELECT pattern[0], sequence.path FROM predicted AS recalls").items[0].name == "predicted"
+
+
+def test_PREDICTED_is_a_word_only_before_another_name() -> None:
+    for text in ("predicted", "predicted AS p", "predicted WHERE x", "`predicted` p", "predicted#time(1 sec) p"):
+        (item,) = query(f"SELECT x FROM {text}").items
+        assert (item.name, item.predicted) == ("predicted", False), text
+    for text in ("PREDICTED T", "predicted T AS p", "PREDICTED `T`", "PREDICTED/* a */ T WINDOW 1 sec"):
+        (item,) = query(f"SELECT x FROM {text}").items
+        assert (item.name, item.predicted) == ("T", True), text

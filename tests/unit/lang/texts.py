@@ -23,6 +23,9 @@ DECLARATIONS = [
     "create stream At from inference over over using model model (particles 500)",
     "CREATE STREAM At FROM INFERENCE OVER Reading USING MODEL floor VITERBI KEY (person)",
     "CREATE MODEL floor FROM 'floor.json'",
+    """CREATE STREAM Gps (car STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (car)
+       PREDICTED (x, y) WITH (threshold = 25, period = '30 sec', max_delay = '2 sec')""",
+    "CREATE STREAM predicted predicted (predicted, window, `odd name`) WITH (threshold.`odd name` = 0.5, buffer = 3)",
     "CREATE RELATION Limit (sym STRING, low DOUBLE, high DOUBLE) VALUES ('A', -1.5, 2e3), ('B', NULL, 1 + 2 * 3)",
 ]
 QUERIES = [
@@ -90,6 +93,12 @@ FROM PATTERN [ EVERY a=Motion
     "SELECT * FROM SEQUENCE [ At('joe', _, -1.5, 2, TRUE, `_`) ; (B(x) WHERE x > 1 OR y)+ ; C()+{| x IN [1:2]} ] BY MLE",  # noqa: E501
     "SELECT x FROM sequence /* ; */ [ A(x)+{} ; A(x)+{x, y} ; ((A(x) WHERE x + 1 > 2) WHERE y) ; B(x) ] by map WHERE x = 1",  # noqa: E501
     "SELECT sequence[0], probability, error, model, filter, markov, particles FROM sequence AS inference",
+    """SELECT a.car, b.car FROM PREDICTED Gps a JOIN PREDICTED Gps b WINDOW 3 sec
+       ON ABS(a.x - b.x) <= 400 AND ABS(a.y - b.y) <= 400""",
+    "SELECT s.id FROM PREDICTED Temp s WHERE MAY (s.temp > 50) AND MUST (s.temp < 70) VALIDATE EVERY 1 min",
+    "select tentative id from predicted Temp(temp > 5, id <> 3) as t, predicted Temp window 1.5 sec with probability > 1",  # noqa: E501
+    "SELECT predicted.validate, x AS every FROM predicted, predicted AS p, PREDICTED /* a */ predicted, PREDICTED `as` q",  # noqa: E501
+    "SELECT x FROM PREDICTED -- a stream\n Temp WITHIN [now, ) WHERE may = 1 AND must(x) VALIDATE EVERY 500 msec",
     "SELECT температура, 温度 FROM Größe",
 ]
 LOOKING = [

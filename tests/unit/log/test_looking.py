@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE of probabilistic streams and of models."""
+"""SHOW and DESCRIBE of probabilistic and predicted streams, and of models."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ CREATE STREAM At (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (
   FROM INFERENCE OVER Reading USING MODEL floor (PARTICLES 50);
 CREATE STREAM Seen (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person)
   PROBABILISTIC MARKOV (place);
+CREATE STREAM Gps (car STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (car)
+  PREDICTED (x, y) WITH (threshold = 25, threshold.y = 0.5, period = '30 sec', buffer = 325, policy = 'oldest');
+CREATE STREAM Temp (id INT, temp DOUBLE, at TIMESTAMP) EVENT TIME at KEY (id) PREDICTED (temp);
 """
 
 
@@ -57,3 +60,15 @@ def test_a_stream_tells_what_is_uncertain_and_where_it_comes_from(home: tuple[Ca
     assert "inference" not in seen
     shown = {row[0]: row for row in show("streams", catalog, log.archive)[1]}
     assert (shown["At"][5], shown["Seen"][5]) == ("inference over Reading", "memory")
+
+
+def test_a_stream_tells_what_is_predicted_how_well_and_for_how_long(home: tuple[Catalog, Log]) -> None:
+    catalog, log = home
+    gps = dict(describe("Gps", catalog, log.archive, {})[1])
+    assert gps["predicted"] == "x ± 25, y ± 0.5; for at most 30 sec"
+    assert gps["attribute x_rate"] == "DOUBLE"
+    assert (gps["option buffer"], gps["option policy"]) == ("325", "oldest")
+    assert "attribute x" not in gps
+    assert dict(describe("Temp", catalog, log.archive, {})[1])["predicted"] == "temp ± 0"
+    shown = {row[0]: row for row in show("streams", catalog, log.archive)[1]}
+    assert "y_threshold DOUBLE" in shown["Gps"][2]

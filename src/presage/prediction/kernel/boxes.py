@@ -53,9 +53,10 @@ def build_boxes(side: Side, spec: JoinSpec, origin: int, asked: tuple[float, flo
         if reaching:
             reach = reach + max(0.0, spec.terms[k].constant)
         smallest, greatest = np.minimum(*ends), np.maximum(*ends)
-        margin = reach + NEAR * (np.abs(smallest) + np.abs(greatest) + reach)
-        lows.append(_or_infinite(smallest - margin, -np.inf))
-        highs.append(_or_infinite(greatest + margin, np.inf))
+        with np.errstate(over="ignore", invalid="ignore"):
+            margin = reach + NEAR * (np.abs(smallest) + np.abs(greatest) + reach)
+            lows.append(_or_infinite(smallest - margin, -np.inf))
+            highs.append(_or_infinite(greatest + margin, np.inf))
     return Boxes(np.ascontiguousarray(np.stack(lows, 1)), np.ascontiguousarray(np.stack(highs, 1)), origin)
 
 

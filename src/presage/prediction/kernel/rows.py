@@ -15,6 +15,8 @@ from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, Predictio
 from presage.prediction.kernel.spans import Spans
 
 MOMENT = pa.timestamp("us", tz="UTC")
+# A greatest probability is sought; what is found differs beyond these digits by where a step begins to seek.
+SURE_DIGITS = 10
 
 
 def object_column(side: int, number: int) -> str:
@@ -40,7 +42,7 @@ def row_table(
         own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
-    own += [pa.array(spans.probability[order])] if tables.probability else []
+    own += [pa.array(np.round(spans.probability[order], SURE_DIGITS))] if tables.probability else []
     own += [column.take(rows) for column in more]
     places = ordinals(changes([time], len(time))) if hashes is None else hashes(known, len(spans))[order]
     seq = np.full(len(time), TIMER, np.int64)
@@ -66,7 +68,8 @@ def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Span
             own = pieces[number]
             at = _piece_at(own, spans.codes[:, number], spans.start)
             seconds = (spans.start - own.start[at]) / 1e6
-            columns += [own.value[at, x] + own.rate[at, x] * seconds for x in side.shown]
+            with np.errstate(over="ignore", invalid="ignore"):
+                columns += [own.value[at, x] + own.rate[at, x] * seconds for x in side.shown]
     return np.stack(columns, axis=1) if columns else np.empty((len(spans), 0))
 
 

@@ -46,7 +46,10 @@ class Updates:
             row, start, end, end_open = row[kept], start[kept], end[kept], end_open[kept]
         # One that stands in for another may be in force before its own time.
         moved = (start - self.time[row]) / 1e6
-        value = self.value[row] + self.rate[row] * moved[:, None] if moved.any() else self.value[row]
+        value = self.value[row]
+        if moved.any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                value = value + self.rate[row] * moved[:, None]
         parts = value, self.rate[row], self.threshold[row]
         return Pieces(code[row], start, end, end_open, *(np.ascontiguousarray(part) for part in parts))
 
