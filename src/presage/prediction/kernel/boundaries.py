@@ -11,7 +11,7 @@ from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.polygons import Polygons
 from presage.prediction.kernel.query import PredictionTables
 from presage.prediction.kernel.rows import MOMENT
-from presage.prediction.kernel.spans import Spans
+from presage.prediction.kernel.spans import Spans, equal_rows
 
 
 def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) -> pa.Array:
@@ -25,7 +25,7 @@ def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) 
     if whole.any():
         low[whole], high[whole] = (edge.reduceat(corner, starts[whole]) for edge in (np.minimum, np.maximum))
     codes = np.stack([matches.left, matches.right], axis=1)[polygons.row]
-    row, polygon = _overlapping(spans, codes[:, [0, 1]], low, high, whole, pair.left, pair.right)
+    row, polygon = _overlapping(spans, codes, low, high, whole, pair.left, pair.right)
     order = np.lexsort((polygons.right[polygon], polygons.left[polygon], low[polygon], row))
     row, polygon = row[order], polygon[order]
     counts = np.diff(polygons.starts)[polygon]
@@ -55,15 +55,7 @@ def _overlapping(
     spans: Spans, codes: Ints, low: Ints, high: Ints, whole: np.ndarray, left: int, right: int
 ) -> tuple[Ints, Ints]:
     """Pairs (row, polygon) of the same objects whose times overlap."""
-    own = spans.codes[:, [left, right]]
-    _, both = np.unique(np.concatenate([own, codes]), axis=0, return_inverse=True)
-    here, there = both.reshape(-1)[: len(own)], both.reshape(-1)[len(own) :]
-    order = np.argsort(there, kind="stable")
-    first = np.searchsorted(there[order], here, side="left")
-    counts = np.searchsorted(there[order], here, side="right") - first
-    row = np.repeat(np.arange(len(own)), counts)
-    place = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-    polygon = order[place]
+    row, polygon = equal_rows(spans.codes[:, [left, right]], codes)
     kept = whole[polygon] & (low[polygon] <= spans.end[row]) & (high[polygon] >= spans.start[row])
     return row[kept], polygon[kept]
 

@@ -7,6 +7,8 @@ unites them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 import pyarrow as pa
 
@@ -30,7 +32,7 @@ FROM, TO, FROM_OPEN, TO_OPEN, PROBABILITY = "_from", "_to", "_from_open", "_to_o
 WAITING = "waiting"
 
 
-class _AtTheEnd:
+class _AtTheEnd(ABC):
     """Keeps its rows until there are no more."""
 
     def initial(self) -> State:
@@ -42,8 +44,9 @@ class _AtTheEnd:
             return State("meeting", {WAITING: rows}), self.made(rows.slice(0, 0))
         return State("meeting"), self.made(rows)
 
+    @abstractmethod
     def made(self, rows: pa.Table) -> pa.Table:
-        raise NotImplementedError
+        """What comes of all rows."""
 
 
 class PieceKernel(_AtTheEnd):
@@ -150,6 +153,6 @@ def _placed(rows: pa.Table, number: int, tables: PredictionTables) -> tuple[Upda
     return updates, InForce(order, start, end, bools(column(rows, END_OPEN))[order])
 
 
-def _floats(rows: pa.Table, name: str) -> Floats:
-    values: Floats = column(rows, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+def _floats(table: pa.Table, name: str) -> Floats:
+    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return values

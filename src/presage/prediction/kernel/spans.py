@@ -78,7 +78,7 @@ def groups_of(codes: Ints) -> Ints:
 def linked(first: Spans, second: Spans) -> Spans:
     """Where both hold of the same objects: intervals are cut with each other, probabilities multiplied."""
     bound = (_binds(first) & _binds(second)).nonzero()[0]
-    a, b = _equal_rows(first.codes[:, bound], second.codes[:, bound])
+    a, b = equal_rows(first.codes[:, bound], second.codes[:, bound])
     codes = np.where(first.codes[a] == UNBOUND, second.codes[b], first.codes[a])
     later, sooner = first.start[a] < second.start[b], second.end[b] < first.end[a]
     tied_start, tied_end = first.start[a] == second.start[b], first.end[a] == second.end[b]
@@ -104,7 +104,7 @@ def _binds(spans: Spans) -> Bools:
     return result
 
 
-def _equal_rows(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def equal_rows(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     """All pairs of rows that agree in every column."""
     _, code = np.unique(np.concatenate([left, right]), axis=0, return_inverse=True)
     code = code.reshape(-1)
