@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from presage.lang.match_syntax import MatchClause
     from presage.lang.pattern_syntax import PatternSource
     from presage.lang.prediction_syntax import Predicted
+    from presage.lang.recall_syntax import RecallClause, SimilarClause
     from presage.lang.sequence_syntax import Inference, Probabilistic, SequenceItem
 
 
@@ -224,7 +225,8 @@ class WindowClause(Node):
 @dataclass(frozen=True)
 class FromItem(Node):
     """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
-    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R."""
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R, `event_id`
+    and `recalls` for EVENT ID (…) and RECALL … behind the item."""
 
     name: str
     condition: Expr | None = None
@@ -237,6 +239,8 @@ class FromItem(Node):
     sequence: SequenceItem | None = None
     predicted: bool = False
     valid_window: int | None = None
+    event_id: tuple[Expr, ...] = ()
+    recalls: tuple[RecallClause | SimilarClause, ...] = ()
     name_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

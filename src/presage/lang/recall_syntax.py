@@ -1,0 +1,130 @@
+"""The syntax tree of history: RECALL behind an item of FROM, its selects, and what is said to running recalls
+(LANGUAGE §9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from presage.lang.syntax import Expr, Node, SelectItem, Statement
+from presage.model.text import NOWHERE, Span
+
+
+@dataclass(frozen=True)
+class HistorySource(Node):
+    """`R [AS] h [WINDOW d]` or `( SELECT … ) [AS] h`; `on` and `outer` are those of `[LEFT] JOIN … ON …`."""
+
+    name: str
+    select: HistorySelect | None = None
+    alias: str | None = None
+    on: Expr | None = None
+    outer: bool = False
+    window: int | None = None
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class OrderTerm(Node):
+    """`expr [ASC | DESC] [NULLS FIRST | LAST]`; None: as SQL has it, nulls first where values rise."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True)
+class HistorySelect(Node):
+    """A SELECT over archived streams and relations. Without `sources` it speaks of the event alone."""
+
+    select: tuple[SelectItem, ...]
+    sources: tuple[HistorySource, ...] = ()
+    distinct: bool = False
+    where: Expr | None = None
+    group_by: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    order_by: tuple[OrderTerm, ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Pace(Node):
+    """REPORT EVERY d, PAUSE EVERY n CHUNKS, DROP AFTER d; durations in microseconds."""
+
+    report_every: int | None = None
+    pause_every: int | None = None
+    drop_after: int | None = None
+
+
+@dataclass(frozen=True)
+class RecallClause(Node):
+    """`[FINAL] RECALL [LAST d] ( select ) AS alias`."""
+
+    select: HistorySelect
+    alias: str
+    last: int | None = None
+    final: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(frozen=True)
+class NamedSelect(Node):
+    """`WITH name AS SELECT …`."""
+
+    name: str
+    select: HistorySelect
+
+
+@dataclass(frozen=True)
+class Bandwidth(Node):
+    """`load = 0.5` in BANDWIDTH (…): how far apart two numbers of an attribute may be and still be alike."""
+
+    attribute: str
+    width: float
+
+
+@dataclass(frozen=True)
+class SimilarClause(Node):
+    """`[FINAL] RECALL [LAST d] SIMILAR k ( CONTEXT select, …, WITH name AS select … ) AS alias`; `before` and `after`
+    are those of BEFORE d AFTER d."""
+
+    count: int
+    contexts: tuple[HistorySelect, ...]
+    alias: str
+    returned: tuple[NamedSelect, ...] = ()
+    before: int | None = None
+    after: int | None = None
+    bandwidths: tuple[Bandwidth, ...] = ()
+    last: int | None = None
+    final: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(frozen=True)
+class ScalarSelect(Expr):
+    """`( SELECT … )` as a term: its only value, or null."""
+
+    select: HistorySelect
+
+
+@dataclass(frozen=True)
+class InSelect(Expr):
+    """`x [NOT] IN ( SELECT … )`."""
+
+    operand: Expr
+    select: HistorySelect
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Exists(Expr):
+    """`EXISTS ( SELECT … )`; NOT stands around it."""
+
+    select: HistorySelect
+
+
+@dataclass(frozen=True)
+class RecallCommand(Statement):
+    """CANCEL, ACCELERATE or CONTINUE RECALL 'id' [OF statement]; the action in lower case."""
+
+    action: str
+    event_id: str
+    of: str | None = None
