@@ -36,6 +36,7 @@ from presage.prediction.analyze import PredictionRoom
 from presage.probability.analyze import ProbabilityRoom
 from presage.probability.analyze_inference import check_inferred
 from presage.probability.inference.model import model_of_text
+from presage.recall.analyze import RecallRoom
 from presage.windows.analyze import QueryContext, bind_query
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from presage.plan.picture import Picture
 
 
-class _Rooms(PatternsRoom, ProbabilityRoom, PredictionRoom, KnowledgeRoom):
+class _Rooms(PatternsRoom, ProbabilityRoom, PredictionRoom, KnowledgeRoom, RecallRoom):
     """Items of FROM beyond streams and windows, and words of the domain."""
 
 

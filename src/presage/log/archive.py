@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -72,10 +72,34 @@ class FileSet:
     spans: tuple[tuple[int, int, int], ...] = ()  # of each file: first and last time, rows
     held: Held | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
     key: tuple[str, ...] = ()  # the columns by whose values old files are bucketed
+    arrivals: tuple[int, ...] = ()  # of each file: the last position that it holds
 
     @property
     def exact(self) -> bool:
         return self.predicates == Bounds()
+
+    def between(self, low: int, high: int) -> FileSet:
+        """Those of the files that may hold events with low <= time < high, and these bounds as predicates."""
+        if len(self.spans) != len(self.paths):
+            return self._bounded(low, high)
+        kept = [i for i, (first, last, _) in enumerate(self.spans) if first < high and last >= low]
+        spans = tuple(self.spans[i] for i in kept)
+        part = replace(
+            self,
+            paths=tuple(self.paths[i] for i in kept),
+            rows=sum(rows for _, _, rows in spans),
+            min_time=min((first for first, _, _ in spans), default=None),
+            max_time=max((last for _, last, _ in spans), default=None),
+            spans=spans,
+            arrivals=tuple(self.arrivals[i] for i in kept) if self.arrivals else (),
+        )
+        inside = all(low <= first and last < high for first, last, _ in spans)
+        return part if inside else part._bounded(low, high)
+
+    def _bounded(self, low: int, high: int) -> FileSet:
+        known = self.predicates
+        lows, highs = [low, *_some(known.low)], [high, *_some(known.high)]
+        return replace(self, predicates=replace(known, low=max(lows), high=min(highs)))
 
 
 @dataclass(frozen=True)
@@ -140,6 +164,7 @@ class Archive:
             ),
             held,
             keys_of(schema, key),
+            tuple(file.last_seq for file in files if file.last_seq is not None),
         )
 
     def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:
@@ -198,6 +223,10 @@ class Archive:
 
     def _state(self, stream: str) -> StreamState:
         return state_of(self._committer, stream)
+
+
+def _some(bound: int | None) -> list[int]:
+    return [] if bound is None else [bound]
 
 
 def state_of(committer: Committer, stream: str) -> StreamState:

@@ -15,7 +15,7 @@ from presage.plan.nodes import Node
 
 
 class PatternsRoom:
-    """What SELECT asks of this room (`windows.analyze.OtherRooms`)."""
+    """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
 
     def pattern(
         self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None

@@ -44,7 +44,7 @@ class PredictedItem:
 
 
 class PredictionRoom:
-    """What SELECT asks of this room (`windows.analyze.OtherRooms`)."""
+    """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
 
     def predicted(self, query: s.Query, events: Events, catalog: Catalog, upper: int | None) -> PredictedItem:
         problems = Problems()

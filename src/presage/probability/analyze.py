@@ -59,7 +59,7 @@ MOST_GOALS = 16
 
 
 class ProbabilityRoom:
-    """What SELECT asks of this room (`windows.analyze.OtherRooms`)."""
+    """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
 
     def sequence(
         self, query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from presage.analyze.aggregates import is_aggregate
 from presage.analyze.bounds import bind_within
@@ -24,76 +23,12 @@ from presage.model.time import TimeRange
 from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationScan, Stamp
-from presage.plan.query import BoundQuery, RuleNote, Watched
+from presage.plan.query import BoundQuery
 from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
+from presage.windows.other_rooms import OtherRooms
 from presage.windows.sources import bind_stream
 from presage.windows.uncertain import refuse_uncertain, refuse_uncertain_items
 from presage.windows.window_defs import bind_window
-
-
-class PlainWords(Protocol):
-    """A query without words of the domain, and the catalog that it is bound against."""
-
-    @property
-    def query(self) -> s.Query: ...
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-    @property
-    def notes(self) -> tuple[RuleNote, ...]: ...
-
-    @property
-    def watched(self) -> tuple[Watched, ...]: ...
-
-    @property
-    def knows(self) -> bool: ...
-
-
-class PredictedRows(Protocol):
-    """The PREDICTED items of a query: names that they bring, their rows, and the rest of the query."""
-
-    @property
-    def query(self) -> s.Query: ...
-
-    @property
-    def scopes(self) -> tuple[ScopeItem, ...]: ...
-
-    @property
-    def node(self) -> Node: ...
-
-
-class OtherRooms(Protocol):
-    """Items of FROM that another room binds. `events` gives the node of all events of a type under an alias."""
-
-    def pattern(
-        self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
-    ) -> tuple[list[ScopeItem], Node]: ...
-
-    def sequence(
-        self, query: s.Query, item: s.FromItem, events: Callable[[EventType, str, Span], Node], catalog: Catalog,
-        upper: int | None,
-    ) -> BoundQuery: ...  # fmt: skip
-
-    def inferred(
-        self,
-        stream: EventType,
-        alias: str,
-        events: Callable[[EventType, str, Span], Node],
-        catalog: Catalog,
-        span: Span,
-    ) -> Node: ...
-
-    def predicted(
-        self, query: s.Query, events: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None
-    ) -> PredictedRows: ...
-
-    def in_plain_words(self, query: s.Query, catalog: Catalog, live: bool) -> PlainWords: ...
-
-    def match(
-        self, clause: MatchClause, item: ScopeItem, node: Node, event_time: str | None, whole: bool,
-        span: int | None, alias: str, catalog: Catalog,
-    ) -> tuple[ScopeItem, Node]: ...  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,6 +67,9 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
         return _bind_sequence(query, sequence, context)
     if any(item.predicted for item in query.items):
         return _bind_predicted(query, context)
+    recalling = next((item for item in query.items if item.recalls), None)
+    if recalling is not None:
+        return _bind_recalled(query, recalling, context)
     problems = Problems()
     _refuse_other_rooms(query, problems)
     refuse_uncertain_items(query, context.catalog, problems)
@@ -174,6 +112,37 @@ def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
     return replace(_SelectBinder(found.query, scope, items, Problems()).bind(upper), ends=time.high)
 
 
+def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
+    """Rows of FROM are events that meet history: another room says what becomes of them."""
+    time, upper = bind_within(query.within, context.now)
+    problems = Problems()
+    refuse_uncertain_items(query, context.catalog, problems)
+    items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
+    problems.raise_any()
+    bound = [replace(i, node=_without_shown_time(i.node)) for i in items if i is not None]
+    _refuse_same_alias(query.items, bound)
+    scopes = tuple(scope for i in bound for scope in i.scopes)
+    scope = Scope(list(scopes), context.catalog)
+    conditions = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")
+    on = [conditions.condition(i.on, "ON") for i in query.items if i.on is not None]
+    plain = replace(
+        query, items=tuple(replace(i, recalls=(), event_id=()) for i in query.items), select=(), having=None
+    )
+    node = _SelectBinder(plain, scope, bound, problems).source(on)
+    key: tuple[Expr, ...] = ()
+    if len(query.items) == 1 and item.pattern is None and item.match is None:
+        event_type = context.catalog.types[item.name]
+        found = [bound[0].scopes[0].column(name) for name in event_type.key]
+        key = tuple(column for column in found if column is not None)
+    past = replace(context, since=None, until=None, live=False)
+
+    def history(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, TimeRange(), past, bind_query, span)
+
+    made = context.rooms.recalled(query, item, (scopes, node, key), history, context.catalog, upper)
+    return replace(made, ends=time.high)
+
+
 @dataclass(frozen=True)
 class _Item:
     """One bound item of FROM: the names that it brings (a pattern: one for each tag), and its rows."""
@@ -213,7 +182,7 @@ class _SelectBinder:
 
         self._check_streams()
         group_by = tuple(Named(f"_g{i}", g) for i, g in enumerate(groups) if g is not None)
-        node = self._source([c for c in on if c is not None])
+        node = self.source([c for c in on if c is not None])
         is_join = isinstance(node, WindowJoin)
         if where is not None:
             node = Filter(node, where)
@@ -253,7 +222,7 @@ class _SelectBinder:
                 fix=f"join it with a stream; DESCRIBE {name} shows its rows",
             )  # fmt: skip
 
-    def _source(self, on: list[Expr]) -> Node:
+    def source(self, on: list[Expr]) -> Node:
         """FROM: one item, a native join with relations, or a window join."""
         streams = [i for i in self.items if not i.is_relation]
         condition = conjunction(on)

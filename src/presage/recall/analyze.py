@@ -1,0 +1,169 @@
+"""FROM item RECALL … -> a Recall node: events that meet history, and columns that are made of both (LANGUAGE §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from presage.analyze.event_types import event_type_of
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.outputs import bind_outputs
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import error
+from presage.lang import syntax as s
+from presage.lang.recall_syntax import HistorySource, RecallClause, SimilarClause
+from presage.model.catalog import Catalog, EventType
+from presage.model.text import Span
+from presage.model.types import TIMESTAMP
+from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
+from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
+from presage.plan.query import BoundQuery
+from presage.recall.nodes import SAID, Pace, Recall, Recalled
+from presage.recall.selects import Histories, bind_select
+
+Events = Callable[[EventType, str, Span], Node]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What FROM gives before RECALL: names, rows, and the key of its stream, if it is one."""
+
+    scopes: tuple[ScopeItem, ...]
+    node: Node
+    key: tuple[Expr, ...]
+
+
+class RecallRoom:
+    """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
+
+    def recalled(
+        self, query: s.Query, item: s.FromItem, event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...]],
+        history: Events, catalog: Catalog, upper: int | None,
+    ) -> BoundQuery:  # fmt: skip
+        """`history` gives the node of all events of a type, whenever they were."""
+        problems = Problems()
+        _refuse_clauses(query, problems)
+        problems.raise_any()
+        return _Binder(query, item, Event(*event), history, catalog, problems).bind(upper)
+
+
+class _Binder:
+    def __init__(
+        self, query: s.Query, item: s.FromItem, event: Event, history: Events, catalog: Catalog, problems: Problems
+    ) -> None:
+        self.query = query
+        self.item = item
+        self.event = event
+        self.catalog = catalog
+        self.problems = problems
+        self.histories = Histories(lambda source, alias: self._found(source, alias, history), catalog)
+
+    def bind(self, upper: int | None) -> BoundQuery:
+        scopes = list(self.event.scopes)
+        recalls: list[Recalled] = []
+        for clause in self.item.recalls:
+            self._check_alias(clause, scopes)
+            recall, names = self._recalled(clause, tuple(scopes))
+            recalls.append(recall)
+            scopes.append(names)
+        scope = Scope(scopes, self.catalog)
+        conditions = ExpressionBinder(scope, no_aggregates_in="a condition of WHERE")
+        said = self.query.where
+        where = self.problems.attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
+        terms = ExpressionBinder(scope, no_aggregates_in="the SELECT of a query with RECALL")
+        outputs = bind_outputs(self.query, scope, terms, self.problems)
+        own = ExpressionBinder(Scope(list(self.event.scopes), self.catalog), no_aggregates_in="EVENT ID")
+        named = [self.problems.attempt(lambda x=x: own.bind(x)) for x in self.item.event_id]  # type: ignore[misc]
+        self.problems.raise_any()
+
+        before, after = self._divided(where, recalls)
+        node = Filter(self.event.node, before) if before is not None else self.event.node
+        event_id = tuple(x for x in named if x is not None) or (*self.event.key, ColumnRef(TIMESTAMP, TIME))
+        # Spark does not tell names apart that differ only in case.
+        taken = {o.name.lower() for o in outputs}
+        final = any(clause.final for clause in self.item.recalls)
+        rows = Recall(
+            node, tuple(self.histories.nodes), tuple(recalls), event_id, after, tuple(outputs),
+            tuple(f for f in SAID if f.name not in taken), final, self._pace(),
+        )  # fmt: skip
+        plan: Node = rows
+        columns = rows.columns
+        if "at" not in taken:
+            plan = Stamp(plan)
+            shown = len(outputs)
+            columns = (*columns[:shown], Field("at", TIMESTAMP), *columns[shown:])
+        return BoundQuery(plan, columns, upper, self.query.insert_into)
+
+    # -- parts ---------------------------------------------------------------------------------------
+
+    def _found(self, source: HistorySource, alias: str, history: Events) -> tuple[ScopeItem, Node, bool]:
+        relation = self.catalog.relations.get(source.name)
+        if relation is not None:
+            attributes = tuple((a.name, a.type) for a in relation.attributes)
+            scope = ScopeItem(alias, f"relation '{source.name}'", attributes)
+            fields = tuple(Field(c.name, c.type) for c in scope.all_columns())
+            return scope, RelationScan(source.name, alias, fields, tuple(n for n, _ in attributes)), True
+        event_type = event_type_of(source.name, source.name_span, self.catalog)
+        if event_type.probabilistic is not None or event_type.predicted is not None:
+            kind = "probabilistic" if event_type.probabilistic is not None else "predicted"
+            raise error("UNSUPPORTED", source.name_span, what=f"the {kind} stream '{source.name}'", where="in RECALL",
+                        fix="INSERT INTO a stream what a query makes of it, and recall that")  # fmt: skip
+        attributes = tuple((a.name, a.type) for a in event_type.attributes)
+        scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
+        return scope, history(event_type, alias, source.span), False
+
+    def _check_alias(self, clause: RecallClause | SimilarClause, scopes: list[ScopeItem]) -> None:
+        if any(scope.alias.lower() == clause.alias.lower() for scope in scopes):
+            raise error("DUPLICATE_NAME", clause.span, name=clause.alias, where="FROM",
+                        fix="give one of them another name with AS")  # fmt: skip
+
+    def _recalled(
+        self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...]
+    ) -> tuple[Recalled, ScopeItem]:
+        if isinstance(clause, SimilarClause):
+            raise error("UNSUPPORTED", clause.span, what="RECALL SIMILAR", where="in this version yet",
+                        fix="recall what you compare with RECALL ( SELECT … )")  # fmt: skip
+        select = bind_select(clause.select, scopes, self.histories)
+        columns = tuple((o.name, o.expr.type) for o in select.outputs)
+        return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
+
+    def _divided(self, where: Expr | None, recalls: list[Recalled]) -> tuple[Expr | None, Expr | None]:
+        """What is asked of the event alone, and decides whether history is looked at; and the rest."""
+        recalled = {column.name for recall in recalls for column in recall.columns}
+        parts = conjuncts(where)
+        before = [part for part in parts if not part.columns() & recalled]
+        return conjunction(before), conjunction([part for part in parts if part not in before])
+
+    def _pace(self) -> Pace:
+        given = [clause.pace for clause in self.item.recalls]
+
+        def least(name: str) -> int | None:
+            return min((value for pace in given if (value := getattr(pace, name)) is not None), default=None)
+
+        return Pace(least("report_every"), least("pause_every"), least("drop_after"))
+
+
+def _refuse_clauses(query: s.Query, problems: Problems) -> None:
+    clauses: list[tuple[str, object]] = [
+        ("GROUP BY", query.group_by),
+        ("HAVING", query.having),
+        ("OUTPUT", query.output),
+        ("SELECT DISTINCT", query.distinct),
+        ("SELECT TENTATIVE", query.tentative),
+        ("WITH PROBABILITY", query.probability),
+        ("APPROXIMATE", query.approximate),
+        ("VALIDATE EVERY", query.validate),
+    ]
+    for name, said in clauses:
+        if said:
+            fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
+            where = "beside RECALL: its rows are revised"
+            problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
+    several = [item for item in query.items if item.recalls]
+    for item in several[1:]:
+        problems.errors.append(
+            error(
+                "UNSUPPORTED", item.span, what="RECALL", where="behind two items of FROM", fix="write them behind one"
+            )
+        )

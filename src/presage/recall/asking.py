@@ -1,0 +1,64 @@
+"""Events in, the questions that they ask of a span of history out; and answers to questions back to their events.
+
+Events that ask the same of the same history ask once: a thousand alerts of one server cost what one costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.equality import equality_codes, first_occurrences
+from presage.arrays.jit import Ints
+from presage.plan.nodes import SEQ
+from presage.recall.units import Unit
+
+# Columns of a question: its number, between which times its history lies, and before which arrival.
+EVENT, LOW, HIGH, BEFORE = "_event", "_low", "_high", "_before"
+EVER = 2**62
+
+
+@dataclass(frozen=True)
+class Questions:
+    """`table` has one row for each question; `of` gives the question of each event that was asked for."""
+
+    table: pa.Table
+    of: Ints
+
+    @property
+    def count(self) -> int:
+        return int(self.table.num_rows)
+
+
+def questions(
+    events: pa.Table, parameters: Sequence[str], low: Ints, high: Ints, unit: Unit, last_arrival: int
+) -> Questions:
+    """The history of event i is what lies in [low[i], high[i]) and arrived before it; asked is the part in `unit`.
+
+    `last_arrival`: nothing in the unit arrived after that, so that later events need not ask for it.
+    """
+    arrived = events[SEQ].to_numpy()
+    before = np.where(arrived > last_arrival, EVER, arrived)
+    bounds = {LOW: np.maximum(low, unit.low), HIGH: np.minimum(high, unit.high), BEFORE: before}
+    columns = [*(events[name] for name in parameters), *(pa.chunked_array([pa.array(b)]) for b in bounds.values())]
+    codes, _ = equality_codes(columns, events.num_rows)
+    firsts = np.flatnonzero(first_occurrences(codes))
+    table = events.select(list(parameters)).combine_chunks().take(pa.array(firsts))
+    for name, values in bounds.items():
+        table = table.append_column(name, pa.array(values[firsts]))
+    return Questions(table.append_column(EVENT, pa.array(codes[firsts])), codes)
+
+
+def answers_of(asked: Questions, answers: pa.Table) -> tuple[Ints, Ints]:
+    """Answers by their question in EVENT -> for every event and each answer to its question: (event, row)."""
+    question = answers[EVENT].to_numpy()
+    order = np.argsort(question, kind="stable")
+    counts = np.bincount(question, minlength=asked.count)
+    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+    lengths = counts[asked.of]
+    event = np.repeat(np.arange(len(asked.of)), lengths)
+    within = np.arange(len(event)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return event, order[starts[asked.of][event] + within]

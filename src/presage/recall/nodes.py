@@ -1,0 +1,214 @@
+"""The plan of history: bound selects, and the node in which events meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from presage.model.time import format_duration
+from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP
+from presage.plan.display import show, show_named
+from presage.plan.expr import AggregateCall, ColumnRef, Expr
+from presage.plan.nodes import Field, Named, Node, RelationScan, Scan
+
+# What a row says beside the user's columns.
+EVENT_ID, COVERED_FROM, COVERED_TO = "event_id", "covered_from", "covered_to"
+REVISION, CHANGE, EXTRAPOLATED = "revision", "change", "extrapolated"
+SAID = (
+    Field(EVENT_ID, STRING),
+    Field(COVERED_FROM, TIMESTAMP),
+    Field(COVERED_TO, TIMESTAMP),
+    Field(REVISION, LONG),
+    Field(CHANGE, STRING),
+    Field(EXTRAPOLATED, BOOLEAN),
+)
+# Values of CHANGE.
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+# Aggregates of a whole that can be made of those of its parts.
+IN_PARTS = frozenset({"count", "sum", "avg", "min", "max", "stddev", "first", "last"})
+# Those that grow with the history that they are taken over.
+GROWING = frozenset({"count", "sum"})
+
+
+@dataclass(frozen=True)
+class Source:
+    """An item of a select's FROM: a stream or relation by its number among the node's `histories`, or a select.
+
+    `window`: only events so many microseconds before the event, and those of its own time."""
+
+    alias: str
+    number: int | None = None
+    select: Select | None = None
+    relation: bool = False
+    on: Expr | None = None
+    outer: bool = False
+    window: int | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        return self.number is not None and not self.relation
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A select inside of a term: its only value, whether it has rows, or whether `operand` is among its values. Its
+    answer stands in the column `name`."""
+
+    name: str
+    kind: str  # value, exists, among
+    select: Select
+    operand: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """A term of ORDER BY, by the name of its column."""
+
+    column: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Select:
+    """A SELECT over history, bound. Conditions and terms may name columns of the event.
+
+    With `calls` or `groups` its rows are groups: `having`, `outputs` and `sort` then speak of columns `_g…` and `_a…`.
+    """
+
+    sources: tuple[Source, ...]
+    where: Expr | None
+    asked: tuple[Asked, ...]
+    grouped: bool
+    groups: tuple[Named, ...]
+    calls: tuple[Named, ...]
+    having: Expr | None
+    outputs: tuple[Named, ...]
+    sort: tuple[Named, ...] = ()  # terms of ORDER BY, as columns of their own
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    distinct: bool = False
+    parameters: frozenset[str] = frozenset()  # columns of the event that it names
+
+    def selects(self) -> Iterator[Select]:
+        """This one, and all inside of it."""
+        yield self
+        for source in self.sources:
+            if source.select is not None:
+                yield from source.select.selects()
+        for asked in self.asked:
+            yield from asked.select.selects()
+
+    def own_expressions(self) -> Iterator[Expr]:
+        terms = (*self.groups, *self.calls, *self.outputs, *self.sort)
+        parts = [self.where, self.having, *(s.on for s in self.sources), *(a.operand for a in self.asked)]
+        yield from (named.expr for named in terms)
+        yield from (part for part in parts if part is not None)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The streams that it reads."""
+        return frozenset(s.number for q in self.selects() for s in q.sources if s.is_stream and s.number is not None)
+
+    def whole(self) -> str:
+        """Why answers over parts of history cannot be put together to one over all of it; empty if they can."""
+        streams = [source for source in self.sources if source.is_stream]
+        if len(streams) > 1:
+            return "it joins streams, whose events may lie in different chunks"
+        if streams and not self.sources[0].is_stream:
+            return "its stream stands behind a relation"
+        if any(source.select is not None for source in self.sources) or self.asked:
+            return "it has a select inside"
+        if self.limit is not None:
+            return "it has a LIMIT"
+        for call in self.calls:
+            assert isinstance(call.expr, AggregateCall)
+            if call.expr.distinct:
+                return f"{call.expr.function}(DISTINCT …) of a whole is not that of its parts"
+            if call.expr.function not in IN_PARTS:
+                return f"{call.expr.function} of a whole is not that of its parts"
+        return ""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When revisions are told, when a task waits for somebody to ask for more, and when it is given up."""
+
+    report_every: int | None = None
+    pause_every: int | None = None
+    drop_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """One RECALL: its columns are `alias.name`. `last`: how far back it looks, in microseconds."""
+
+    alias: str
+    select: Select
+    last: int | None = None
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return tuple(Field(f"{self.alias}.{o.name}", o.expr.type) for o in self.select.outputs)
+
+    @property
+    def identity(self) -> tuple[str, ...] | None:
+        """Columns by which a row is known again when it changes; None where rows come and go, and never change."""
+        if not self.select.grouped:
+            return None
+        groups = {g.name for g in self.select.groups}
+        keys = [o for o in self.select.outputs if isinstance(o.expr, ColumnRef) and o.expr.name in groups]
+        return tuple(f"{self.alias}.{o.name}" for o in keys)
+
+    def label(self) -> str:
+        back = f" last {format_duration(self.last)}" if self.last is not None else ""
+        return f"{self.alias}{back}: {', '.join(show_named(o.name, o.expr) for o in self.select.outputs)}"
+
+
+@dataclass(frozen=True)
+class Recall(Node):
+    """Every row of `input` is an event that meets history. The rows of the node are the user's columns and SAID: the
+    answer for an event, again whenever more of history is known, unless only the last counts (`final`)."""
+
+    input: Node
+    histories: tuple[Node, ...]  # streams and relations that the selects read
+    recalls: tuple[Recalled, ...]
+    event_id: tuple[Expr, ...]
+    condition: Expr | None
+    outputs: tuple[Named, ...]
+    said: tuple[Field, ...]
+    final: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*(Field(o.name, o.expr.type) for o in self.outputs), *self.said)
+
+    @property
+    def depth(self) -> int:
+        # Which revision it is, and the row's place in it.
+        return self.input.depth + 2
+
+    def expressions(self) -> tuple[Expr, ...]:
+        own = [self.condition] if self.condition is not None else []
+        return (*self.event_id, *own, *(o.expr for o in self.outputs))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        selects = [select for recall in self.recalls for select in recall.select.selects()]
+        terms = [*self.expressions(), *(expr for select in selects for expr in select.own_expressions())]
+        return frozenset[str]().union(*(term.columns() for term in terms))
+
+    def label(self) -> str:
+        told = "; ".join(recall.label() for recall in self.recalls)
+        kept = f" where {show(self.condition)}" if self.condition is not None else ""
+        columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
+        return f"Recall{' final' if self.final else ''} [{told}]{kept} as [{columns}]"
+
+
+def events_of(node: Node) -> list[Scan]:
+    """The scans of a source, if its rows are events as they lie in the archive: only then it can be read in parts."""
+    return [n for n in node.walk() if isinstance(n, Scan)]
+
+
+def is_relation(node: Node) -> bool:
+    return isinstance(node, RelationScan)

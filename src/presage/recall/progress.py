@@ -1,0 +1,230 @@
+"""Events, and spans of history as they are read, newest first, in; revisions of their rows out.
+
+The answer over what has been read is the answer of the plain selects over that history: parts are put together where
+that can be done, else all that is covered is asked anew. Counts and sums are scaled while history is partial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import selected
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.steps import MOMENT
+from presage.columnar.vectors import one_array
+from presage.model.arrow import to_arrow
+from presage.plan.display import show
+from presage.plan.expr import AggregateCall
+from presage.plan.nodes import TIME
+from presage.recall.answers import finished
+from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
+from presage.recall.finish import finish
+from presage.recall.nodes import Recall, Recalled, Select
+from presage.recall.partial import Aggregate, merge_parts
+from presage.recall.revisions import Revisions, Told
+from presage.recall.units import Unit
+
+# Answers to questions over a span, beside the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
+# parts (True), their partial columns; without groups, outputs and terms of the order.
+Ask = Callable[[Recalled, Questions, Unit, bool], pa.Table]
+# The last position that any event in a span has, of the streams that a RECALL reads.
+LastArrival = Callable[[Recalled, Unit], int]
+# Columns of the table of events beside TIME and SEQ.
+ROW = "_row"
+
+
+@dataclass(frozen=True)
+class History:
+    """How history is asked: by `ask`; it begins at `start`, the time of its first event."""
+
+    ask: Ask
+    last_arrival: LastArrival
+    start: int | None
+
+
+@dataclass
+class Progress:
+    """The recalls of one set of events. `events` has TIME, SEQ, the order and the columns of the Recall's input."""
+
+    node: Recall
+    events: pa.Table
+    evaluator: Evaluator
+    history: History
+    covered: Ints = field(init=False)  # how far back the history of each event has been read
+    done: Bools = field(init=False)
+    _found: dict[str, pa.Table] = field(default_factory=dict)
+    _told: Revisions = field(init=False)
+
+    def __post_init__(self) -> None:
+        at = self.events[TIME].to_numpy()
+        self.covered = at.copy()
+        self.done = np.zeros(len(at), np.bool_)
+        self.events = self.events.append_column(ROW, pa.array(np.arange(len(at))))
+        self._told = Revisions(self.node, len(at))
+
+    @property
+    def at(self) -> Ints:
+        times: Ints = self.events[TIME].to_numpy()
+        return times
+
+    def wanted(self, recall: Recalled) -> Ints:
+        """From when on each event asks for history."""
+        at = self.at
+        if recall.last is not None:
+            return at - recall.last
+        return np.full(len(at), -EVER if self.history.start is None else self.history.start)
+
+    def read(self, unit: Unit, last: bool) -> pa.Table:
+        """Take in a span of history, the next older one; `last`: there is none before it. The rows that changed."""
+        at = self.at
+        active = ~self.done & ((at > unit.low) | last)
+        self.covered = np.where(active, np.minimum(self.covered, unit.low), self.covered)
+        current = selected(self.events, active)
+        for recall in self.node.recalls:
+            current = self._beside(recall, current, unit)
+        finished = active & np.logical_and.reduce([last | (unit.low <= self.wanted(r)) for r in self.node.recalls])
+        self.done |= finished
+        if self.node.condition is not None:
+            current = selected(current, self.evaluator.mask(self.node.condition, current))
+        return self._tell(current, active, finished)
+
+    # -- one RECALL ----------------------------------------------------------------------------------
+
+    def _beside(self, recall: Recalled, current: pa.Table, unit: Unit) -> pa.Table:
+        """The rows so far, each beside what the recall found for it, or nulls."""
+        independent = recall.select.parameters <= self.events_columns
+        if independent:
+            asking = selected(self.events, np.isin(np.arange(self.events.num_rows), current[ROW].to_numpy()))
+        else:
+            asking = current
+        kept = independent and not recall.select.whole()
+        low, at = self.wanted(recall)[asking[ROW].to_numpy()], asking[TIME].to_numpy()
+        span = unit if kept else Unit(unit.low, EVER)
+        asked = questions(
+            asking, sorted(recall.select.parameters), low, at, span, self.history.last_arrival(recall, span)
+        )
+        found = self.history.ask(recall, asked, span, kept)
+        event, row = answers_of(asked, found)
+        found = _of_events(found, row, event)
+        if kept:
+            found = self._merged(recall, found, asking)
+        scale = self._scale(recall, asking)
+        if kept and recall.select.grouped:
+            keys = [EVENT, *(g.name for g in recall.select.groups)]
+            found = finish(found, keys, aggregates_of(recall.select))
+        rows = finished(recall, found, asking, np.arange(asking.num_rows), scale, self.evaluator)
+        mine = rows[EVENT].to_numpy()
+        keys = asking[ROW].to_numpy()[mine] if independent else mine
+        wanted = current[ROW].to_numpy() if independent else np.arange(current.num_rows)
+        left, right = _left_join(wanted, keys)
+        made = current.take(pa.array(left))
+        there = pa.array(np.maximum(right, 0))
+        absent = pa.array(right < 0)
+        for column in recall.columns:
+            values = one_array(rows[column.name])
+            taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
+            kind = taken.type
+            made = made.append_column(column.name, pa.compute.if_else(absent, pa.scalar(None, kind), taken))
+        return made
+
+    @property
+    def events_columns(self) -> frozenset[str]:
+        return frozenset(c.name for c in self.node.input.columns)
+
+    def _merged(self, recall: Recalled, found: pa.Table, asking: pa.Table) -> pa.Table:
+        """What was found before and now, for the events that ask now; EVENT is a row of `asking`."""
+        rows = asking[ROW].to_numpy()
+        own = found.set_column(0, EVENT, pa.array(rows[found[EVENT].to_numpy()]))
+        known = self._found.get(recall.alias)
+        both = own if known is None else pa.concat_tables([known, own])
+        if known is not None and recall.select.grouped:
+            keys = [EVENT, *(g.name for g in recall.select.groups)]
+            both = merge_parts([known, own], keys, aggregates_of(recall.select)).cast(known.schema)
+        self._found[recall.alias] = both
+        place = np.full(self.events.num_rows, -1)
+        place[rows] = np.arange(len(rows))
+        here = place[both[EVENT].to_numpy()]
+        kept = both.set_column(0, EVENT, pa.array(here))
+        return selected(kept, here >= 0)
+
+    def _scale(self, recall: Recalled, asking: pa.Table) -> Floats:
+        """By how much the history asked for exceeds what is known; 1 where all is known."""
+        rows = asking[ROW].to_numpy()
+        at, wanted, covered = self.at[rows], self.wanted(recall)[rows], self.covered[rows]
+        known = at - np.maximum(covered, wanted)
+        partial = (covered > wanted) & (known > 0) & (covered > (self.history.start or -EVER))
+        return np.where(partial, (at - wanted) / np.where(known > 0, known, 1), 1.0)
+
+    # -- telling -------------------------------------------------------------------------------------
+
+    def _tell(self, current: pa.Table, active: Bools, finished: Bools) -> pa.Table:
+        made = self.evaluator.columns([o.expr for o in self.node.outputs], current)
+        outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
+        identity = {name: one_array(current[name]) for r in self.node.recalls for name in r.identity or _names(r)}
+        wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
+        start = np.maximum(wanted, -EVER)
+        covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
+        told = Told(current[ROW].to_numpy(), outputs, identity, active, finished, np.minimum(covered, self.at))
+        return self._told.tell(told, self.events, self._event_ids())
+
+    def _event_ids(self) -> pa.Array:
+        moment = self.events.set_column(
+            self.events.column_names.index(TIME), TIME, self.events[TIME].cast(pa.int64()).cast(MOMENT)
+        )
+        texts = [_text(column) for column in self.evaluator.columns(list(self.node.event_id), moment)]
+        return pa.compute.binary_join_element_wise(*texts, "/", null_handling="replace", null_replacement="null")
+
+
+def aggregates_of(select: Select) -> list[Aggregate]:
+    """The aggregates of a select, as they are made of parts."""
+    made = []
+    for call in select.calls:
+        assert isinstance(call.expr, AggregateCall)
+        arg = call.expr.arg
+        made.append(
+            Aggregate(
+                call.expr.function, call.name, None if arg is None else arg.type, "*" if arg is None else show(arg)
+            )
+        )
+    return made
+
+
+def _names(recall: Recalled) -> Sequence[str]:
+    return [column.name for column in recall.columns]
+
+
+def _of_events(found: pa.Table, rows: Ints, events: Ints) -> pa.Table:
+    taken = found.take(pa.array(rows))
+    return taken.set_column(taken.column_names.index(EVENT), EVENT, pa.array(events)).select(
+        [EVENT, *(n for n in taken.column_names if n != EVENT)]
+    )
+
+
+def _left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Pairs of places whose keys are equal, in the order of both; -1 for a left one without any."""
+    order = np.argsort(right, kind="stable")
+    first = np.searchsorted(right[order], left, side="left")
+    counts = np.searchsorted(right[order], left, side="right") - first
+    lengths = np.maximum(counts, 1)
+    lefts = np.repeat(np.arange(len(left)), lengths)
+    within = np.arange(len(lefts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if not len(right):
+        return lefts, np.full(len(lefts), -1)
+    found = order[np.minimum(first[lefts] + within, len(right) - 1)]
+    return lefts, np.where(counts[lefts] > 0, found, -1)
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """A value of an event's name as text; a time as LANGUAGE writes it."""
+    if pa.types.is_timestamp(column.type):
+        whole = pa.compute.equal(pa.compute.microsecond(column), 0)
+        seconds = pa.compute.strftime(column.cast(pa.timestamp("s", "UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
+        exact = pa.compute.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
+        millis = pa.compute.equal(pa.compute.millisecond(column), 0)
+        return pa.compute.if_else(pa.compute.and_(whole, millis), seconds, exact)
+    return column.cast(pa.string())

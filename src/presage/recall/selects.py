@@ -1,0 +1,253 @@
+"""A SELECT of history, as written -> bound: sources, conditions, groups, aggregates, order (LANGUAGE §9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.print_terms import print_expression
+from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InSelect, ScalarSelect
+from presage.model import types as t
+from presage.model.catalog import Catalog
+from presage.model.types import is_orderable
+from presage.plan.expr import AggregateCall, ColumnRef, Expr, Not
+from presage.plan.nodes import Named, Node, is_own_name
+from presage.recall.nodes import Asked, Order, Select, Source
+
+# Gives the scope and the node of a stream or relation under an alias, and whether it is a relation.
+Find = Callable[[HistorySource, str], tuple[ScopeItem, Node, bool]]
+
+
+@dataclass
+class Histories:
+    """The streams and relations that the selects of a statement read, as they are found."""
+
+    find: Find
+    catalog: Catalog
+    nodes: list[Node] = field(default_factory=list)
+
+    def add(self, source: HistorySource, alias: str) -> tuple[ScopeItem, int, bool]:
+        scope, node, relation = self.find(source, alias)
+        self.nodes.append(node)
+        return scope, len(self.nodes) - 1, relation
+
+
+def bind_select(
+    written: HistorySelect, event: tuple[ScopeItem, ...], histories: Histories, windowed: bool = False
+) -> Select:
+    """`event`: names of the event that the select may speak of. `windowed`: it is a CONTEXT, whose streams have a
+    WINDOW each."""
+    return _Binder(written, event, histories, windowed).bind()
+
+
+class _Terms(ExpressionBinder):
+    """Terms in which a select may stand."""
+
+    def __init__(self, scope: Scope, ask: Callable[[str, s.Expr], Expr], no_aggregates_in: str = "") -> None:
+        super().__init__(scope, no_aggregates_in=no_aggregates_in)
+        self._binders |= {
+            ScalarSelect: lambda node: ask("value", node),
+            Exists: lambda node: ask("exists", node),
+            InSelect: lambda node: ask("among", node),
+        }
+
+
+class _Binder:
+    def __init__(
+        self, written: HistorySelect, event: tuple[ScopeItem, ...], histories: Histories, windowed: bool
+    ) -> None:
+        self.written = written
+        self.event = event
+        self.histories = histories
+        self.windowed = windowed
+        self.asked: list[Asked] = []
+        self.items: list[ScopeItem] = []
+
+    def bind(self) -> Select:
+        written = self.written
+        sources = []
+        for source in written.sources:
+            sources.append(self._source(source))
+        where = self._terms("WHERE").condition(written.where, "WHERE") if written.where is not None else None
+        groups = tuple(Named(f"_g{i}", self._group(g)) for i, g in enumerate(written.group_by))
+        outputs = self._outputs()
+        having = self._terms().condition(written.having, "HAVING") if written.having is not None else None
+        sort, order = self._order(outputs)
+        spoken = [o.expr for o in (*outputs, *sort)] + ([having] if having is not None else [])
+        calls: list[AggregateCall] = []
+        for expr in spoken:
+            calls.extend(c for c in expr.walk() if isinstance(c, AggregateCall) and c not in calls)
+        grouped = bool(calls or groups)
+        if having is not None and not grouped:
+            raise error("UNSUPPORTED", written.having.span if written.having else None, what="HAVING",
+                        where="without groups and aggregates", fix="write the condition in WHERE")  # fmt: skip
+        if grouped:
+            self._refuse_stars()
+            by_call: dict[Expr, Expr] = {call: ColumnRef(call.type, f"_a{i}") for i, call in enumerate(calls)}
+            by_call |= {g.expr: ColumnRef(g.expr.type, g.name) for g in groups}
+            outputs = tuple(Named(o.name, self._over_groups(o.expr, by_call)) for o in outputs)
+            sort = tuple(Named(o.name, self._over_groups(o.expr, by_call)) for o in sort)
+            having = self._over_groups(having, by_call) if having is not None else None
+        select = Select(
+            tuple(sources), where, tuple(self.asked), grouped, groups,
+            tuple(Named(f"_a{i}", call) for i, call in enumerate(calls)), having, outputs, sort, order,
+            written.limit, written.distinct,
+        )  # fmt: skip
+        return _with_parameters(select, frozenset(c.name for item in self.event for c in _columns(item)))
+
+    # -- FROM ----------------------------------------------------------------------------------------
+
+    def _source(self, source: HistorySource) -> Source:
+        alias = source.alias or source.name
+        if not alias:
+            raise error("SYNTAX", source.span, found="a select without a name", expected="a name behind it",
+                        fix="write AS and a name behind the bracket")  # fmt: skip
+        if any(item.alias.lower() == alias.lower() for item in (*self.items, *self.event)):
+            raise error("DUPLICATE_NAME", source.span, name=alias, where="RECALL",
+                        fix="give one of them an alias with AS")  # fmt: skip
+        if source.window is not None and not self.windowed:
+            raise error("UNSUPPORTED", source.span, what="WINDOW", where="in a RECALL that is no CONTEXT",
+                        fix="write how far to look back as RECALL LAST d")  # fmt: skip
+        if source.select is not None:
+            inner = bind_select(source.select, self.event, self.histories, self.windowed)
+            columns = tuple((o.name, o.expr.type) for o in inner.outputs)
+            item, found = ScopeItem(alias, f"select '{alias}'", columns), Source(alias, select=inner)
+        else:
+            item, number, relation = self.histories.add(source, alias)
+            if self.windowed and not relation and source.window is None:
+                raise error("SYNTAX", source.span, found=f"the stream '{source.name}' without a window",
+                            expected="WINDOW and a duration behind it",
+                            fix=f"write {source.name} {alias} WINDOW 5 min")  # fmt: skip
+            if relation and source.window is not None:
+                raise error("NOT_A_STREAM", source.span, name=source.name, kind="relation",
+                            fix="a relation is static: leave WINDOW out")  # fmt: skip
+            found = Source(alias, number, relation=relation, window=source.window)
+        self.items.append(item)
+        on = self._terms("ON").condition(source.on, "ON") if source.on is not None else None
+        return Source(found.alias, found.number, found.select, found.relation, on, source.outer, found.window)
+
+    # -- terms ---------------------------------------------------------------------------------------
+
+    def _terms(self, no_aggregates_in: str = "") -> _Terms:
+        # Names of the select hide those of the event: an attribute without an alias is the select's if it has it.
+        scope = _Inside([*self.items, *self.event], self.histories.catalog, own=len(self.items))
+        return _Terms(scope, self._ask, no_aggregates_in)
+
+    def _ask(self, kind: str, node: s.Expr) -> Expr:
+        assert isinstance(node, ScalarSelect | Exists | InSelect)
+        select = bind_select(node.select, self.event, self.histories, self.windowed)
+        if kind != "exists" and len(select.outputs) != 1:
+            raise error("WRONG_ARGUMENTS", node.span, name="a select in a term", expected="one column",
+                        found=len(select.outputs))  # fmt: skip
+        operand = None
+        if isinstance(node, InSelect):
+            operand = self._terms("IN").bind(node.operand)
+            have, want = operand.type, select.outputs[0].expr.type
+            if t.common_type(have, want) is None:
+                raise error("TYPE_MISMATCH", node.span, what="IN", expected=have, found=want)
+        name = f"_q{len(self.asked)}"
+        self.asked.append(Asked(name, kind, select, operand))
+        result = select.outputs[0].expr.type if kind == "value" else t.BOOLEAN
+        answer: Expr = ColumnRef(result, name, span=node.span)
+        if isinstance(node, InSelect) and node.negated:
+            answer = Not(t.BOOLEAN, answer, span=node.span)
+        return answer
+
+    def _group(self, written: s.Expr) -> Expr:
+        given = {i.alias: i.expr for i in self.written.select if i.alias and not isinstance(i.expr, s.Star)}
+        known = {n for item in self.items for n, _ in item.attributes}
+        if isinstance(written, s.Name) and written.name in given and written.name not in known:
+            written = given[written.name]
+        bound = self._terms("GROUP BY").bind(written)
+        if not is_orderable(bound.type):
+            raise error("TYPE_MISMATCH", written.span, what="GROUP BY", expected="values that can be compared",
+                        found=bound.type)  # fmt: skip
+        return bound
+
+    def _outputs(self) -> tuple[Named, ...]:
+        outputs: list[Named] = []
+        for item in self.written.select:
+            for name, expr in self._columns_of(item):
+                if any(o.name.lower() == name.lower() for o in outputs):
+                    raise error("DUPLICATE_NAME", item.span, name=name, where="SELECT",
+                                fix="give one of them another name with AS")  # fmt: skip
+                if is_own_name(name) or name.startswith(("_a", "_q")):
+                    raise error("BAD_VALUE", item.span, what="the name of a column", found=f"'{name}'",
+                                expected="none of Presage's own names", fix="give it another name with AS")  # fmt: skip
+                outputs.append(Named(name, expr))
+        return tuple(outputs)
+
+    def _columns_of(self, item: s.SelectItem) -> list[tuple[str, Expr]]:
+        if isinstance(item.expr, s.Star):
+            star = item.expr
+            shown = [i for i in self.items if star.of in (None, i.alias)]
+            shown = shown or [i for i in self.event if i.alias == star.of]
+            if not shown:
+                known = [i.alias for i in (*self.items, *self.event)]
+                raise error("UNKNOWN_ALIAS", star.span, name=star.of or "*", fix=did_you_mean(star.of or "", known))
+            return [(n, c) for i in shown for (n, _), c in zip(i.attributes, i.all_columns(), strict=True)]
+        expr = self._terms().bind(item.expr)
+        short = item.expr.name if isinstance(item.expr, s.Name | s.Member) else print_expression(item.expr)
+        return [(item.alias or short, expr)]
+
+    def _order(self, outputs: tuple[Named, ...]) -> tuple[tuple[Named, ...], tuple[Order, ...]]:
+        by_name = {o.name: o.expr for o in outputs}
+        sort, order = [], []
+        for i, term in enumerate(self.written.order_by):
+            written = term.expr
+            known = {n for item in self.items for n, _ in item.attributes}
+            if isinstance(written, s.Name) and written.name in by_name and written.name not in known:
+                expr = by_name[written.name]
+            else:
+                expr = self._terms().bind(written)
+            if not is_orderable(expr.type):
+                raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared",
+                            found=expr.type)  # fmt: skip
+            sort.append(Named(f"_k{i}", expr))
+            first = not term.descending if term.nulls_first is None else term.nulls_first
+            order.append(Order(f"_k{i}", term.descending, first))
+        return tuple(sort), tuple(order)
+
+    def _refuse_stars(self) -> None:
+        for item in self.written.select:
+            if isinstance(item.expr, s.Star):
+                raise error("UNSUPPORTED", item.span, what="*", where="beside groups and aggregates",
+                            fix="name the columns, as they stand in GROUP BY")  # fmt: skip
+
+    def _over_groups(self, expr: Expr, by_term: dict[Expr, Expr]) -> Expr:
+        """A term of a group: aggregates and what is grouped by become columns; of the rest only the event's stay."""
+        if expr in by_term:
+            return by_term[expr]
+        own = {c.name for item in self.items for c in _columns(item)}
+        if isinstance(expr, ColumnRef) and expr.name in own:
+            short = expr.name.partition(".")[2]
+            raise error("UNSUPPORTED", expr.span, what=f"'{expr.name}'", where="beside groups, as it is not grouped by",
+                        fix=f"add it to GROUP BY, or write first({short}), max({short}) …")  # fmt: skip
+        return expr.map_children(lambda child: self._over_groups(child, by_term))
+
+
+class _Inside(Scope):
+    """Names of a select before those of the event around it."""
+
+    def __init__(self, items: list[ScopeItem], catalog: Catalog, own: int) -> None:
+        super().__init__(items, catalog)
+        self._own = own
+
+    def attribute(self, name: str, span: object) -> ColumnRef:
+        inner = [i for i in self.items[: self._own] if i.find(name) is not None]
+        chosen = Scope(self.items[: self._own] if inner else self.items, self.catalog)
+        return chosen.attribute(name, span)  # type: ignore[arg-type]
+
+
+def _columns(item: ScopeItem) -> list[ColumnRef]:
+    hidden = [ColumnRef(kind, item.plan_name(name)) for name, kind in item.hidden]
+    return [*item.all_columns(), *hidden]
+
+
+def _with_parameters(select: Select, known: frozenset[str]) -> Select:
+    named = frozenset[str]().union(*(expr.columns() for q in select.selects() for expr in q.own_expressions()))
+    return replace(select, parameters=named & known)

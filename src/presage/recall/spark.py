@@ -1,0 +1,168 @@
+"""The batch driver of RECALL: events are collected, history is asked by Spark chunk by chunk, rows go back to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.sorting import sorted_table
+from presage.columnar.steps import schema_of
+from presage.model.arrow import to_arrow
+from presage.model.types import LONG
+from presage.plan.expr import InRelation
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
+from presage.recall.answers import ARRIVED, WHEN
+from presage.recall.asking import EVENT, EVER, Questions
+from presage.recall.nodes import Recall, Recalled
+from presage.recall.progress import History, Progress, aggregates_of
+from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
+from presage.recall.units import CHUNK_ROWS, Unit, history_units
+from presage.spark.archive import read_archive
+from presage.spark.batch import BatchContext, run
+from presage.spark.foreign import catalyst
+
+# Events that ask together.
+EVENTS_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True)
+class SparkHistory:
+    """The history that a Recall reads, as it is at a moment: the files of its streams, and how they are asked."""
+
+    node: Recall
+    context: BatchContext
+    chunk_rows: int = CHUNK_ROWS
+
+    def units(self) -> list[Unit]:
+        """Spans of time, newest first; one for all of it where nothing can be read in parts."""
+        spans = []
+        for history in self.node.histories:
+            for scan in _scans(history):
+                spans += self._files(scan).spans
+        found = history_units(spans, self.chunk_rows)
+        return [Unit(found[0].low, EVER), *found[1:]] if found and len(found) > 1 else self._all(found)
+
+    @staticmethod
+    def _all(found: list[Unit]) -> list[Unit]:
+        return [Unit(found[0].low, EVER)] if found else [Unit(-EVER, EVER)]
+
+    def history(self) -> History:
+        units = self.units()
+        start = units[-1].low if units[-1].low != -EVER else None
+        return History(self.ask, self.last_arrival, start)
+
+    def last_arrival(self, recall: Recalled, unit: Unit) -> int:
+        last = -1
+        for number in recall.select.numbers:
+            node = self.node.histories[number]
+            if not _in_parts(node):
+                return EVER
+            for scan in _scans(node):
+                last = max((last, *self._files(scan).between(unit.low, unit.high).arrivals))
+        return last
+
+    def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
+        select = recall.select
+        frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
+        asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
+        groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
+        if not select.grouped:
+            terms = (*select.outputs, *select.sort)
+            named = {f"c{i}": Field(o.name, o.expr.type) for i, o in enumerate(terms)}
+            return _collected(
+                select_rows(select, asking), {**named, WHEN: Field(WHEN, LONG), ARRIVED: Field(ARRIVED, LONG)}
+            )
+        if not parts:
+            made = {f"a{i}": Field(c.name, c.expr.type) for i, c in enumerate(select.calls)}
+            return _collected(select_groups(select, asking), groups | made)
+        aggregates = aggregates_of(select)
+        columns = [item for a in aggregates for item in a.partial_columns().items()]
+        found = _collected(select_parts(select, aggregates, asking), groups, keep=True)
+        for i, (name, kind) in enumerate(columns):
+            place = found.column_names.index(f"p{i}")
+            found = found.set_column(place, name, found[f"p{i}"].cast(kind))
+        return found.select([EVENT, *(f.name for f in groups.values()), *(name for name, _ in columns)])
+
+    def _rows(self, number: int, unit: Unit) -> DataFrame:
+        """The rows of a stream in a span of time, or of a relation."""
+        node = self.node.histories[number]
+        if number not in _streams(self.node):
+            return run(node, self.context)
+        if not _in_parts(node):
+            rows = run(node, self.context).where((F.col(TIME) >= F.lit(unit.low)) & (F.col(TIME) < F.lit(unit.high)))
+        else:
+            rows = run(node, replace(self.context, read=lambda scan: self._read(scan, unit)))
+        return rows.drop(*node.order)
+
+    def _read(self, scan: Scan, unit: Unit) -> DataFrame | None:
+        files = self._files(scan).between(unit.low, unit.high)
+        return read_archive(self.context.spark, files) if files.paths else None
+
+    def _files(self, scan: Scan):  # type: ignore[no-untyped-def]
+        assert self.context.files is not None
+        return self.context.files(scan)
+
+
+def run_recall(node: Recall, context: BatchContext) -> DataFrame:
+    """All revisions of all events, or the last of each."""
+    events = sorted_table(run(node.input, context).toArrow(), (TIME, SEQ, *node.input.order))
+    events = events.cast(schema_of(node.input.columns, node.input.order))
+    spark = SparkHistory(node, context)
+    made = [_schema(node).empty_table()]
+    for start in range(0, events.num_rows, EVENTS_AT_ONCE):
+        made += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
+    rows = pa.concat_tables([table.select(_schema(node).names).cast(_schema(node)) for table in made])
+    return context.spark.createDataFrame(rows.combine_chunks())
+
+
+def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:
+    units = spark.units()
+    progress = Progress(node, events.combine_chunks(), evaluator, spark.history())
+    return [progress.read(unit, last=unit is units[-1]) for unit in units]
+
+
+def evaluator_of(node: Recall, context: BatchContext) -> Evaluator:
+    """Computes what stands above the answers; what only Catalyst can is asked of it."""
+    selects = [select for recall in node.recalls for select in recall.select.selects()]
+    exprs = [*node.expressions(), *(expr for select in selects for expr in select.own_expressions())]
+    names = {e.relation for expr in exprs for e in expr.walk() if isinstance(e, InRelation)}
+    relations = {name: context.relations[name] for name in names}
+    native = not all(map(supports, exprs))
+    return Evaluator(relations, catalyst(context.spark, relations) if native else None)
+
+
+def _schema(node: Recall) -> pa.Schema:
+    return schema_of(node.columns, node.order)
+
+
+def _streams(node: Recall) -> frozenset[int]:
+    return frozenset[int]().union(*(recall.select.numbers for recall in node.recalls))
+
+
+def _scans(node: Node) -> list[Scan]:
+    return [n for n in node.walk() if isinstance(n, Scan)]
+
+
+def _in_parts(node: Node) -> bool:
+    """Whether rows in a span of time are those of the events in it: nothing but expressions stands above the scans."""
+    return all(isinstance(n, Scan | Filter | Project | Merge) for n in node.walk())
+
+
+def _collected(frame: DataFrame, named: dict[str, Field], keep: bool = False) -> pa.Table:
+    """The rows on the driver, with the names and types of the plan."""
+    found = frame.toArrow()
+    columns = {EVENT: found[EVENT].cast(pa.int64())}
+    for name in found.column_names:
+        if name in named:
+            columns[named[name].name] = found[name].cast(to_arrow(named[name].type))
+        elif keep and name != EVENT:
+            columns[name] = found[name]
+    return pa.table(columns)
+
+
+OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall}

@@ -1,0 +1,277 @@
+"""A bound select of history and the events that ask it in, one DataFrame out: each batch of events is joined as a set.
+
+Events come as a small table: their number, the columns that the select names, and between which times and before which
+arrival the history of each lies. No text of the user's ever becomes SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from presage.errors import error
+from presage.plan.expr import AggregateCall, Expr, conjuncts
+from presage.plan.nodes import SEQ, TIME, Named
+from presage.recall.answers import ARRIVED, WHEN
+from presage.recall.asking import BEFORE, EVENT, HIGH, LOW
+from presage.recall.nodes import Asked, Select, Source
+from presage.recall.partial import (
+    COUNT,
+    GREATEST_VALUE,
+    LEAST,
+    MEAN,
+    SQUARES,
+    SUM,
+    VALUE,
+    Aggregate,
+)
+from presage.recall.partial import HIGH as HIGH_HALF
+from presage.recall.partial import LOW as LOW_HALF
+from presage.recall.partial import (
+    SEQ as PART_SEQ,
+)
+from presage.recall.partial import (
+    TIME as PART_TIME,
+)
+from presage.spark.batch import BatchContext, column
+
+# The rows of a stream or relation, by its number.
+Rows = Callable[[int], DataFrame]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What a select is asked with."""
+
+    events: DataFrame
+    rows: Rows
+    context: BatchContext
+
+
+def select_rows(select: Select, asking: Asking) -> DataFrame:
+    """EVENT and the outputs, then the terms of its order, for a select without groups: as c0, c1 …; WHEN and ARRIVED
+    where it reads a stream."""
+    frame = _joined(select, asking)
+    terms = (*select.outputs, *select.sort)
+    timed = [WHEN, ARRIVED] if WHEN in frame.columns else []
+    return frame.select(EVENT, *timed, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
+
+
+def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking) -> DataFrame:
+    """EVENT, the groups as g0 …, and the partial columns of the aggregates as p0 …, in their order."""
+    frame = _joined(select, asking)
+    groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
+    made: list[Column] = []
+    for call, aggregate in zip(select.calls, aggregates, strict=True):
+        value = _argument(call, asking.context)
+        made += [_part(aggregate.function, kind, value) for kind in aggregate.kinds]
+    named = [part.alias(f"p{i}") for i, part in enumerate(made)]
+    return frame.groupBy(EVENT, *groups).agg(*(named or [F.count(F.lit(1)).alias("rows")]))
+
+
+def select_groups(select: Select, asking: Asking) -> DataFrame:
+    """EVENT, the groups as g0 …, and the aggregates as a0 …; an event without rows has none."""
+    frame = _joined(select, asking)
+    groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
+    made = [_aggregate(c, asking.context).alias(f"a{i}") for i, c in enumerate(select.calls)]
+    return frame.groupBy(EVENT, *groups).agg(*(made or [F.count(F.lit(1)).alias("rows")]))
+
+
+def whole_select(select: Select, asking: Asking) -> DataFrame:
+    """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: a select in another one."""
+    if not select.grouped:
+        frame = select_rows(select, asking)
+    else:
+        made = select_groups(select, asking)
+        if not select.groups:
+            # An aggregate of nothing is a row, too.
+            made = asking.events.select(EVENT).join(made, EVENT, "left")
+            counts: dict[str, bool | float | int | str] = {
+                f"a{i}": 0 for i, c in enumerate(select.calls) if _is_count(c.expr)
+            }
+            made = made.fillna(counts) if counts else made
+        names = {g.name: f"g{i}" for i, g in enumerate(select.groups)}
+        names |= {c.name: f"a{i}" for i, c in enumerate(select.calls)}
+        made = made.select(EVENT, *(F.col(short).alias(name) for name, short in names.items()))
+        made = made.join(asking.events.drop(LOW, HIGH, BEFORE), EVENT)
+        if select.having is not None:
+            made = made.where(column(select.having, asking.context))
+        terms = (*select.outputs, *select.sort)
+        frame = made.select(EVENT, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
+    if select.distinct:
+        frame = frame.distinct()
+    if select.limit is not None:
+        count = len(select.outputs)
+        order = [_direction(f"c{count + i}", o.descending, o.nulls_first) for i, o in enumerate(select.order)]
+        within = Window.partitionBy(EVENT).orderBy(*(order or [F.lit(0)]))
+        frame = frame.withColumn("_n", F.row_number().over(within)).where(F.col("_n") <= select.limit).drop("_n")
+    return frame.select(EVENT, *(f"c{i}" for i in range(len(select.outputs))))
+
+
+# -- joining -----------------------------------------------------------------------------------------
+
+
+def _joined(select: Select, asking: Asking) -> DataFrame:
+    """The rows of FROM and WHERE for every event."""
+    pending = conjuncts(select.where)
+    asked = {a.name for a in select.asked}
+    frame = F.broadcast(asking.events)
+    known = set(asking.events.columns)
+    timed = False
+    for source in select.sources:
+        rows, columns = _source(source, asking)
+        conditions = list(conjuncts(source.on))
+        if not source.outer:
+            ready = [c for c in pending if c.columns() <= known | columns and not c.columns() & asked]
+            conditions += ready
+            pending = [c for c in pending if c not in ready]
+        tests = [column(c, asking.context) for c in conditions]
+        if source.is_stream:
+            frame, bounds = _bounded(source, frame)
+            tests += bounds
+        elif source.select is not None:
+            tests.append(F.col(EVENT) == F.col(f"{EVENT}_{source.alias}"))
+        frame = frame.join(rows, _all(tests), "left" if source.outer else "inner")
+        if source.is_stream and not timed:
+            frame, timed = frame.withColumnsRenamed({"_rt": WHEN, "_rs": ARRIVED}), True
+        frame = frame.drop("_rt", "_rs", "_slice", "_rslice")
+        known |= columns
+    for question in select.asked:
+        frame = _answered(question, frame, asking)
+    rest = [column(c, asking.context) for c in pending]
+    return frame.where(_all(rest)) if rest else frame
+
+
+def _source(source: Source, asking: Asking) -> tuple[DataFrame, set[str]]:
+    if source.select is not None:
+        made = whole_select(source.select, asking)
+        names = {f"c{i}": f"{source.alias}.{o.name}" for i, o in enumerate(source.select.outputs)}
+        return made.withColumnsRenamed({EVENT: f"{EVENT}_{source.alias}", **names}), set(names.values())
+    assert source.number is not None
+    rows = asking.rows(source.number)
+    if source.relation:
+        return F.broadcast(rows.drop("_row")), set(rows.columns)
+    columns = set(rows.columns) - {TIME, SEQ}
+    return rows.withColumnsRenamed({TIME: "_rt", SEQ: "_rs"}), columns
+
+
+def _bounded(source: Source, frame: DataFrame) -> tuple[DataFrame, list[Column]]:
+    """Only events of the history of each; with a window, slices of time as wide as that are joined by equality."""
+    tests = [F.col("_rt") < F.col(HIGH), F.col("_rs") < F.col(BEFORE)]
+    if source.window is None:
+        return frame, [*tests, F.col("_rt") >= F.col(LOW)]
+    width = F.lit(source.window)
+    last = F.col(HIGH) - F.lit(1)
+    slices = F.array_distinct(F.array(_slice(last, width), _slice(last - width, width)))
+    tests += [F.col("_rt") > last - width, F.col("_slice") == _slice(F.col("_rt"), width)]
+    return frame.withColumn("_slice", F.explode(slices)), tests
+
+
+def _slice(time: Column, width: Column) -> Column:
+    return time - F.pmod(time, width)
+
+
+def _answered(question: Asked, frame: DataFrame, asking: Asking) -> DataFrame:
+    """The frame with the answer of a select in a term as a column."""
+    key = f"{EVENT}{question.name}"
+    found = whole_select(question.select, asking).withColumnRenamed(EVENT, key)
+    if question.kind == "value":
+        several = F.when(F.count(F.lit(1)) > 1, F.raise_error(F.lit("a select in a term gave several rows")))
+        value = F.coalesce(several.cast(found.schema["c0"].dataType), F.first("c0"))
+        made = found.groupBy(key).agg(value.alias(question.name))
+    elif question.kind == "exists":
+        made = found.groupBy(key).agg(F.count(F.lit(1)).alias("_rows"))
+    else:
+        made = found.groupBy(key).agg(
+            F.collect_set("c0").alias("_values"),
+            F.max(F.col("c0").isNull()).alias("_null"),
+            F.count(F.lit(1)).alias("_rows"),
+        )
+    frame = frame.join(made, F.col(EVENT) == F.col(key), "left").drop(key)
+    if question.kind == "value":
+        return frame
+    some = F.coalesce(F.col("_rows"), F.lit(0)) > 0
+    if question.kind == "exists":
+        return frame.withColumn(question.name, some).drop("_rows")
+    assert question.operand is not None
+    operand = column(question.operand, asking.context)
+    # As SQL has it: unknown where the value, or one of those it is compared with, is null and none is equal.
+    unknown = operand.isNull() | F.col("_null")
+    inside = F.coalesce(F.array_contains(F.col("_values"), operand), F.lit(False))
+    among = F.when(~some, F.lit(False)).when(inside, F.lit(True)).when(unknown, F.lit(None)).otherwise(F.lit(False))
+    return frame.withColumn(question.name, among).drop("_values", "_null", "_rows")
+
+
+def _all(tests: list[Column]) -> Column:
+    return reduce(lambda a, b: a & b, tests) if tests else F.lit(True)
+
+
+def _direction(name: str, descending: bool, nulls_first: bool) -> Column:
+    at = F.col(name)
+    if descending:
+        return at.desc_nulls_first() if nulls_first else at.desc_nulls_last()
+    return at.asc_nulls_first() if nulls_first else at.asc_nulls_last()
+
+
+# -- aggregates --------------------------------------------------------------------------------------
+
+
+def _argument(call: Named, context: BatchContext) -> Column:
+    assert isinstance(call.expr, AggregateCall)
+    return F.lit(1) if call.expr.arg is None else column(call.expr.arg, context)
+
+
+def _is_count(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall) and expr.function == "count"
+
+
+def _aggregate(call: Named, context: BatchContext) -> Column:
+    """An aggregate over all rows of a group."""
+    expr, value = call.expr, _argument(call, context)
+    assert isinstance(expr, AggregateCall)
+    made: dict[str, Callable[[Column], Column]] = {
+        "count": F.count_distinct if expr.distinct else F.count,
+        "sum": (lambda x: F.sum_distinct(x)) if expr.distinct else F.try_sum,
+        "avg": (lambda x: F.sum_distinct(x.cast("double")) / F.count_distinct(x)) if expr.distinct else F.avg,
+        "min": F.min,
+        "max": F.max,
+        "stddev": F.stddev_samp,
+        "median": F.median,
+        "first": lambda x: _at_end(x, F.min_by),
+        "last": lambda x: _at_end(x, F.max_by),
+        "window": lambda x: F.transform(
+            F.sort_array(F.collect_list(F.struct(F.col(WHEN), F.col(ARRIVED), x.alias("v")))), lambda s: s["v"]
+        ),
+    }
+    if expr.function not in made:
+        raise error("UNSUPPORTED", expr.span, what=f"the aggregate {expr.function}", where="in RECALL", fix="")
+    return made[expr.function](value)
+
+
+def _at_end(value: Column, choose: Callable[[Column, Column], Column]) -> Column:
+    # In a struct: a null is a value here, and not skipped.
+    return choose(F.struct(value.alias("v")), F.struct(F.col(WHEN), F.col(ARRIVED)))["v"]
+
+
+def _part(function: str, kind: str, value: Column) -> Column:
+    """A partial column of an aggregate (`presage.recall.partial`)."""
+    if kind in (PART_TIME, PART_SEQ, VALUE):
+        place = F.struct(F.col(WHEN), F.col(ARRIVED))
+        whole = F.struct(F.col(WHEN).alias(PART_TIME), F.col(ARRIVED).alias(PART_SEQ), value.alias(VALUE))
+        return (F.max_by if function == "last" else F.min_by)(whole, place)[kind]
+    whole_number = value.cast("long")
+    made: dict[str, Callable[[], Column]] = {
+        COUNT: lambda: F.count(value),
+        SUM: lambda: F.sum(value.cast("double")),
+        HIGH_HALF: lambda: F.coalesce(F.sum(F.shiftright(whole_number, 32)), F.lit(0)),
+        LOW_HALF: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
+        MEAN: lambda: F.avg(value),
+        SQUARES: lambda: F.var_pop(value) * F.count(value),
+        LEAST: lambda: F.min(value),
+        GREATEST_VALUE: lambda: F.max(value),
+    }
+    return made[kind]()

@@ -1,0 +1,86 @@
+"""What a SELECT asks of the other rooms: items of FROM that they bind, and words of the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from presage.analyze.scope import ScopeItem
+from presage.lang import syntax as s
+from presage.lang.match_syntax import MatchClause
+from presage.lang.pattern_syntax import PatternSource
+from presage.model.catalog import Catalog, EventType
+from presage.model.text import Span
+from presage.plan.expr import Expr
+from presage.plan.nodes import Node
+from presage.plan.query import BoundQuery, RuleNote, Watched
+
+
+class PlainWords(Protocol):
+    """A query without words of the domain, and the catalog that it is bound against."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def notes(self) -> tuple[RuleNote, ...]: ...
+
+    @property
+    def watched(self) -> tuple[Watched, ...]: ...
+
+    @property
+    def knows(self) -> bool: ...
+
+
+class PredictedRows(Protocol):
+    """The PREDICTED items of a query: names that they bring, their rows, and the rest of the query."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def scopes(self) -> tuple[ScopeItem, ...]: ...
+
+    @property
+    def node(self) -> Node: ...
+
+
+class OtherRooms(Protocol):
+    """Items of FROM that another room binds. `events` gives the node of all events of a type under an alias."""
+
+    def pattern(
+        self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
+    ) -> tuple[list[ScopeItem], Node]: ...
+
+    def sequence(
+        self, query: s.Query, item: s.FromItem, events: Callable[[EventType, str, Span], Node], catalog: Catalog,
+        upper: int | None,
+    ) -> BoundQuery: ...  # fmt: skip
+
+    def inferred(
+        self,
+        stream: EventType,
+        alias: str,
+        events: Callable[[EventType, str, Span], Node],
+        catalog: Catalog,
+        span: Span,
+    ) -> Node: ...
+
+    def predicted(
+        self, query: s.Query, events: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None
+    ) -> PredictedRows: ...
+
+    def recalled(
+        self, query: s.Query, item: s.FromItem, event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...]],
+        history: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None,
+    ) -> BoundQuery: ...  # fmt: skip
+
+    def in_plain_words(self, query: s.Query, catalog: Catalog, live: bool) -> PlainWords: ...
+
+    def match(
+        self, clause: MatchClause, item: ScopeItem, node: Node, event_time: str | None, whole: bool,
+        span: int | None, alias: str, catalog: Catalog,
+    ) -> tuple[ScopeItem, Node]: ...  # fmt: skip
