@@ -41,7 +41,9 @@ FORMS = (
     _form("IF NOT EXISTS", r"IF\s+NOT\s+EXISTS\b", where="in declarations", fix="leave it out"),
 )
 # Those that have their place in the parentheses of a RECALL.
-RECALLED = frozenset(form for form in FORMS if form.what in ("ORDER BY", "LIMIT", "a subquery") or "LEFT" in form.pattern)
+RECALLED = frozenset(
+    form for form in FORMS if form.what in ("ORDER BY", "LIMIT", "a subquery") or "LEFT" in form.pattern
+)
 
 
 @lru_cache(maxsize=1)
