@@ -20,6 +20,8 @@ KEYWORDS_ELSEWHERE = """
     array map struct probability error left approximate analysis present streams schema inherits model
     sequence probabilistic markov inference over using filter smooth viterbi particles mle map
     predicted validate window may must tentative
+    similar report pause chunks drop before after id bandwidth limit cancel accelerate continue of exists order nulls
+    recalls running outer
 """
 
 plain_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,6}", fullmatch=True)
@@ -169,7 +171,7 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
     declarations,
     relations,
     st.builds(s.Explain, queries, st.sampled_from(["text", "svg"])),
-    st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models"])),
+    st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models", "recalls"])),
     st.builds(s.Describe, names),
     st.builds(s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model"]), names),
 )

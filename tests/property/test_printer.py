@@ -12,6 +12,7 @@ from presage.errors import PresageError
 from presage.lang import parse, parse_expression, parse_statement, print_expression, print_script, print_statement
 from presage.lang import syntax as s
 from property.pattern_trees import matches, patterns
+from property.recall_trees import commands, recalled_items
 from property.sequence_trees import models, sequences, uncertain_streams
 from property.syntax_trees import expressions, from_items, small_expressions, statements
 
@@ -19,7 +20,7 @@ WORDS = """
     SELECT FROM WHERE GROUP BY HAVING OUTPUT EVERY LAST WITHIN JOIN ON AS AND OR NOT IN IS NULL BETWEEN LIKE CASE WHEN
     THEN ELSE END CAST CREATE STREAM SCHEMA RELATION EVENT TIME KEY WITH VALUES INSERT INTO DISTINCT PREFIX PATTERN
     SEQUENCE PROBABILISTIC MARKOV INFERENCE MODEL PREDICTED VALIDATE TENTATIVE MAY MUST
-    RECALL WINDOW SHOW DROP EXPLAIN ( ) [ ] { } , ; . # : * + - / % = <> < > || ? ! @ ' " ` -- /* */ a b Tick x.y
+    RECALL SIMILAR CONTEXT FINAL BEFORE AFTER ORDER LIMIT LEFT EXISTS CANCEL WINDOW SHOW DROP EXPLAIN ( ) [ ] { } , ; . # : * + - / % = <> < > || ? ! @ ' " ` -- /* */ a b Tick x.y
     1 1.5 1e9 5 sec min 2012-05-07T09:00 now 'text' "t" `odd` \\ é ← http://x
 """
 SOUP = [*WORDS.split(), "\n"]
@@ -60,6 +61,19 @@ def test_a_printed_match_recognize_is_read_back_as_the_same_tree(item: s.FromIte
 @settings(max_examples=80)
 def test_a_printed_sequence_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
     tree = s.Query((s.SelectItem(s.Star()),), (item,))
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(recalled_items(small_expressions))
+@settings(max_examples=80)
+def test_a_printed_recall_is_read_back_as_the_same_tree(item: s.FromItem) -> None:
+    tree = s.Query((s.SelectItem(s.Star()),), (item,), where=s.Name("x"))
+    assert parse_statement(print_statement(tree)) == tree
+
+
+@given(commands)
+@settings(max_examples=30)
+def test_a_printed_command_to_a_recall_is_read_back_as_the_same_tree(tree: s.Statement) -> None:
     assert parse_statement(print_statement(tree)) == tree
 
 

@@ -33,8 +33,19 @@ _CALLED = {
     "#": "a window such as #time(5 min)",
     END: "the end of the statement",
 }
+# Terminals that are more than a word or a mark, by what a user writes.
+_SPELT = {
+    "PART_COMMA": ",",
+    "EVENT_ID": "EVENT ID",
+    "REPORT_EVERY": "REPORT EVERY",
+    "PAUSE_EVERY": "PAUSE EVERY",
+    "DROP_AFTER": "DROP AFTER",
+    "BEFORE_TIME": "BEFORE",
+    "AFTER_TIME": "AFTER",
+}
 # Terminals that mean one thing to a user: the name of the group, the terminals that tell it, all that belong to it.
-_STATEMENTS = ("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP", "REFRESH")
+_STATEMENTS = ("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP", "REFRESH",
+               "CANCEL", "ACCELERATE", "CONTINUE")  # fmt: skip
 # The clause form of a query, which is not named where another form is at hand.
 _CLAUSE_FORM = {"FILTER", "SEQ", "EVENT_WINDOW", "PATH"}
 _GROUPS = (
@@ -44,7 +55,7 @@ _GROUPS = (
         {"NUMBER", "CASE", NAME},
         {NAME, "NUMBER", "STRING", "DURATION", "(", "+", "-", "*"}
         | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
-        | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE"},
+        | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE", "EXISTS"},
     ),
     (
         "a term of a pattern",
@@ -60,7 +71,13 @@ _GROUPS = (
         "a clause such as WHERE or GROUP BY",
         {"WHERE", "GROUP", "OUTPUT"},
         {"WITHIN", "WHERE", "GROUP", "HAVING", "OUTPUT", "WITH", "APPROXIMATE", "VALIDATE", "JOIN", "INNER", "ANALYSIS"}
+        | {"RECALL", "FINAL", "EVENT ID"}
         | _CLAUSE_FORM,
+    ),
+    (
+        "a clause such as WHERE or ORDER BY",
+        {"WHERE", "GROUP", "ORDER"},
+        {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "INNER", "LEFT", "BEFORE", "AFTER", "BANDWIDTH"},
     ),
     (
         "an operator",
@@ -142,6 +159,14 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
     if starts_value and "," in written:
         naming = f", or AS, if {shown} names the column" if "AS" in written and token.kind == NAME else ""
         return f"is a comma missing before {shown}{naming}?"
+    if token.kind == "SELECT" and "CONTEXT" in written:
+        return "say what is compared: CONTEXT SELECT …"
+    if token.text.upper() in ("CONTEXT", "WITH") and "PART_COMMA" in accepts:
+        return f"is a comma missing before {shown}?"
+    if before is not None and before.kind == "LAST" and "DURATION" in accepts and token.kind != "NUMBER":
+        return "say how far back: LAST 4 weeks"
+    if token.kind in (NAME, "NUMBER") and accepts == {"STRING"}:
+        return f"put it in quotes: '{token.text[:MAX_SHOWN]}'"
     if token.kind == "NUMBER" and "DURATION" in accepts:
         return f"add the unit: {token.text[:MAX_SHOWN]} sec"
     if token.kind == "STRING" and {NAME, ANY_NAME} & accepts:
@@ -160,7 +185,7 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
 
 def _written(machine: Machine, kinds: Set[str]) -> set[str]:
     """Terminals by their spelling, if they have one."""
-    return {machine.lexer.spelling.get(kind, kind) for kind in kinds}
+    return {_SPELT.get(kind) or machine.lexer.spelling.get(kind, kind) for kind in kinds}
 
 
 def _expected(written: set[str]) -> str:
@@ -175,12 +200,16 @@ def _expected(written: set[str]) -> str:
     ending = [_CALLED[END]] if END in rest else []
     values = sorted({_CALLED[kind] for kind in rest - {END} if _CALLED.get(kind, "").startswith("a")})
     plain = sorted(rest - {kind for kind in _CALLED if _CALLED[kind].startswith("a")} - {END})
-    words = [_CALLED.get(word, word) for word in plain if word.isalpha()]
-    marks = [f"'{mark}'" for mark in plain if not mark.isalpha()]
+    words = [_CALLED.get(word, word) for word in plain if _is_word(word)]
+    marks = [f"'{mark}'" for mark in plain if not _is_word(mark)]
     listed = [*(group for group in groups if group != "an operator"), *values, *words, *marks]
     listed += [group for group in groups if group == "an operator"]
     listed = listed[: MAX_EXPECTED - len(ending)] + ending
     return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+
+
+def _is_word(written: str) -> bool:
+    return written.replace(" ", "").isalpha()
 
 
 def _shown(token: Token) -> str:

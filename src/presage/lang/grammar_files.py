@@ -13,6 +13,7 @@ from presage.lang.trees import (
     patterns,
     prediction,
     query,
+    recall,
     sequences,
     terms,
     types,
@@ -35,6 +36,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("sequences", sequences.BUILDERS),
     ("prediction", prediction.BUILDERS),
     ("knowledge", knowledge.BUILDERS),
+    ("recall", recall.BUILDERS),
     ("look", look.BUILDERS),
 )
 # What can be parsed by itself: one statement, or one term.

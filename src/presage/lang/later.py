@@ -30,17 +30,19 @@ def _form(what: str, pattern: str, *after: str, where: str = "in this version ye
 
 
 FORMS = (
-    _form("RECALL", r"(FINAL\s+)?RECALL\b"),
-    _form("RECALL", r"(CANCEL|ACCELERATE|CONTINUE)\s+RECALL\b"),
-    _form("SHOW RECALLS", r"RECALLS\b", "SHOW"),
     # Forms of SQL that the language does without.
     _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),
     _form("LIMIT", r"LIMIT\s+[0-9]", where="in queries", fix="take the first rows of the result instead"),
     _form("UNION", r"UNION\b", where="in queries", fix="INSERT INTO one stream from several statements"),
     _form("a subquery", r"SELECT\b", "(", where="in queries", fix="INSERT INTO a stream and read that"),
-    _form("an outer join", r"(LEFT|RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
+    _form("an outer join", r"LEFT\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
+    _form("an outer join", r"(RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
     _form("CROSS JOIN", r"CROSS\s+JOIN\b", where="in queries", fix="write FROM a, b"),
     _form("IF NOT EXISTS", r"IF\s+NOT\s+EXISTS\b", where="in declarations", fix="leave it out"),
+)
+# Those that have their place in the parentheses of a RECALL.
+RECALLED = frozenset(
+    form for form in FORMS if form.what in ("ORDER BY", "LIMIT", "a subquery") or "LEFT" in form.pattern
 )
 
 
@@ -55,12 +57,20 @@ def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
     """The error for the first form of a later version among the tokens up to the place where parsing failed."""
     any_form, every = _patterns()
     before, in_match = "", False
+    # How many parentheses are open since that of a RECALL; None between the word and its parenthesis.
+    recalled: int | None = 0
     for token in tokens:
+        if recalled is None or recalled:
+            recalled = _inside(recalled, token.text)
+        elif token.text.upper() == "RECALL":
+            recalled = None
         in_match = in_match or token.text.upper() == "MATCH_RECOGNIZE"
         # Most tokens start no form: one look instead of one per form keeps long texts quick.
         for form, pattern in every if any_form.match(text, token.start) else ():
             if in_match and form.what == "ORDER BY":
                 continue  # it has its place there
+            if recalled and form in RECALLED:
+                continue
             if (not form.after or before in form.after) and (match := pattern.match(text, token.start)):
                 # The form's own words, without the bracket or the letter that was looked at behind them.
                 words = re.match(r"\?|[\w\s]+", match[0])
@@ -69,3 +79,9 @@ def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
                 return error("UNSUPPORTED", span, what=form.what, where=form.where, fix=form.fix)
         before = token.text.upper()
     return None
+
+
+def _inside(recalled: int | None, mark: str) -> int | None:
+    if recalled is None:
+        return 1 if mark == "(" else None
+    return recalled + (mark == "(") - (mark == ")")

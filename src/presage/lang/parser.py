@@ -12,6 +12,7 @@ from presage.lang.lalr import Machine, StuckError
 from presage.lang.scanner import cut_statements
 from presage.lang.syntax import Expr, Script, Statement
 from presage.lang.tables import load_tables
+from presage.lang.trees.recall import refuse_subqueries
 from presage.model.text import Source, Span
 
 
@@ -77,6 +78,8 @@ def _cut(source: Source) -> tuple[list[Span], list[PresageError]]:
 def _parse_goal(source: Source, span: Span, goal: str) -> Any:
     parser = machine()
     try:
-        return parser.run(source.text, span, goal)
+        tree = parser.run(source.text, span, goal)
+        refuse_subqueries(tree)
     except (StuckError, PresageError) as failure:
         raise explain_failure(parser, source.text, span, goal, failure).in_source(source) from None
+    return tree

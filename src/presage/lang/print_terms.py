@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from presage.errors import error
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
+from presage.lang.print_selects import print_select
+from presage.lang.recall_syntax import Exists, InSelect, ScalarSelect
 from presage.lang.syntax import (
     AllOf,
     AnyOf,
@@ -73,7 +75,7 @@ def _level(expr: Expr) -> int:
             return AND
         case Not():
             return NOT
-        case Between() | InList() | Like() | IsNull():
+        case Between() | InList() | InSelect() | Like() | IsNull():
             return COMPARISON
         case Binary():
             return _BINARY.get(expr.op, COMPARISON)
@@ -115,6 +117,10 @@ def _bare(expr: Expr) -> str:
             return f"PATH {{ {text} }}" if "#" not in text else f"PATH {{ {text}\n}}"
         case InTable(table=table, args=args, values=values):
             return f"{table}({_listed((*args, *values))})"
+        case ScalarSelect(select=select):
+            return f"({print_select(select, print_expression)})"
+        case Exists(select=select):
+            return f"EXISTS ({print_select(select, print_expression)})"
         case EventVariable(name=name):
             return f"?{name}"
         case Qualified(base=base, prefix=prefix, name=name):
@@ -146,6 +152,8 @@ def _operation(expr: Expr) -> str:
             return f"{_text(operand, CONCAT)} {_negated(negated)}BETWEEN {bounds}"
         case InList(operand=operand, items=items, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({_listed(items)})"
+        case InSelect(operand=operand, select=select, negated=negated):
+            return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({print_select(select, print_expression)})"
         case Like(operand=operand, pattern=pattern, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}LIKE {_text(pattern, CONCAT)}"
         case IsNull(operand=operand, negated=negated):

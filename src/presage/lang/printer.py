@@ -18,8 +18,10 @@ from presage.lang.knowledge_syntax import (
     WindowPart,
 )
 from presage.lang.print_patterns import print_match, print_pattern
+from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
 from presage.lang.print_terms import print_expression, print_type
+from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.lang.syntax import (
     Bound,
@@ -75,6 +77,8 @@ def print_statement(statement: Statement) -> str:
         return f"DESCRIBE {spell_name(statement.name)}"
     if isinstance(statement, Drop):
         return f"DROP {statement.kind.upper()} {spell_name(statement.name)}"
+    if isinstance(statement, RecallCommand):
+        return print_recall_command(statement)
     raise error("INTERNAL", what=f"a {type(statement).__name__} has no text")
 
 
@@ -159,7 +163,7 @@ def _from_item(item: FromItem) -> str:
         source = f"{word}{spell_name(item.name, ITEMS)}{condition}"
     match = f" {print_match(item.match)}" if item.match is not None else ""
     valid = f" WINDOW {format_duration(item.valid_window)}" if item.valid_window is not None else ""
-    return f"{source}{windows}{match}{alias}{valid}"
+    return f"{source}{windows}{match}{alias}{valid}{print_recalls(item)}"
 
 
 def _within(within: WithinClause) -> str:

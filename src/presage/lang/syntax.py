@@ -225,8 +225,8 @@ class WindowClause(Node):
 @dataclass(frozen=True)
 class FromItem(Node):
     """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
-    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R, `event_id`
-    and `recalls` for EVENT ID (…) and RECALL … behind the item."""
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R,
+    `event_id` and `recalls` for EVENT ID (…) and RECALL … behind the item."""
 
     name: str
     condition: Expr | None = None
@@ -376,7 +376,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS | KNOWLEDGE, in lower case."""
+    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS | KNOWLEDGE | RECALLS, in lower case."""
 
     what: str
 

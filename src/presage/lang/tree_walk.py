@@ -8,13 +8,14 @@ from presage.lang.syntax import Node
 from presage.model.text import Span
 
 
-def nodes_of(top: object) -> Iterator[Node]:
-    """The node itself and all below it."""
+def nodes_of(top: object, leave_out: tuple[type[Node], ...] = ()) -> Iterator[Node]:
+    """The node itself and all below it, but for nodes of the kinds in `leave_out` and what is below these."""
     todo: list[object] = [top]
     while todo:
         current = todo.pop()
         if isinstance(current, Node):
-            yield current
-            todo.extend(vars(current).values())
+            if not isinstance(current, leave_out):
+                yield current
+                todo.extend(vars(current).values())
         elif isinstance(current, tuple) and not isinstance(current, Span):
             todo.extend(current)

@@ -147,10 +147,6 @@ def test_parse_statement_wants_one_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT e.sid FROM Overload e RECALL LAST 4 weeks ( SELECT avg(h.bw) FROM Traffic h ) AS r",
-        "SELECT e.sid FROM Overload e FINAL RECALL ( SELECT 1 FROM Traffic h ) AS r",
-        "CANCEL RECALL 5",
-        "SHOW RECALLS",
         "SELECT x FROM A LEFT OUTER JOIN B ON x",
         "SELECT x FROM A RIGHT JOIN B ON x",
         "SELECT x FROM A LIMIT 5",

@@ -99,6 +99,20 @@ FROM PATTERN [ EVERY a=Motion
     "select tentative id from predicted Temp(temp > 5, id <> 3) as t, predicted Temp window 1.5 sec with probability > 1",  # noqa: E501
     "SELECT predicted.validate, x AS every FROM predicted, predicted AS p, PREDICTED /* a */ predicted, PREDICTED `as` q",  # noqa: E501
     "SELECT x FROM PREDICTED -- a stream\n Temp WITHIN [now, ) WHERE may = 1 AND must(x) VALIDATE EVERY 500 msec",
+    """SELECT e.sid, e.bw, r.mean FROM Overload e
+       RECALL LAST 4 weeks ( SELECT avg(h.bw) AS mean, stddev(h.bw) AS sd FROM Traffic h WHERE h.sid = e.sid ) AS r
+       WHERE e.bw > r.mean + 2 * r.sd""",
+    """SELECT e.*, s.* FROM Failure e
+       RECALL SIMILAR 5 ( CONTEXT SELECT u.user FROM Login u WINDOW 5 min,
+                          CONTEXT SELECT p.proc, p.load FROM Running p WINDOW 5 min ) AS s""",
+    """SELECT 1 FROM A#time(5 min) AS e EVENT ID (e.a, e.b + 1) FINAL RECALL LAST 1 day (
+         SELECT DISTINCT h.x FROM T h LEFT OUTER JOIN U AS u WINDOW 3 sec ON u.x = h.x, (SELECT * FROM V) v
+         WHERE x IN (SELECT y FROM W) AND NOT EXISTS (SELECT 1) AND h.z > (SELECT max(q) FROM Q) WINDOW 5 min
+         GROUP BY h.x HAVING count(*) > 1 ORDER BY running DESC NULLS LAST, y LIMIT 5 ) REPORT EVERY 5 sec r DROP AFTER 1 min
+       RECALL SIMILAR 3 ( CONTEXT SELECT e.a, e.b, WITH w AS SELECT * FROM Z BEFORE 5 min AFTER 3 min,
+         BANDWIDTH (load = 0.5) ) PAUSE EVERY 4 CHUNKS AS s JOIN Ping#lastevent p ON p.x = s.x ANALYSIS PRESENT""",  # noqa: E501
+    "SELECT exists(x), bandwidth(y), bandwidth (z), limit, before, after, similar, left, nulls, chunks, of FROM A event",
+    "SELECT recalls, order FROM report, pause, drop AS cancel, last id, limit left, event EVENT ID (id) WHERE running",
     "SELECT температура, 温度 FROM Größe",
 ]
 LOOKING = [
@@ -107,6 +121,10 @@ LOOKING = [
     "show statements",
     "SHOW RELATIONS",
     "SHOW MODELS",
+    "SHOW RECALLS",
+    "CANCEL RECALL 'd1 2012-05-07T09:00:00Z' OF overloads",
+    "accelerate recall 'it''s'",
+    "CONTINUE RECALL 'x' OF select",
     "DESCRIBE Tick",
     "DROP STREAM Tick",
     "DROP SCHEMA Tick",

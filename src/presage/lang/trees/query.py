@@ -12,6 +12,7 @@ from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
+from presage.lang.recall_syntax import RecallClause, SimilarClause
 from presage.lang.sequence_syntax import SequenceItem
 from presage.lang.syntax import (
     ApproximateClause,
@@ -55,6 +56,19 @@ class Alias(NamedTuple):
     bare: bool
 
 
+class EventId(NamedTuple):
+    """`EVENT ID (a, …)` behind an item."""
+
+    terms: tuple[Expr, ...]
+
+
+class Recalled(NamedTuple):
+    """A RECALL behind an item, with its alias as it was written."""
+
+    clause: RecallClause | SimilarClause
+    alias: Alias
+
+
 class EventSource(NamedTuple):
     """`(?e, R)`, which is `R AS e`."""
 
@@ -63,7 +77,7 @@ class EventSource(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """An item after the first, with what JOIN says of it."""
+    """An item, with what JOIN says of it and the name that ends it."""
 
     item: FromItem
     bare_alias: Token | None
@@ -127,7 +141,7 @@ def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
 def from_item(
     span: Span,
     source: StreamSource | EventSource | PatternSource | SequenceItem,
-    *rest: WindowClause | MatchClause | Alias | ValidWindow | None,
+    *rest: WindowClause | MatchClause | Alias | ValidWindow | EventId | Recalled | None,
 ) -> Joined:
     windows = tuple(part for part in rest if isinstance(part, WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
@@ -151,7 +165,13 @@ def from_item(
         fix = "write PREDICTED before the stream, or #time(…) behind it for a window of events"
         raise error("SYNTAX", valid.span, found="WINDOW with a duration", expected="it behind PREDICTED only", fix=fix)
     item = item if valid is None else replace(item, valid_window=valid.micros)
-    return Joined(item, alias.name if alias and alias.bare else None)
+    last = alias
+    event_id = next((part for part in rest if isinstance(part, EventId)), None)
+    recalled = [part for part in rest if isinstance(part, Recalled)]
+    if event_id is not None or recalled:
+        terms, clauses = event_id.terms if event_id else (), tuple(part.clause for part in recalled)
+        item, last = replace(item, event_id=terms, recalls=clauses), recalled[-1].alias if recalled else None
+    return Joined(item, last.name if last and last.bare else None)
 
 
 def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Joined:
