@@ -53,6 +53,7 @@ from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
+from presage.recall.spark import OPERATORS as RECALL
 from presage.spark.archive import count_events, last_event, read_archive, time_span
 from presage.spark.batch import NO_EVENTS, BatchContext, run_root
 from presage.spark.foreign import catalyst
@@ -473,7 +474,7 @@ class Engine:
             self.spark,
             read,
             relations,
-            operators={**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION},
+            operators={**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL},
             clock=clock,
             inner_clock=max(last, clock),
             partitions=self._partitions(rows),

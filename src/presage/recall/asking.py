@@ -46,10 +46,9 @@ def questions(
     columns = [*(events[name] for name in parameters), *(pa.chunked_array([pa.array(b)]) for b in bounds.values())]
     codes, _ = equality_codes(columns, events.num_rows)
     firsts = np.flatnonzero(first_occurrences(codes))
-    table = events.select(list(parameters)).combine_chunks().take(pa.array(firsts))
-    for name, values in bounds.items():
-        table = table.append_column(name, pa.array(values[firsts]))
-    return Questions(table.append_column(EVENT, pa.array(codes[firsts])), codes)
+    taken = pa.array(firsts)
+    made = {EVENT: pa.array(codes[firsts])} | {name: events[name].take(taken) for name in parameters}
+    return Questions(pa.table(made | {name: pa.array(values[firsts]) for name, values in bounds.items()}), codes)
 
 
 def answers_of(asked: Questions, answers: pa.Table) -> tuple[Ints, Ints]:

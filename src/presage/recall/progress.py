@@ -186,11 +186,8 @@ def aggregates_of(select: Select) -> list[Aggregate]:
     for call in select.calls:
         assert isinstance(call.expr, AggregateCall)
         arg = call.expr.arg
-        made.append(
-            Aggregate(
-                call.expr.function, call.name, None if arg is None else arg.type, "*" if arg is None else show(arg)
-            )
-        )
+        kind, shown = (None, "*") if arg is None else (arg.type, show(arg))
+        made.append(Aggregate(call.expr.function, call.name, kind, shown))
     return made
 
 

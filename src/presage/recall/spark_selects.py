@@ -82,7 +82,7 @@ def select_groups(select: Select, asking: Asking) -> DataFrame:
 
 
 def whole_select(select: Select, asking: Asking) -> DataFrame:
-    """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: a select in another one."""
+    """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: of a select in another."""
     if not select.grouped:
         frame = select_rows(select, asking)
     else:
