@@ -1,0 +1,1 @@
+"""History: every event meets what came before it (LANGUAGE §9)."""
