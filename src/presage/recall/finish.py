@@ -1,0 +1,97 @@
+"""Merged parts of aggregates in, their values out; of a history that is covered in part, the values it would have.
+
+As Spark has them: over no value all but count are null, stddev is of a sample and null below two values, NaN is
+greatest. A sum of LONG that leaves its range is an error and never wraps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import HIGH_BITS, LOW_MASK, Values, column, with_nulls
+from presage.arrays.jit import Floats, Ints
+from presage.errors import PresageError, error
+from presage.recall.partial import (
+    COUNT,
+    GREATEST_VALUE,
+    HIGH,
+    LEAST,
+    LOW,
+    MEAN,
+    SQUARES,
+    SUM,
+    VALUE,
+    Aggregate,
+    whole_numbers,
+)
+
+MOST_HIGH = 1 << 31  # a LONG is high * 2**32 + low with high in [-2**31, 2**31)
+BEYOND = 2.0**63  # the least double that no LONG reaches
+
+
+def scale_factors(requested: Ints, covered: Ints) -> Floats:
+    """Requested span / covered span of each row: 1 where all is covered, and where nothing is yet."""
+    partial = (covered > 0) & (covered < requested)
+    return np.where(partial, requested / np.where(partial, covered, 1), 1.0)
+
+
+def finish(
+    parts: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate], factors: Floats | None = None
+) -> pa.Table:
+    """The keys and a column for each aggregate. `factors` of each row scale counts and sums, which keep their types:
+    those of LONG are rounded to the nearest, halves to the even one."""
+    made = {name: parts.column(name) for name in keys}
+    for aggregate in aggregates:
+        made[aggregate.output] = _value(aggregate, parts, factors)
+    return pa.table(made)
+
+
+def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.Array:
+    found = {kind: column(parts, aggregate.column(kind)) for kind in aggregate.kinds}
+    function = aggregate.function
+    for kind in (LEAST, GREATEST_VALUE, VALUE):
+        if kind in found:
+            return found[kind]
+    count = whole_numbers(found[COUNT])
+    if function == "count":
+        return pa.array(count if factors is None else _scaled(aggregate, count, factors))
+    if function == "stddev":
+        return _stddev(count, found)
+    if not aggregate.is_integral:
+        # Adding zero: whether -0.0 is left of a sum of zeros would depend on how many empty parts were added.
+        total = Values(found[SUM]).floats + 0.0
+        if function == "sum" and factors is not None:
+            total = total * factors
+        return with_nulls(total / np.maximum(count, 1) if function == "avg" else total, count > 0)
+    high, low = whole_numbers(found[HIGH]), whole_numbers(found[LOW])
+    high, low = high + (low >> HIGH_BITS), low & LOW_MASK
+    if function == "avg":
+        return with_nulls((high * float(1 << HIGH_BITS) + low) / np.maximum(count, 1), count > 0)
+    if high.size and (high.max() >= MOST_HIGH or high.min() < -MOST_HIGH):
+        raise _overflow(aggregate)
+    whole = (high << HIGH_BITS) + low
+    return with_nulls(whole if factors is None else _scaled(aggregate, whole, factors), count > 0)
+
+
+def _stddev(count: Ints, found: dict[str, pa.Array]) -> pa.Array:
+    """NaN where a value, and so the mean, is not finite."""
+    spread = np.sqrt(Values(found[SQUARES]).floats / np.maximum(count - 1, 1))
+    return with_nulls(np.where(np.isfinite(Values(found[MEAN]).floats), spread, np.nan), count > 1)
+
+
+def _scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:
+    """Where nothing is to be scaled, the value itself: a double does not hold every LONG."""
+    as_it_is = factors == 1.0
+    scaled = np.rint(np.where(as_it_is, 0.0, values * factors))
+    if np.any(np.abs(scaled) >= BEYOND):
+        raise _overflow(aggregate)
+    return np.where(as_it_is, values, scaled.astype(np.int64))
+
+
+def _overflow(aggregate: Aggregate) -> PresageError:
+    shown = aggregate.shown or aggregate.output
+    fix = f"add up doubles: sum(CAST({shown} AS DOUBLE))" if aggregate.function == "sum" else "recall a shorter span"
+    return error("ARITHMETIC_OVERFLOW", what=f"{aggregate.function}({shown})", type="LONG", fix=fix)
