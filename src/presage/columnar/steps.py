@@ -90,6 +90,9 @@ class StepContext:
     shard: int = 0
     shards: int = 1
     compiled: dict[Any, Any] = field(default_factory=dict)
+    # What RECALL asks of the archive, and what users have said of its events.
+    histories: Callable[[Any], Any] | None = None
+    said: Sequence[Any] = ()
     # Rows of a scan that a filter above it keeps, where an index of many statements has found them already.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
 

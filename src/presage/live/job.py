@@ -37,6 +37,7 @@ from presage.live.worker import Share, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.model.catalog import EventType, Moment
+from presage.model.state import State
 from presage.plan.nodes import SEQ, TIME
 
 _LOGGER = logging.getLogger("presage")
@@ -63,6 +64,7 @@ class Job:
         relations: Callable[[], Mapping[str, pa.Table]],
         event_type: Callable[[str], EventType],
         foreign: Callable[[], Foreign] | None = None,
+        histories: Callable[[Any], Any] | None = None,
         workers: Workers | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
@@ -74,6 +76,7 @@ class Job:
         self._relations = relations
         self._event_type = event_type
         self._foreign = foreign
+        self._histories = histories
         self._workers = workers
         self._refreshed = refreshed  # when knowledge was read again, by the wall clock
         self.rows_on_driver = rows_on_driver
@@ -237,7 +240,8 @@ class Job:
         # In this order: who sees how far the job is must see the statements of that moment, too.
         reached = self._reached
         statement = self.statements[number]
-        return statement.status != RUNNING or (statement.place is None and reached >= arrivals)
+        there = statement.place is None and reached >= arrivals and not self.planner.recalling(statement)
+        return statement.status != RUNNING or there
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
         """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
@@ -340,6 +344,10 @@ class Job:
             statement = self.statements[number]
             if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
+
+    def states(self, task: Task) -> Mapping[str, State]:
+        """The published states of a statement, by place in its plan."""
+        return self._store.of(task)
 
     def _families(self) -> dict[str, dict[str, Any]]:
         """Where the states lie that several statements have in common: by family and place."""
@@ -451,7 +459,9 @@ class Job:
             relations = {name: tables[name] for name in program.relations}
             foreign = self._foreign() if program.native and self._foreign is not None else None
             entities = {watched.known: tables[watched.known] for watched in program.watched}
-            self._kept[task.number] = Kept(program, Evaluator(relations, foreign), relations, entities)
+            self._kept[task.number] = Kept(
+                program, Evaluator(relations, foreign), relations, entities, histories=self._histories
+            )
         return self._kept[task.number]
 
     def _record(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
 from presage.live.program import Program
+from presage.live.rooms import Said
 from presage.live.spans import Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Task
@@ -65,6 +66,7 @@ class Planner:
         self._programs = programs
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
+        self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
         # What programs ask, one object for all that ask the same; by statement.
         self._asked: dict[str, tuple[Program, tuple[object, ...]]] = {}
 
@@ -126,7 +128,19 @@ class Planner:
             elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
                 # The second: one that was behind, before it in this loop, has made rows for it.
                 self._add_in_step(batch, statement)
-        return batch if news or behind else None
+        recalling = [s for s in running if self.recalling(s) and s.number not in batch.spans]
+        for statement in recalling:
+            # Nothing new, but history that is still to be read.
+            place = self.place(statement)
+            program, span = self._programs[statement.number], Span(place, place)
+            files = tuple(batch.files_of(scan, span) for scan in program.scans)
+            self._add(batch, statement, Intake(span, files, place.clock, False, must_run=True))
+        return batch if news or behind or recalling else None
+
+    def recalling(self, statement: Statement) -> bool:
+        """Whether it has events that wait for more of history, or that somebody has spoken of."""
+        program = self._programs[statement.number]
+        return program.recalls and (statement.partial_matches > 0 or bool(self.said))
 
     def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
         """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
@@ -261,6 +275,10 @@ class Planner:
         if intake.files is None:
             return
         clocks = span.start.clock, intake.clock, span.end.clock
+        said = (
+            tuple(command for name, command in self.said if name in (None, statement.name)) if program.recalls else ()
+        )
+        must_run = intake.must_run or self.recalling(statement)
         for shard in range(program.shards):
-            task = Task(statement.number, program, shard, intake.files, *clocks, intake.end, intake.must_run)
+            task = Task(statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said)
             batch.tasks.append(task)

@@ -10,7 +10,7 @@ from typing import Any
 from presage.columnar.compile import supports_node
 from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
-from presage.live.rooms import check_order, has_timers, shard_node
+from presage.live.rooms import check_order, has_timers, recalls, shard_node, standing
 from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
@@ -50,7 +50,12 @@ class Program:
 
     @property
     def native(self) -> bool:
-        return bool(self.foreign)
+        return bool(self.foreign) or self.recalls
+
+    @cached_property
+    def recalls(self) -> bool:
+        """Whether its rows are made by asking the archive, in turns."""
+        return recalls(self.plan)
 
     @cached_property
     def streams(self) -> frozenset[str]:
@@ -99,7 +104,7 @@ class Program:
     @cached_property
     def shape(self) -> Shape | None:
         """What it has in common with statements that differ in constants alone; None if it goes its own way."""
-        return None if self.foreign or len(self.scans) != 1 else shape_of(self.plan)
+        return None if self.native or len(self.scans) != 1 else shape_of(self.plan)
 
     def __getstate__(self) -> dict[str, Any]:
         # Places go by the identity of nodes, which a copy in another process does not share.
@@ -113,7 +118,7 @@ class Program:
 def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     retimed = into is not None and not is_own_time(bound.plan, event_time_of(into, bound.plan))
-    plan = _apart(plan)
+    plan = _apart(standing(plan))
     check_order(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign

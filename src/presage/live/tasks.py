@@ -49,6 +49,7 @@ class Task:
     inner_clock: int
     end: bool
     must_run: bool  # time alone may make rows
+    said: tuple[Any, ...] = ()  # of its recalls
 
     @property
     def events(self) -> int:
@@ -82,6 +83,7 @@ class Kept:
     relations: Mapping[str, pa.Table]
     entities: Mapping[str, Any] = field(default_factory=dict)  # by the name of a watched attribute
     compiled: dict[Any, Any] = field(default_factory=dict)
+    histories: Callable[[Any], Any] | None = None  # what RECALL asks
 
 
 _Index = tuple[list[Filter], PredicateIndex]
@@ -272,6 +274,8 @@ class Runner:
             shards=program.shards,
             compiled=kept.compiled,
             matched=matched,
+            histories=kept.histories,
+            said=task.said,
         )
         made = run_root(program.plan, context).table
         outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])

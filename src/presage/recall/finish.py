@@ -20,7 +20,6 @@ from presage.recall.partial import (
     HIGH,
     LEAST,
     LOW,
-    MEAN,
     SQUARES,
     SUM,
     VALUE,
@@ -77,9 +76,8 @@ def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.
 
 
 def _stddev(count: Ints, found: dict[str, pa.Array]) -> pa.Array:
-    """NaN where a value, and so the mean, is not finite."""
-    spread = np.sqrt(Values(found[SQUARES]).floats / np.maximum(count - 1, 1))
-    return with_nulls(np.where(np.isfinite(Values(found[MEAN]).floats), spread, np.nan), count > 1)
+    """NaN where a value is not finite: its distance from the mean is."""
+    return with_nulls(np.sqrt(Values(found[SQUARES]).floats / np.maximum(count - 1, 1)), count > 1)
 
 
 def _scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:

@@ -6,7 +6,7 @@ that can be done, else all that is covered is asked anew. Counts and sums are sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,6 +57,7 @@ class Progress:
     history: History
     covered: Ints = field(init=False)  # how far back the history of each event has been read
     done: Bools = field(init=False)
+    found_for: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # the event of each row that was last found
     _found: dict[str, pa.Table] = field(default_factory=dict)
     _told: Revisions = field(init=False)
 
@@ -79,19 +80,40 @@ class Progress:
             return at - recall.last
         return np.full(len(at), -EVER if self.history.start is None else self.history.start)
 
-    def read(self, unit: Unit, last: bool) -> pa.Table:
-        """Take in a span of history, the next older one; `last`: there is none before it. The rows that changed."""
+    def read(self, unit: Unit, last: bool, chosen: Bools | None = None) -> pa.Table:
+        """Take in a span of history, the next older one; `last`: there is none before it. The rows that changed.
+
+        `chosen`: the events that it is read for; all, if it is left out."""
         at = self.at
         active = ~self.done & ((at > unit.low) | last)
+        active = active if chosen is None else active & chosen
         self.covered = np.where(active, np.minimum(self.covered, unit.low), self.covered)
         current = selected(self.events, active)
         for recall in self.node.recalls:
             current = self._beside(recall, current, unit)
+        self.found_for = current[ROW].to_numpy()
         finished = active & np.logical_and.reduce([last | (unit.low <= self.wanted(r)) for r in self.node.recalls])
         self.done |= finished
         if self.node.condition is not None:
             current = selected(current, self.evaluator.mask(self.node.condition, current))
         return self._tell(current, active, finished)
+
+    # -- between two steps -----------------------------------------------------------------------------
+
+    def tables(self) -> dict[str, pa.Table]:
+        """All that has to be kept until more of history is read."""
+        figures = {"covered": self.covered, "done": self.done, "told": self._told.count}
+        kept = {"events": self.events.drop_columns([ROW]), "figures": pa.table(figures)}
+        kept |= {f"found {alias}": table for alias, table in self._found.items()}
+        return kept if self._told.last is None else kept | {"last": self._told.last}
+
+    def restore(self, tables: Mapping[str, pa.Table]) -> None:
+        """Go on with what was kept."""
+        figures = tables["figures"]
+        self.covered, self.done = (np.array(figures[name].to_numpy()) for name in ("covered", "done"))
+        self._told.count, self._told.last = np.array(figures["told"].to_numpy()), tables.get("last")
+        prefix = "found "
+        self._found = {name.removeprefix(prefix): t for name, t in tables.items() if name.startswith(prefix)}
 
     # -- one RECALL ----------------------------------------------------------------------------------
 
@@ -170,9 +192,9 @@ class Progress:
         start = np.maximum(wanted, -EVER)
         covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
         told = Told(current[ROW].to_numpy(), outputs, identity, active, finished, np.minimum(covered, self.at))
-        return self._told.tell(told, self.events, self._event_ids())
+        return self._told.tell(told, self.events, self.event_ids())
 
-    def _event_ids(self) -> pa.Array:
+    def event_ids(self) -> pa.Array:
         moment = self.events.set_column(
             self.events.column_names.index(TIME), TIME, self.events[TIME].cast(pa.int64()).cast(MOMENT)
         )

@@ -47,10 +47,10 @@ class Revisions:
 
     def __init__(self, node: Recall, events: int) -> None:
         self._node = node
-        self._count = np.zeros(events, np.int64)  # revisions of each event
+        self.count = np.zeros(events, np.int64)  # revisions of each event
         # Rows that come and go never change; the others are told again with every revision, which covers more.
         self._changing = any(recall.identity is not None for recall in node.recalls)
-        self._last: pa.Table | None = None  # rows as they stand: the event, what they show, and their identity
+        self.last: pa.Table | None = None  # rows as they stand: the event, what they show, and their identity
 
     def tell(self, told: Told, events: pa.Table, ids: pa.Array) -> pa.Table:
         if self._node.final:
@@ -60,7 +60,7 @@ class Revisions:
                 {n: a.filter(pa.array(keep)) for n, a in told.identity.items()}, told.finished, told.finished,
                 told.covered,
             )  # fmt: skip
-        self._count[told.active] += 1
+        self.count[told.active] += 1
         now = pa.table({"event": pa.array(told.event), **_prefixed("v", told.outputs), **_prefixed("i", told.identity)})
         before = self._before(told.active, now.schema)
         pairs, alone, gone = _matched(before, now, [n for n in now.column_names if n.startswith("i")])
@@ -74,16 +74,16 @@ class Revisions:
         return self._rows(shown, kinds, told, events, ids)
 
     def _before(self, active: Bools, schema: pa.Schema) -> pa.Table:
-        if self._last is None:
+        if self.last is None:
             return schema.empty_table()
-        return self._last.filter(pa.array(active[self._last["event"].to_numpy()]))
+        return self.last.filter(pa.array(active[self.last["event"].to_numpy()]))
 
     def _remember(self, now: pa.Table, active: Bools) -> None:
-        if self._last is None:
-            self._last = now
+        if self.last is None:
+            self.last = now
             return
-        others = self._last.filter(pa.array(~active[self._last["event"].to_numpy()]))
-        self._last = pa.concat_tables([others, now])
+        others = self.last.filter(pa.array(~active[self.last["event"].to_numpy()]))
+        self.last = pa.concat_tables([others, now])
 
     def _rows(self, shown: pa.Table, kinds: Ints, told: Told, events: pa.Table, ids: pa.Array) -> pa.Table:
         event = shown["event"].to_numpy()
@@ -95,14 +95,14 @@ class Revisions:
         columns: dict[str, pa.Array | pa.ChunkedArray] = {
             name: events[name].take(places) for name in (TIME, SEQ, *names[:depth])
         }
-        columns[names[depth]] = pa.array(self._count[event])
+        columns[names[depth]] = pa.array(self.count[event])
         columns[names[depth + 1]] = pa.array(ordinals(changes([event], len(event))))
         columns |= {o.name: shown[f"v{i}"] for i, o in enumerate(node.outputs)}
         said = {
             EVENT_ID: ids.take(places),
             COVERED_FROM: pa.array(told.covered[event]).cast(MOMENT),
             COVERED_TO: events[TIME].take(places).cast(pa.int64()).cast(MOMENT),
-            REVISION: pa.array(self._count[event]),
+            REVISION: pa.array(self.count[event]),
             CHANGE: pa.array(_CHANGES[kinds], pa.string()),
             EXTRAPOLATED: pa.array(~told.finished[event]),
         }

@@ -92,7 +92,7 @@ class _History:
         for i in range(bisect_left(self.before, least), bisect_right(self.before, most)):
             if self.borders[i] < high:
                 choices.append((abs(self.before[i] - wanted), self.borders[i]))
-        chosen = min(choices, key=lambda choice: (choice[0] > size // 2, self._divided_at(choice[1]), *choice))[1]
+        chosen = min(choices, key=lambda choice: (self._divided_at(choice[1]), *choice))[1]
         # What lies empty before the cut counts as read.
         i = self._stretch(chosen)
         return self.borders[i - 1] if i and self.borders[i] == chosen and not self.inside[i - 1] else chosen

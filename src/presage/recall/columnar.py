@@ -1,0 +1,96 @@
+"""The standing driver of RECALL: each step takes in new events and lets one set of them read one span of history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from presage.columnar.steps import Rows, StepContext, run, schema_of
+from presage.errors import error
+from presage.plan.expr import Expr
+from presage.plan.nodes import Field, Node
+from presage.recall.desk import Archive, Desk
+from presage.recall.nodes import Recall
+
+STATEFUL: tuple[type[Node], ...] = ()
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A Recall of which only the events are a statement's input: history is not waited for, it is there."""
+
+    recall: Recall
+
+
+@dataclass(frozen=True)
+class Recalling(Node):
+    """A Recall in a standing statement."""
+
+    input: Node
+    unread: Unread
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return self.unread.recall.columns
+
+    @property
+    def depth(self) -> int:
+        return self.unread.recall.depth
+
+    def expressions(self) -> tuple[Expr, ...]:
+        selects = [select for recall in self.unread.recall.recalls for select in recall.select.selects()]
+        return (*self.unread.recall.expressions(), *(x for select in selects for x in select.own_expressions()))
+
+    def label(self) -> str:
+        return self.unread.recall.label()
+
+
+def standing(plan: Node) -> Node:
+    """The plan of a standing statement."""
+    return plan.rewrite(lambda node: Recalling(node.input, Unread(node)) if isinstance(node, Recall) else node)
+
+
+def recalls(plan: Node) -> bool:
+    return any(isinstance(node, Recalling) for node in plan.walk())
+
+
+def run_recalling(node: Recalling, context: StepContext) -> Rows:
+    """The revisions that this step makes."""
+    recall = node.unread.recall
+    rows = run(node.input, context)
+    place = str(context.places[id(node)])
+    known = context.book.states.get(place)
+    if context.histories is None:
+        raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
+    archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
+    desk = Desk(recall, context.evaluator, archive, lambda: time.time_ns() // 1_000)
+    if known is not None:
+        desk.restore(known)
+    desk.hear(context.said)
+    desk.take(rows.table)
+    made = [schema_of(recall.columns, recall.order).empty_table()]
+    # A statement that ends is answered at once.
+    while (turn := desk.turn()) is not None:
+        made.append(turn.select(made[0].column_names).cast(made[0].schema))
+        if not context.end:
+            break
+    if known is not None or desk.cohorts:
+        context.book.put(place, desk.state())
+    return Rows(pa.concat_tables(made), rows.clock)
+
+
+def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:
+    kept: list[Archive] = []
+
+    def get() -> Archive:
+        if not kept:
+            kept.append(make())
+        return kept[0]
+
+    return get
+
+
+OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling}

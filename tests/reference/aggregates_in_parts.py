@@ -1,0 +1,45 @@
+"""Slow, obvious twin of mergeable aggregates: rows as dicts in, the values of each key out, from all rows at once."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from presage.recall.partial import Aggregate
+from reference.window_aggregates import key_of, rank, total
+
+Row = dict[str, Any]
+
+
+def values_by_key(
+    rows: list[Row], keys: tuple[str, ...], aggregates: Sequence[tuple[Aggregate, str | None]]
+) -> dict[Any, list[Any]]:
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key_of(row, keys), []).append(row)
+    return {key: [value_of(a.function, name, group) for a, name in aggregates] for key, group in groups.items()}
+
+
+def value_of(function: str, argument: str | None, rows: list[Row]) -> Any:
+    """`rows` have "time" and "seq", which no two of them share."""
+    if argument is None:
+        return len(rows)
+    ordered = sorted(rows, key=lambda row: (row["time"], row["seq"]))
+    if function in ("first", "last"):
+        return ordered[0 if function == "first" else -1][argument]
+    values = [row[argument] for row in rows if row[argument] is not None]
+    if function == "count":
+        return len(values)
+    if not values:
+        return None
+    if function == "sum":
+        return total(values)
+    if function == "avg":
+        return total(values) / len(values)
+    if function in ("min", "max"):
+        return (min if function == "min" else max)(values, key=rank)
+    if len(values) < 2:
+        return None
+    return statistics.stdev(map(float, values)) if all(map(math.isfinite, values)) else math.nan
