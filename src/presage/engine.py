@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from presage.errors import PresageError, error, located
 from presage.knowledge.answers import Tables
@@ -22,12 +22,14 @@ from presage.knowledge.spark import with_answers
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
+from presage.lang.recall_syntax import RecallCommand
 from presage.live.bounded import Replay
 from presage.live.deployment import Deployment, describe_statement, show_statements
 from presage.live.driving import Driver
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.program import make_program
-from presage.live.rooms import reads_clock
+from presage.live.recalling import say, show_recalls
+from presage.live.rooms import Archive, reads_clock
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
 from presage.live.upkeep import Upkeep
@@ -49,15 +51,17 @@ from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
-from presage.plan.nodes import Node, Scan
-from presage.plan.query import BoundQuery
+from presage.plan.nodes import Scan
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
+from presage.recall.nodes import Recall
 from presage.recall.spark import OPERATORS as RECALL
-from presage.spark.archive import count_events, last_event, read_archive, time_span
-from presage.spark.batch import NO_EVENTS, BatchContext, run_root
+from presage.recall.spark import history_of
+from presage.spark.archive import count_events, time_span
+from presage.spark.batch import run_root
+from presage.spark.contexts import Contexts
 from presage.spark.foreign import catalyst
-from presage.spark.here import Files, answer_here
+from presage.spark.here import answer_here
 from presage.spark.result import Result, TableResult, explained_as
 from presage.spark.session import leave_session, running_session, start_session, use_session
 from presage.spark.streaming import Ticker, run_each
@@ -67,7 +71,6 @@ from presage.workspace import Workspace
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
-ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
 
 
 class Engine:
@@ -97,6 +100,9 @@ class Engine:
         self._settings = dict(settings or {})
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
+        # Not through the property: its lock may be held by one who waits for the batch.
+        rooms = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
+        self._contexts = Contexts(lambda: self._spark or self.spark, rooms, rows_in_memory)
         self._lock = threading.RLock()
         self._starting: Future[SparkSession] | None = None
         self._closed = False
@@ -114,8 +120,8 @@ class Engine:
                 relations=self._tables,
                 result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
                 optimize=optimize,
-                # Not through the property: its lock may be held by one who waits for the batch.
                 foreign=lambda: catalyst(self._spark or self.spark, self._tables()),
+                histories=self._history,
                 workers=lambda function, shares: call_on_workers(self._spark or self.spark, function, shares),
                 # Keys are dealt apart for the workers; on the driver that would only cost.
                 shards=(os.cpu_count() or 1) if rows_per_batch > rows_on_driver else 1,
@@ -334,6 +340,11 @@ class Engine:
             return explained_as(statement.format, self._look(statement), lambda: self.spark)
         if isinstance(statement, s.Show) and statement.what == "statements":
             return self._table(*show_statements(self._standing))
+        if isinstance(statement, s.Show) and statement.what == "recalls":
+            return self._table(*show_recalls(self._standing.job))
+        if isinstance(statement, RecallCommand):
+            say(self._standing.job, statement)
+            return None
         declared = self.catalog.taken()
         if isinstance(statement, s.Describe) and statement.name not in declared and statement.name in self._standing:
             return self._table(*describe_statement(self._standing[statement.name]))
@@ -420,7 +431,7 @@ class Engine:
         relations = {name: tables[name] for name in program.relations}
         count = batches or max(1, -(-position // ROWS_PER_BATCH))
         foreign = catalyst(spark, relations)
-        replay = Replay(program, self._log.archive, position, count, delays, relations, lambda: foreign)
+        replay = Replay(program, self._log.archive, position, count, delays, relations, lambda: foreign, self._history)
         run_each(spark, count, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
         return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture)
@@ -443,10 +454,12 @@ class Engine:
         relations = self._tables()
         return Result(
             bound.columns,
-            lambda: run_root(plan, with_answers(plan, self._context(bound, plan, files, relations))),
+            lambda: run_root(
+                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan)))
+            ),
             plan.depth,
             lambda: self._workspace.explain(bound),
-            lambda: self._partitions(count_events(files.values())),
+            lambda: self._contexts.partitions(count_events(files.values())),
             lambda: time_span(files.values()),
             lambda: self._workspace.picture(bound),
             lambda: answer_here(plan, STAGES, files, relations, bound.upper, self._rows_in_memory, self._check_open),
@@ -460,33 +473,11 @@ class Engine:
         """Relations, and what is known now."""
         return Tables(self._relations, self._workspace.library, self.catalog.knowledge.values())
 
-    def _context(self, bound: BoundQuery, plan: Node, files: Files, relations: Mapping[str, pa.Table]) -> BatchContext:
-        def read(scan: Scan) -> DataFrame | None:
-            found = files[scan.extent]
-            return read_archive(self.spark, found) if found.paths else None
-
-        # Only a timer asks for the exact time of the last event; elsewhere the files' statistics will do.
-        exact = reads_clock(plan)
-        times = [last_event(self.spark, f) if exact else f.max_time for f in files.values()]
-        last = max((t for t in times if t is not None), default=NO_EVENTS)
-        clock, rows = bound.upper if bound.upper is not None else last, count_events(files.values())
-        return BatchContext(
-            self.spark,
-            read,
-            relations,
-            operators={**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL},
-            clock=clock,
-            inner_clock=max(last, clock),
-            partitions=self._partitions(rows),
-            rows_in_memory=self._rows_in_memory,
-            estimated_rows=rows,
-            files=lambda scan: files[scan.extent],
-        )
-
-    def _partitions(self, rows: int) -> int:
-        """How many tasks share a shuffle: as many as the session is set to use, fewer where there is little to do."""
-        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        return max(1, min(most, -(-rows // ROWS_PER_TASK)))
+    def _history(self, node: Recall) -> Archive:
+        """What the archive holds now, for events that recall it."""
+        scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
+        files = {scan.extent: self._snapshot(scan, self._log.position) for scan in scans}
+        return history_of(node, self._contexts.of(files, self._tables()))
 
     def _table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Result:
         return TableResult.of_text(columns, rows, lambda: self.spark)

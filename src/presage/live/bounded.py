@@ -6,6 +6,7 @@ The rows are those of the batch driver, to the last bit: `Engine.query(mode="str
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,11 +38,12 @@ class Replay:
         delays: Mapping[str, int],
         relations: Mapping[str, pa.Table],
         foreign: Callable[[], Foreign],
+        histories: Callable[[Any], Any] | None = None,
     ) -> None:
         self._program = program
         self._archive = archive
         evaluator = Evaluator(relations, foreign() if program.native else None)
-        self._kept = Kept(program, evaluator, relations)
+        self._kept = Kept(program, evaluator, relations, histories=histories)
         self._states: dict[str, bytes] = {}
         self._runner = Runner(lambda task: self._kept, self._read_states)
         arrivals = {name: _arrivals(archive, name, position) for name in program.streams}

@@ -30,9 +30,9 @@ from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.spans import Place, Span
 from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
-from presage.live.states import Chain
+from presage.live.states import Chain, of_shard
 from presage.live.store import StateStore
-from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.live.tasks import Kept, Outcome, Runner, Task, sound
 from presage.live.worker import Share, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
@@ -311,8 +311,8 @@ class Job:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        sound = [o for several in by_statement.values() for o in _sound(several)]
-        places = self._store.write(sound)
+        done = [o for several in by_statement.values() for o in sound(several)]
+        places = self._store.write(done)
         changes: dict[str, dict[str, Any]] = {}
         after: dict[str, Statement] = {}
         entries: list[tuple[int, int, int, pa.Table]] = []
@@ -327,7 +327,7 @@ class Job:
                 entries.append(
                     (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
                 )
-            if self.programs[number].insert_into is not None and _sound(several):
+            if self.programs[number].insert_into is not None and sound(several):
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
             if change:
                 changes[number], after[number] = change, changed
@@ -339,7 +339,7 @@ class Job:
         job |= self._store.families_after(places, changes)
         self._log.reach(crash.STATES_WRITTEN)
         self._record("batch", {"job": job, "statements": changes}, after, tables=tables, watermarks=watermarks)
-        self._store.published(sound)
+        self._store.published(done)
         for number in changes:
             statement = self.statements[number]
             if statement.status != RUNNING or not (statement.states or statement.shared):
@@ -363,7 +363,7 @@ class Job:
         marks = dict(batch.marks)
         for number, several in by_statement.items():
             into = self.programs[number].insert_into
-            if into is not None and several and not _sound(several) and derived_table(into) in marks:
+            if into is not None and several and not sound(several) and derived_table(into) in marks:
                 marks[derived_table(into)] = min(marks[derived_table(into)], batch.spans[number].start.clock)
         return marks
 
@@ -403,7 +403,7 @@ class Job:
         if made > skipped:
             values["rows_out"] = statement.rows_out + made - skipped
         if chains or not joined.items() <= statement.shared.items():
-            shared = {k: f for k, f in {**statement.shared, **joined}.items() if not _of_shard(chains, k)}
+            shared = {k: f for k, f in {**statement.shared, **joined}.items() if not of_shard(chains, k)}
             if shared != statement.shared:
                 values["shared"] = shared
             own = {**statement.states, **chains}
@@ -491,15 +491,6 @@ class Job:
     def _tell(self) -> None:
         with self.changed:
             self.changed.notify_all()
-
-
-def _sound(several: list[Outcome]) -> list[Outcome]:
-    """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
-    return [] if any(o.failure is not None or o.held for o in several) else several
-
-
-def _of_shard(chains: Mapping[str, Chain], shard: str) -> bool:
-    return any(key.startswith(f"{shard}/") for key in chains)
 
 
 def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:

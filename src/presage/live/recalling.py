@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from presage.errors import did_you_mean, error
+from presage.lang.recall_syntax import RecallCommand
 from presage.live.rooms import RecallTask, Said, tasks_of
 from presage.live.tasks import Task
 
@@ -11,10 +13,14 @@ if TYPE_CHECKING:
     from presage.live.job import Job
 
 
-def say(job: Job, command: Said, of: str | None) -> None:
+def say(job: Job, command: RecallCommand) -> None:
     """Let the statements with RECALL, or the one of a name, hear what somebody says of an event."""
     with job.between_batches():
-        job.planner.said = ((of, command),)
+        known = [(name, task.event) for name, task in recall_tasks(job) if command.of in (None, name)]
+        if all(event != command.event_id for _, event in known):
+            fix = did_you_mean(command.event_id, [event for _, event in known], "SHOW RECALLS lists the open ones")
+            raise error("UNKNOWN_OBJECT", command.span, kind="open recall", name=command.event_id, fix=fix)
+        job.planner.said = ((command.of, Said(command.action, command.event_id)),)
         try:
             job.advance()
         finally:
@@ -31,3 +37,12 @@ def recall_tasks(job: Job) -> list[tuple[str, RecallTask]]:
                 states = job.states(Task(statement.number, program, 0, (), 0, 0, 0, False, False))
                 found += [(statement.name, task) for state in states.values() for task in tasks_of(state)]
     return found
+
+
+def show_recalls(job: Job) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """SHOW RECALLS: the open recalls, who comes first, and how much each has found."""
+    columns = ("statement", "event_id", "state", "tickets", "chunks", "results", "priority")
+    found = recall_tasks(job)
+    return columns, [
+        (name, t.event, t.state, t.tickets, t.unit, t.results, ("live", "background")[t.priority]) for name, t in found
+    ]

@@ -141,3 +141,8 @@ def remove_unnamed(folder: Path, named: Container[str]) -> None:
 def _corrupt(path: Path, why: str) -> PresageError:
     fix = "nothing: the state is computed again from the log"
     return error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=fix)
+
+
+def of_shard(chains: Mapping[str, Chain], shard: str) -> bool:
+    """Whether one of the states, by shard and place, is of that shard."""
+    return any(key.startswith(f"{shard}/") for key in chains)

@@ -74,6 +74,11 @@ class Outcome:
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
 
+def sound(several: list[Outcome]) -> list[Outcome]:
+    """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
+    return [] if any(o.failure is not None or o.held for o in several) else several
+
+
 @dataclass
 class Kept:
     """What lasts from batch to batch for a statement: compiled stages and expressions. Holds no state."""

@@ -18,6 +18,7 @@ from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, Questions
+from presage.recall.desk import Archive
 from presage.recall.nodes import Recall, Recalled
 from presage.recall.progress import History, Progress, aggregates_of
 from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
@@ -106,6 +107,12 @@ class SparkHistory:
     def _files(self, scan: Scan):  # type: ignore[no-untyped-def]
         assert self.context.files is not None
         return self.context.files(scan)
+
+
+def history_of(node: Recall, context: BatchContext) -> Archive:
+    """For a standing statement: history as the context sees it."""
+    spark = SparkHistory(node, context)
+    return Archive(spark.units(), spark.history())
 
 
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:

@@ -1,0 +1,56 @@
+"""Files and tables that a plan reads in, what the batch driver needs to run it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from presage.plan.nodes import Node, Scan
+from presage.spark.archive import count_events, last_event, read_archive
+from presage.spark.batch import NO_EVENTS, BatchContext
+from presage.spark.here import Files
+
+ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """How an engine runs plans: its session, the operators of all rooms, and what a task may hold in memory."""
+
+    session: Callable[[], SparkSession]
+    operators: Mapping[type[Node], Callable[..., DataFrame]]
+    rows_in_memory: int
+
+    def of(
+        self, files: Files, relations: Mapping[str, pa.Table], upper: int | None = None, exact: bool = False
+    ) -> BatchContext:
+        """`exact`: something asks for the time of the very last event; elsewhere the files' statistics will do."""
+        spark = self.session()
+
+        def read(scan: Scan) -> DataFrame | None:
+            found = files[scan.extent]
+            return read_archive(spark, found) if found.paths else None
+
+        times = [last_event(spark, f) if exact else f.max_time for f in files.values()]
+        last = max((t for t in times if t is not None), default=NO_EVENTS)
+        clock, rows = upper if upper is not None else last, count_events(files.values())
+        return BatchContext(
+            spark,
+            read,
+            relations,
+            operators=self.operators,
+            clock=clock,
+            inner_clock=max(last, clock),
+            partitions=self.partitions(rows),
+            rows_in_memory=self.rows_in_memory,
+            estimated_rows=rows,
+            files=lambda scan: files[scan.extent],
+        )
+
+    def partitions(self, rows: int) -> int:
+        """How many tasks share a shuffle: as many as the session is set to use, fewer where there is little to do."""
+        most = int(self.session().conf.get("spark.sql.shuffle.partitions") or 1)
+        return max(1, min(most, -(-rows // ROWS_PER_TASK)))
