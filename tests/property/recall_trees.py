@@ -12,7 +12,7 @@ positive = durations.filter(bool)
 flags = st.booleans()
 
 
-def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 2) -> st.SearchStrategy[r.HistorySelect]:
+def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 1) -> st.SearchStrategy[r.HistorySelect]:
     """Selects over history, with selects in FROM and in terms down to `depth`."""
     if depth:
         inner = selects(exprs, depth - 1)

@@ -111,7 +111,7 @@ FROM PATTERN [ EVERY a=Motion
          GROUP BY h.x HAVING count(*) > 1 ORDER BY running DESC NULLS LAST, y LIMIT 5 ) REPORT EVERY 5 sec r DROP AFTER 1 min
        RECALL SIMILAR 3 ( CONTEXT SELECT e.a, e.b, WITH w AS SELECT * FROM Z BEFORE 5 min AFTER 3 min,
          BANDWIDTH (load = 0.5) ) PAUSE EVERY 4 CHUNKS AS s JOIN Ping#lastevent p ON p.x = s.x ANALYSIS PRESENT""",  # noqa: E501
-    "SELECT exists(x), bandwidth(y), bandwidth (z), limit, before, after, similar, left, nulls, chunks, of FROM A event",
+    "SELECT exists(x), bandwidth(y), bandwidth (z), limit, before, after, similar, left, nulls, of FROM A event",
     "SELECT recalls, order FROM report, pause, drop AS cancel, last id, limit left, event EVENT ID (id) WHERE running",
     "SELECT температура, 温度 FROM Größe",
 ]
