@@ -160,6 +160,17 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
             problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
+    for item in query.items:
+        if item.analysis == "present":
+            problems.errors.append(
+                error("UNSUPPORTED", item.span, what="ANALYSIS PRESENT", where="in this version yet",
+                      fix="leave it out: a row meets the data of the event's time")
+            )  # fmt: skip
+    if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
+        problems.errors.append(
+            error("UNSUPPORTED", query.span, what="INSERT INTO", where="with rows that are revised",
+                  fix="write FINAL RECALL: only the last revision becomes an event")
+        )  # fmt: skip
     several = [item for item in query.items if item.recalls]
     for item in several[1:]:
         problems.errors.append(

@@ -53,7 +53,13 @@ def standing(plan: Node) -> Node:
     return plan.rewrite(lambda node: Recalling(node.input, Unread(node)) if isinstance(node, Recall) else node)
 
 
+def has_recall(plan: Node) -> bool:
+    """Of a plan as it is bound."""
+    return any(isinstance(node, Recall) for node in plan.walk())
+
+
 def recalls(plan: Node) -> bool:
+    """Of the plan of a standing statement."""
     return any(isinstance(node, Recalling) for node in plan.walk())
 
 

@@ -37,7 +37,7 @@ class SparkHistory:
 
     node: Recall
     context: BatchContext
-    chunk_rows: int = CHUNK_ROWS
+    chunk_rows: int | None = None  # the default, unless somebody needs others
 
     def units(self) -> list[Unit]:
         """Spans of time, newest first; one for all of it where nothing can be read in parts."""
@@ -45,7 +45,7 @@ class SparkHistory:
         for history in self.node.histories:
             for scan in _scans(history):
                 spans += self._files(scan).spans
-        found = history_units(spans, self.chunk_rows)
+        found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
         return [Unit(found[0].low, EVER), *found[1:]] if found and len(found) > 1 else self._all(found)
 
     @staticmethod
