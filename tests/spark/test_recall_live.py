@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
 from presage import Engine, PresageError
 from presage.recall import spark as recall_spark
-from pyspark.sql import SparkSession
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -26,7 +27,7 @@ SELECT e.sid, r.mean, r.n FROM Overload e
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
-    yield
+    return
 
 
 def traffic(count: int = 100) -> list[dict[str, Any]]:
