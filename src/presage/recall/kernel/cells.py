@@ -35,13 +35,15 @@ class Cells(NamedTuple):
 
 def group_rows(attributes: Ints, values: Floats, bandwidth: Floats, exact: int = EXACT) -> Ints:
     """New events that may share cells have the same number: where there are bins, bandwidths are about the same."""
+    if len(bandwidth) < 2:
+        return np.zeros(len(bandwidth), np.int64)
     order, starts = grouped_order(attributes, bandwidth.shape[1])
     many = [
         a
         for a in range(bandwidth.shape[1])
         if len(number_values(values[order[starts[a] : starts[a + 1]]].view(np.int64), exact)[1]) > exact
     ]
-    if not many or len(bandwidth) == 1:
+    if not many:
         return np.zeros(len(bandwidth), np.int64)
     asked = bandwidth[:, many]
     logs = np.floor(np.log2(np.where(asked > 0, asked, 1.0)) / 2)

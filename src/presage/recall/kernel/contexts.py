@@ -65,7 +65,9 @@ def build_bags(vocabulary: Vocabulary, count: int, terms: pa.Table) -> Bags:
     value = pc.fill_null(number, 0.0).to_numpy()
     finite = number.is_valid().to_numpy(zero_copy_only=False) & np.isfinite(value)
     if not np.isfinite(value).all():
-        named = np.select([np.isnan(value), np.isposinf(value), np.isneginf(value)], ["NaN", "Infinity", "-Infinity"], "")
+        named = np.select(
+            [np.isnan(value), np.isposinf(value), np.isneginf(value)], ["NaN", "Infinity", "-Infinity"], ""
+        )
         text = pc.if_else(pa.array(np.isfinite(value)), text, pa.array(named, pa.string()))
     worded = text.is_valid().to_numpy(zero_copy_only=False)
     row = event.to_numpy()

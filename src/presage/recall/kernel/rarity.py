@@ -62,6 +62,29 @@ def count_numbers(counts: Counts, bags: Bags, cells: Cells, first: int, stop: in
 
 
 @inlined
+def enter_numbers(counts: Counts, bags: Bags, cells: Cells, event: int, ahead: int) -> Floats:
+    """Count the numbers of a new event, too; what was known of their cells before, to go back to. `ahead`: how many
+    occurrences come first in the cells."""
+    low = ahead + bags.number_starts[event] - bags.number_starts[0]
+    before = np.zeros(bags.number_starts[event + 1] - bags.number_starts[event])
+    for i in range(len(before)):
+        cell = cells.cell[low + i]
+        before[i] = counts.moment[cell]
+        counts.held[cell] += 1.0
+        counts.moment[cell] += cells.offset[low + i]
+    return before
+
+
+@inlined
+def withdraw_numbers(counts: Counts, bags: Bags, cells: Cells, event: int, ahead: int, before: Floats) -> None:
+    low = ahead + bags.number_starts[event] - bags.number_starts[0]
+    for i in range(len(before) - 1, -1, -1):
+        cell = cells.cell[low + i]
+        counts.held[cell] -= 1.0
+        counts.moment[cell] = before[i]
+
+
+@inlined
 def look_from(counts: Counts, bags: Bags, cells: Cells, totals: Ints, first: int, stop: int) -> None:
     """Counts of the events from `first` to `stop`, from nothing or from the counts of all, whichever is nearer."""
     inside, events = stop - first, len(bags.starts) - 1

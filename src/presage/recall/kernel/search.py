@@ -1,8 +1,9 @@
 """New contexts, past ones and an index of terms come in; the k most similar past events of each new one go out.
 
-No context is more similar to the new one than √(Σ w²)/|q|, over the weights of the terms of the new one that it shares
-(Cauchy-Schwarz; numbers count as shared). So terms are looked up from the heaviest on, until what is left could not lift
-an event that shares only that among the best k; of the events found, those whose shared terms weigh enough are compared.
+Terms are looked up from the heaviest on, and dot products grow on the way, until what is left could not lift an event
+that shares only that among the best k (by Cauchy-Schwarz, no more than its share of the new context's norm). With a
+lower bound of its norm, each event found has an upper bound of its similarity; only those that may be among the best
+are compared term by term. Cost: the lengths of the lists looked up, and a few comparisons.
 """
 
 from __future__ import annotations
@@ -12,101 +13,91 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.recall.kernel.best import DONE, Best, enter, fill, least_of
 from presage.recall.kernel.cells import Cells
 from presage.recall.kernel.contexts import Bags
 from presage.recall.kernel.densities import kernel_by_bins
+from presage.recall.kernel.norms import Norms, bound_group
 from presage.recall.kernel.rarity import (
     Counts,
     Rarity,
     count_numbers,
     count_terms,
+    enter_numbers,
     look_from,
     make_counts,
     make_rarity,
     weigh_numbers,
     weigh_terms,
+    withdraw_numbers,
 )
 from presage.recall.kernel.store import Index
 from presage.recall.kernel.weighing import compare_terms, cosine, dot_of_numbers, norm_of_numbers
 
-# Bounds are rounded, too: an event is passed over only if it stays behind by more than this.
-SAFE = 1e-9
-DONE = -1e300
+# New events that share a bound of the norms.
+GROUP = 64
+
+
+class World(NamedTuple):
+    """What all new events of a call share, and room to work in."""
+
+    past: Bags
+    fresh: Bags
+    cells: Cells
+    counts: Counts
+    rarity: Rarity
+    index: Index
+    older: int
+    own: Floats  # weights of the new event's terms
+    shared: Floats  # of each past event: the dot product so far; DONE if it was compared
+    touched: Ints  # events with a dot product
+    room: Floats  # for the weights of a context's numbers
 
 
 class Sight(NamedTuple):
-    """What a new event compares by: its own weights, the square of its norm, how many events and values it sees."""
+    """What one new event compares by."""
 
-    own: Floats  # weight of each term
     number_weights: Floats
     count: Floats
     bandwidth: Floats
     kernels: Floats
     kernel_starts: Ints
-    low: int
+    low: int  # its numbers
     high: int
-    square: float
+    norm: float
+    number_square: float  # what its numbers add to the square of the norm
     events: int
     now: int
 
 
-class Best(NamedTuple):
-    """The best so far, best first; `size[0]` of them."""
-
-    score: Floats
-    event: Ints
-    size: Ints
-
-
 @inlined
-def enter(best: Best, score: float, event: int) -> None:
-    """Keep the event if it is among the best; of equal ones the later is better."""
-    size, most = best.size[0], len(best.score)
-    if size == most:
-        last = best.score[most - 1]
-        if score < last or (score == last and event < best.event[most - 1]):
-            return
-        size -= 1
-    i = size
-    while i > 0 and (score > best.score[i - 1] or (score == best.score[i - 1] and event > best.event[i - 1])):
-        best.score[i], best.event[i] = best.score[i - 1], best.event[i - 1]
-        i -= 1
-    best.score[i], best.event[i] = score, event
-    best.size[0] = size + 1
-
-
-@inlined
-def limit(best: Best, square: float) -> float:
-    """Shared terms whose squares sum up to less than this do not help an event to be among the best."""
-    size = best.size[0]
-    if size < len(best.score):
-        return 0.0
-    least = best.score[size - 1] - SAFE
-    return least * least * square if least > 0.0 else 0.0
-
-
-@inlined
-def compare(
-    sight: Sight, past: Bags, fresh: Bags, cells: Cells, counts: Counts, rarity: Rarity, room: Floats, event: int,
-    best: Best,
-) -> None:  # fmt: skip
-    """Enter a past event with its similarity, unless that is 0."""
-    low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
-    weigh_terms(rarity, counts, past.codes, low, high, sight.events, sight.now)
-    dot, square = compare_terms(past.codes, past.times, low, high, sight.own, rarity.idf)
-    low, high = past.number_starts[event] - past.number_starts[0], past.number_starts[event + 1] - past.number_starts[0]
+def compare(world: World, sight: Sight, event: int, inverse: float, left: float, best: Best) -> None:
+    """Enter a past event with its similarity, unless that is 0. `inverse`: an upper bound of 1 / norm of its texts, or
+    0 if there is none; `left`: the norm of the terms that are missing in its dot product."""
+    past, fresh = world.past, world.fresh
+    base = past.number_starts[0]
+    low, high = past.number_starts[event] - base, past.number_starts[event + 1] - base
+    number_dot, number_square = 0.0, 0.0
     if low < high:
         weigh_numbers(
-            room, rarity, counts, cells, past.attributes, low, high, 0, sight.count, sight.bandwidth, sight.kernels,
-            sight.kernel_starts, sight.now,
+            world.room, world.rarity, world.counts, world.cells, past.attributes, low, high, 0, sight.count,
+            sight.bandwidth, sight.kernels, sight.kernel_starts, sight.now,
         )  # fmt: skip
-        square += norm_of_numbers(past.attributes, past.values, low, high, room, sight.bandwidth)
+        number_square = norm_of_numbers(past.attributes, past.values, low, high, world.room, sight.bandwidth)
         if sight.low < sight.high:
-            dot += dot_of_numbers(
+            number_dot = dot_of_numbers(
                 fresh.attributes, fresh.values, sight.low, sight.high, sight.number_weights,
-                past.attributes, past.values, low, high, room, sight.bandwidth,
+                past.attributes, past.values, low, high, world.room, sight.bandwidth,
             )  # fmt: skip
-    score = cosine(dot, square, sight.square)
+        if inverse > 0.0:
+            # With its numbers known, the bound is closer.
+            most = (max(0.0, world.shared[event]) + number_dot) / np.sqrt(1.0 / (inverse * inverse) + number_square)
+            if most + left < least_of(best) * sight.norm:
+                return
+    low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
+    weigh_terms(world.rarity, world.counts, past.codes, low, high, sight.events, sight.now)
+    dot, square = compare_terms(past.codes, past.times, low, high, world.own, world.rarity.idf)
+    score = cosine(dot + number_dot, square + number_square, sight.norm * sight.norm)
     if score > 0.0:
         enter(best, score, event)
 
@@ -124,91 +115,124 @@ def make_kernels(cells: Cells, bandwidth: Floats) -> tuple[Floats, Ints]:
 
 
 @inlined
-def probe(
-    sight: Sight, past: Bags, fresh: Bags, cells: Cells, counts: Counts, rarity: Rarity, room: Floats, best: Best,
-    shared: Floats, touched: Ints, size: int,
-) -> None:  # fmt: skip
-    """Compare the k events that share most by now: they set a limit to the others."""
+def probe(world: World, sight: Sight, norms: Norms, size: int, left: float, best: Best) -> None:
+    """Compare the k events that look most similar by now: they set a limit to the others."""
     most = len(best.score)
-    if most == 0 or size == 0:
-        return
     top = Best(np.zeros(most), np.zeros(most, np.int64), np.zeros(1, np.int64))
     for i in range(size):
-        if shared[touched[i]] > 0.0:
-            enter(top, shared[touched[i]], touched[i])
+        event = world.touched[i]
+        if world.shared[event] > 0.0:
+            enter(top, world.shared[event] * norms.inverse[event - world.index.first - world.older], event)
     for i in range(top.size[0]):
-        compare(sight, past, fresh, cells, counts, rarity, room, top.event[i], best)
-        shared[top.event[i]] = DONE
+        compare(world, sight, top.event[i], 0.0, left, best)
+        world.shared[top.event[i]] = DONE
+
+
+@inlined
+def look_up(world: World, code: int, first: int, stop: int, size: int) -> int:
+    """Add a term to the dot products of the events that hold it; how many events have one now."""
+    index = world.index
+    if code + 1 >= len(index.starts):
+        return size
+    factor = world.own[code] * world.rarity.idf[code]
+    low, high = index.starts[code], index.starts[code + 1]
+    run = index.events[low:high]
+    for j in range(np.searchsorted(run, first - world.older), np.searchsorted(run, stop - world.older)):
+        event = run[j] + world.older
+        if world.shared[event] == 0.0:
+            world.touched[size] = event
+            size += 1
+        world.shared[event] += factor * index.times[low + j]
+    return size
 
 
 @inlined
 def find(
-    sight: Sight, past: Bags, fresh: Bags, cells: Cells, counts: Counts, rarity: Rarity, room: Floats, best: Best,
-    index: Index, older: int, first: int, stop: int, codes: Ints, numbers: float, shared: Floats, touched: Ints,
-) -> None:  # fmt: skip
-    """All events from `first` to `stop` that may be among the best. `numbers`: the part of the square of the norm that
-    is due to numbers; `codes`: the new event's terms."""
+    world: World, sight: Sight, norms: Norms, slack: float, first: int, stop: int, codes: Ints, best: Best
+) -> None:
+    """All events from `first` to `stop` that may be among the best. `codes`: the new event's terms; `slack`: no norm is
+    smaller than `norms` tells, divided by it."""
+    shared, touched = world.shared, world.touched
     # The ends that the index does not cover.
-    inner = min(stop, max(first, index.first + older))
-    outer = max(inner, min(stop, index.stop + older))
-    for event in range(first, inner):
-        compare(sight, past, fresh, cells, counts, rarity, room, event, best)
-    for event in range(outer, stop):
-        compare(sight, past, fresh, cells, counts, rarity, room, event, best)
-    if inner == outer:
-        return
-    order = np.argsort(-sight.own[codes])
-    left = numbers
+    ahead = world.index.first + world.older
+    inner = min(stop, max(first, ahead))
+    outer = max(inner, min(stop, world.index.stop + world.older))
+    for i in range(inner - first + stop - outer):
+        event = first + i if first + i < inner else outer + i - (inner - first)
+        compare(world, sight, event, 0.0, 0.0, best)
+    order = np.argsort(-world.own[codes])
+    squares = sight.number_square
     for code in codes:
-        left += sight.own[code] * sight.own[code]
-    size, probed = 0, left
+        squares += world.own[code] * world.own[code]
+    size, probed = 0, squares
     for i in order:
-        code = codes[i]
-        gain = sight.own[code] * sight.own[code]
-        if gain == 0.0 or left < limit(best, sight.square):
+        gain = world.own[codes[i]] * world.own[codes[i]]
+        if gain == 0.0 or np.sqrt(squares) < least_of(best) * sight.norm:
             break
-        left -= gain
-        if code + 1 < len(index.starts):
-            run = index.events[index.starts[code] : index.starts[code + 1]]
-            for j in range(np.searchsorted(run, inner - older), np.searchsorted(run, outer - older)):
-                event = run[j] + older
-                if shared[event] == 0.0:
-                    touched[size] = event
-                    size += 1
-                shared[event] += gain
-        if left < 0.5 * probed:
-            probe(sight, past, fresh, cells, counts, rarity, room, best, shared, touched, size)
-            probed = left
-    probe(sight, past, fresh, cells, counts, rarity, room, best, shared, touched, size)
-    # Rounding may leave less than nothing of what was counted down.
-    left = max(left, numbers)
+        # Rounding must not leave less than the numbers of what is counted down.
+        squares = max(squares - gain, sight.number_square)
+        size = look_up(world, codes[i], inner, outer, size)
+        if squares < 0.5 * probed:
+            probe(world, sight, norms, size, 0.0, best)
+            probed = squares
+    left = np.sqrt(max(0.0, squares - sight.number_square))
     for i in range(size):
         event = touched[i]
-        if shared[event] > 0.0 and shared[event] + left >= limit(best, sight.square):
-            compare(sight, past, fresh, cells, counts, rarity, room, event, best)
-            shared[event] = DONE
-    if left > 0.0 and left >= limit(best, sight.square):
+        if shared[event] > 0.0:
+            inverse = norms.inverse[event - ahead] * slack
+            texts = min(shared[event] * inverse, sight.norm) + left
+            least = least_of(best) * sight.norm
+            if texts * texts + sight.number_square >= least * least:
+                compare(world, sight, event, inverse, left, best)
+                shared[event] = DONE
+    if squares > 0.0 and np.sqrt(squares) >= least_of(best) * sight.norm:
         for event in range(inner, outer):
             if shared[event] == 0.0:
-                compare(sight, past, fresh, cells, counts, rarity, room, event, best)
+                compare(world, sight, event, norms.inverse[event - ahead] * slack, left, best)
     for i in range(size):
         shared[touched[i]] = 0.0
 
 
 @inlined
-def fill(best: Best, first: int, stop: int, shared: Floats) -> None:
-    """The latest of the other events, with similarity 0."""
-    size = best.size[0]
-    for i in range(size):
-        shared[best.event[i]] = DONE
-    event = stop - 1
-    while best.size[0] < len(best.score) and event >= first:
-        if shared[event] == 0.0:
-            best.score[best.size[0]], best.event[best.size[0]] = 0.0, event
-            best.size[0] += 1
-        event -= 1
-    for i in range(size):
-        shared[best.event[i]] = 0.0
+def bound_norms(
+    world: World, norms: Norms, order: Ints, now: int, place: Ints, first: int, stop: int
+) -> tuple[Norms, float]:
+    """Norms for a group of new events, from `now` on in `order`, of which the first sees the events up to `stop`."""
+    past, fresh = world.past, world.fresh
+    counts = world.counts.terms.copy()
+    last = stop
+    for i in range(now, min(now + GROUP, len(order))):
+        e = order[i]
+        # Of events that begin elsewhere, too: counts that are too high do no harm.
+        last = max(last, place[e])
+        for j in range(fresh.starts[e] - fresh.starts[0], fresh.starts[e + 1] - fresh.starts[0]):
+            counts[fresh.codes[j]] += 1
+    for i in range(past.starts[stop] - past.starts[0], past.starts[last] - past.starts[0]):
+        counts[past.codes[i]] += 1
+    ahead = world.index.first + world.older
+    return bound_group(norms, past, ahead, world.index.stop + world.older, counts, stop - first + 1)
+
+
+@inlined
+def look_around(world: World, e: int, count: Floats, bandwidth: Floats, events: int, now: int) -> Sight:
+    """Weights and norm of a new event, which is counted with the events that it sees."""
+    fresh, cells, counts, ahead = world.fresh, world.cells, world.counts, len(world.past.values)
+    low, high = fresh.starts[e] - fresh.starts[0], fresh.starts[e + 1] - fresh.starts[0]
+    weigh_terms(world.rarity, counts, fresh.codes, low, high, events, now)
+    for i in range(low, high):
+        world.own[fresh.codes[i]] = fresh.times[i] * world.rarity.idf[fresh.codes[i]]
+    _, square = compare_terms(fresh.codes, fresh.times, low, high, world.own, world.rarity.idf)
+    low, high = fresh.number_starts[e] - fresh.number_starts[0], fresh.number_starts[e + 1] - fresh.number_starts[0]
+    kernels, kernel_starts = make_kernels(cells, bandwidth)
+    weights = np.zeros(high - low)
+    weigh_numbers(
+        weights, world.rarity, counts, cells, fresh.attributes, low, high, ahead, count, bandwidth, kernels,
+        kernel_starts, now,
+    )  # fmt: skip
+    numbers = norm_of_numbers(fresh.attributes, fresh.values, low, high, weights, bandwidth)
+    return Sight(
+        weights, count, bandwidth, kernels, kernel_starts, low, high, np.sqrt(square + numbers), numbers, events, now
+    )  # fmt: skip
 
 
 @compiled
@@ -223,15 +247,18 @@ def search(
     """
     found = np.zeros(len(place), np.int64)
     scores, events = np.zeros((len(place), k)), np.zeros((len(place), k), np.int64)
-    past_events, past_numbers = len(past.starts) - 1, len(past.values)
-    counts, rarity = make_counts(len(totals), len(cells.at)), make_rarity(len(totals), len(cells.at))
-    own, shared, touched = np.zeros(len(totals)), np.zeros(past_events), np.empty(past_events, np.int64)
-    room = np.zeros(1 + np.max(np.append(np.diff(past.number_starts), 0)))
-    first, stop = -1, -1
+    world = World(
+        past, fresh, cells, make_counts(len(totals), len(cells.at)), make_rarity(len(totals), len(cells.at)), index,
+        older, np.zeros(len(totals)), np.zeros(len(past.starts) - 1), np.empty(len(past.starts) - 1, np.int64),
+        np.zeros(1 + np.max(np.append(np.diff(past.number_starts), 0))),
+    )  # fmt: skip
+    counts = world.counts
+    norms, slack = Norms(index.norm_idf, index.norm_inverse), 1.0
+    first, stop, bound_until = -1, -1, 0
     for now in range(len(order)):
         e = order[now]
         if begin[e] != first:
-            first, stop = begin[e], max(begin[e], place[e])
+            first, stop, bound_until = begin[e], max(begin[e], place[e]), now
             look_from(counts, past, cells, totals, first, stop)
         elif place[e] > stop:
             count_terms(counts, past, stop, place[e], 1)
@@ -239,47 +266,20 @@ def search(
             stop = place[e]
         if stop <= first:
             continue
-        # The new event counts as well.
+        if now >= bound_until:
+            norms, slack = bound_norms(world, norms, order, now, place, first, stop)
+            bound_until = now + GROUP
         count_terms(counts, fresh, e, e + 1, 1)
-        low, high = fresh.starts[e] - fresh.starts[0], fresh.starts[e + 1] - fresh.starts[0]
-        seen = stop - first + 1
-        weigh_terms(rarity, counts, fresh.codes, low, high, seen, now)
-        for i in range(low, high):
-            own[fresh.codes[i]] = fresh.times[i] * rarity.idf[fresh.codes[i]]
-        _, square = compare_terms(fresh.codes, fresh.times, low, high, own, rarity.idf)
-        number_low = fresh.number_starts[e] - fresh.number_starts[0]
-        number_high = fresh.number_starts[e + 1] - fresh.number_starts[0]
-        before = np.zeros(number_high - number_low)
-        for i in range(number_low, number_high):
-            cell = cells.cell[past_numbers + i]
-            before[i - number_low] = counts.moment[cell]
-            counts.held[cell] += 1.0
-            counts.moment[cell] += cells.offset[past_numbers + i]
-        kernels, kernel_starts = make_kernels(cells, bandwidth[e])
-        weights = np.zeros(number_high - number_low)
-        weigh_numbers(
-            weights, rarity, counts, cells, fresh.attributes, number_low, number_high, past_numbers, count[e],
-            bandwidth[e], kernels, kernel_starts, now,
-        )  # fmt: skip
-        numbers = norm_of_numbers(fresh.attributes, fresh.values, number_low, number_high, weights, bandwidth[e])
+        before = enter_numbers(counts, fresh, cells, e, len(past.values))
+        sight = look_around(world, e, count[e], bandwidth[e], stop - first + 1, now)
         best = Best(scores[e], events[e], np.zeros(1, np.int64))
-        if square + numbers > 0.0:
-            sight = Sight(
-                own, weights, count[e], bandwidth[e], kernels, kernel_starts, number_low, number_high,
-                square + numbers, seen, now,
-            )  # fmt: skip
-            codes = fresh.codes[low:high]
-            find(
-                sight, past, fresh, cells, counts, rarity, room, best, index, older, first, stop, codes, numbers,
-                shared, touched,
-            )  # fmt: skip
-        fill(best, first, stop, shared)
+        codes = fresh.codes[fresh.starts[e] - fresh.starts[0] : fresh.starts[e + 1] - fresh.starts[0]]
+        if sight.norm > 0.0:
+            find(world, sight, norms, slack, first, stop, codes, best)
+        fill(best, first, stop, world.shared)
         found[e] = best.size[0]
         count_terms(counts, fresh, e, e + 1, -1)
-        for i in range(low, high):
-            own[fresh.codes[i]] = 0.0
-        for i in range(number_high - 1, number_low - 1, -1):
-            cell = cells.cell[past_numbers + i]
-            counts.held[cell] -= 1.0
-            counts.moment[cell] = before[i - number_low]
+        withdraw_numbers(counts, fresh, cells, e, len(past.values), before)
+        for code in codes:
+            world.own[code] = 0.0
     return found, scores, events

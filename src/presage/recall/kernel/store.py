@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import grouped_order
-from presage.arrays.jit import Ints
+from presage.arrays.jit import Floats, Ints
 from presage.recall.kernel.contexts import Bags, Vocabulary, build_bags
 from presage.recall.kernel.growing import Growing
+from presage.recall.kernel.norms import make_norms
 
 # Events outside the index: at most this many, and this share of all.
 LOOSE, SHARE = 256, 1 / 64
@@ -27,6 +28,9 @@ class Index(NamedTuple):
     stop: int
     starts: Ints
     events: Ints
+    times: Floats  # how often the term occurs there
+    norm_idf: Floats  # see Norms
+    norm_inverse: Floats
 
 
 class Store:
@@ -43,7 +47,7 @@ class Store:
         self._starts, self._number_starts = Growing(np.zeros(1, np.int64)), Growing(np.zeros(1, np.int64))
         self._codes, self._attributes = Growing(none), Growing(none)
         self._times, self._values = Growing(no_floats), Growing(no_floats)
-        self._index = Index(0, 0, np.zeros(1, np.int64), none)
+        self._index = Index(0, 0, np.zeros(1, np.int64), none, no_floats, no_floats, no_floats)
 
     def __len__(self) -> int:
         return len(self._time)
@@ -113,7 +117,8 @@ class Store:
             codes = self._codes.view()
             order, starts = grouped_order(codes, len(self.counts))
             owner = np.repeat(np.arange(first, stop), np.diff(self._starts.view()))
-            self._index = Index(first, stop, starts, owner[order])
+            idf, inverse = make_norms(self.bags(), self.counts)
+            self._index = Index(first, stop, starts, owner[order], self._times.view()[order], idf, inverse)
         return self._index
 
     def _count(self, bags: Bags) -> None:
