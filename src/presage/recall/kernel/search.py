@@ -36,6 +36,8 @@ from presage.recall.kernel.weighing import compare_terms, cosine, dot_of_numbers
 
 # New events that share a bound of the norms.
 GROUP = 64
+# Once so small a part of the weights is left, the best so far are compared, to set a limit.
+PROBE = 0.4
 
 
 class World(NamedTuple):
@@ -71,9 +73,9 @@ class Sight(NamedTuple):
 
 
 @inlined
-def compare(world: World, sight: Sight, event: int, inverse: float, left: float, best: Best) -> None:
+def compare(world: World, sight: Sight, event: int, inverse: float, best: Best) -> None:
     """Enter a past event with its similarity, unless that is 0. `inverse`: an upper bound of 1 / norm of its texts, or
-    0 if there is none; `left`: the norm of the terms that are missing in its dot product."""
+    0 if there is none."""
     past, fresh = world.past, world.fresh
     base = past.number_starts[0]
     low, high = past.number_starts[event] - base, past.number_starts[event + 1] - base
@@ -92,7 +94,7 @@ def compare(world: World, sight: Sight, event: int, inverse: float, left: float,
         if inverse > 0.0:
             # With its numbers known, the bound is closer.
             most = (max(0.0, world.shared[event]) + number_dot) / np.sqrt(1.0 / (inverse * inverse) + number_square)
-            if most + left < least_of(best) * sight.norm:
+            if most < least_of(best) * sight.norm:
                 return
     low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
     weigh_terms(world.rarity, world.counts, past.codes, low, high, sight.events, sight.now)
@@ -115,80 +117,93 @@ def make_kernels(cells: Cells, bandwidth: Floats) -> tuple[Floats, Ints]:
 
 
 @inlined
-def probe(world: World, sight: Sight, norms: Norms, size: int, left: float, best: Best) -> None:
+def probe(world: World, sight: Sight, norms: Norms, size: int, best: Best) -> None:
     """Compare the k events that look most similar by now: they set a limit to the others."""
-    most = len(best.score)
+    shared, touched, inverse, most = world.shared, world.touched, norms.inverse, len(best.score)
+    ahead = world.index.first + world.older
     top = Best(np.zeros(most), np.zeros(most, np.int64), np.zeros(1, np.int64))
+    least = 0.0
     for i in range(size):
-        event = world.touched[i]
-        if world.shared[event] > 0.0:
-            enter(top, world.shared[event] * norms.inverse[event - world.index.first - world.older], event)
+        near = shared[touched[i]] * inverse[touched[i] - ahead]
+        if near > least:
+            enter(top, near, touched[i])
+            least = least_of(top)
     for i in range(top.size[0]):
-        compare(world, sight, top.event[i], 0.0, left, best)
-        world.shared[top.event[i]] = DONE
+        compare(world, sight, top.event[i], 0.0, best)
+        shared[top.event[i]] = DONE
 
 
 @inlined
-def look_up(world: World, code: int, first: int, stop: int, size: int) -> int:
-    """Add a term to the dot products of the events that hold it; how many events have one now."""
-    index = world.index
-    if code + 1 >= len(index.starts):
+def look_up(world: World, code: int, first: int, stop: int, size: int, widen: bool) -> int:
+    """Add a term to the dot products of the events that hold it; how many events have one now. With `widen` false,
+    events that have none get none."""
+    if code + 1 >= len(world.index.starts):
         return size
+    # Arrays of their own: to take them from a tuple costs more than the rest of the loop.
+    shared, touched, older = world.shared, world.touched, world.older
     factor = world.own[code] * world.rarity.idf[code]
-    low, high = index.starts[code], index.starts[code + 1]
-    run = index.events[low:high]
-    for j in range(np.searchsorted(run, first - world.older), np.searchsorted(run, stop - world.older)):
-        event = run[j] + world.older
-        if world.shared[event] == 0.0:
-            world.touched[size] = event
+    low, high = world.index.starts[code], world.index.starts[code + 1]
+    run, times = world.index.events[low:high], world.index.times[low:high]
+    begin, end = np.searchsorted(run, first - older), np.searchsorted(run, stop - older)
+    if not widen:
+        for j in range(begin, end):
+            if shared[run[j] + older] != 0.0:
+                shared[run[j] + older] += factor * times[j]
+        return size
+    for j in range(begin, end):
+        event = run[j] + older
+        if shared[event] == 0.0:
+            touched[size] = event
             size += 1
-        world.shared[event] += factor * index.times[low + j]
+        shared[event] += factor * times[j]
     return size
 
 
 @inlined
-def find(
-    world: World, sight: Sight, norms: Norms, slack: float, first: int, stop: int, codes: Ints, best: Best
-) -> None:
+def needed(best: Best, sight: Sight) -> float:
+    """The least of dot product over norm, by texts alone, with which an event may be among the best."""
+    least = least_of(best) * sight.norm
+    return np.sqrt(max(0.0, least * least - sight.number_square))
+
+
+@inlined
+def find(world: World, sight: Sight, norms: Norms, slack: float, first: int, stop: int, codes: Ints, best: Best) -> None:
     """All events from `first` to `stop` that may be among the best. `codes`: the new event's terms; `slack`: no norm is
     smaller than `norms` tells, divided by it."""
-    shared, touched = world.shared, world.touched
+    shared, touched, inverse = world.shared, world.touched, norms.inverse
     # The ends that the index does not cover.
     ahead = world.index.first + world.older
     inner = min(stop, max(first, ahead))
     outer = max(inner, min(stop, world.index.stop + world.older))
     for i in range(inner - first + stop - outer):
         event = first + i if first + i < inner else outer + i - (inner - first)
-        compare(world, sight, event, 0.0, 0.0, best)
-    order = np.argsort(-world.own[codes])
-    squares = sight.number_square
-    for code in codes:
-        squares += world.own[code] * world.own[code]
-    size, probed = 0, squares
+        compare(world, sight, event, 0.0, best)
+    own = world.own[codes]
+    order = np.argsort(-own)
+    # What the terms that are not yet looked up, and the numbers, have of the square of the norm.
+    left = sight.number_square + np.sum(own * own)
+    size, probed, widen = 0, left, True
     for i in order:
-        gain = world.own[codes[i]] * world.own[codes[i]]
-        if gain == 0.0 or np.sqrt(squares) < least_of(best) * sight.norm:
+        if own[i] == 0.0:
             break
+        widen = widen and np.sqrt(left) >= least_of(best) * sight.norm
         # Rounding must not leave less than the numbers of what is counted down.
-        squares = max(squares - gain, sight.number_square)
-        size = look_up(world, codes[i], inner, outer, size)
-        if squares < 0.5 * probed:
-            probe(world, sight, norms, size, 0.0, best)
-            probed = squares
-    left = np.sqrt(max(0.0, squares - sight.number_square))
+        left = max(left - own[i] * own[i], sight.number_square)
+        size = look_up(world, codes[i], inner, outer, size, widen)
+        if widen and left < PROBE * probed:
+            probe(world, sight, norms, size, best)
+            probed = left
+    need = needed(best, sight)
     for i in range(size):
         event = touched[i]
-        if shared[event] > 0.0:
-            inverse = norms.inverse[event - ahead] * slack
-            texts = min(shared[event] * inverse, sight.norm) + left
-            least = least_of(best) * sight.norm
-            if texts * texts + sight.number_square >= least * least:
-                compare(world, sight, event, inverse, left, best)
-                shared[event] = DONE
-    if squares > 0.0 and np.sqrt(squares) >= least_of(best) * sight.norm:
+        if shared[event] > 0.0 and shared[event] * inverse[event - ahead] * slack >= need:
+            compare(world, sight, event, inverse[event - ahead] * slack, best)
+            need = needed(best, sight)
+            shared[event] = DONE
+    if sight.number_square > 0.0 and need == 0.0:
         for event in range(inner, outer):
             if shared[event] == 0.0:
-                compare(world, sight, event, norms.inverse[event - ahead] * slack, left, best)
+                compare(world, sight, event, inverse[event - ahead] * slack, best)
     for i in range(size):
         shared[touched[i]] = 0.0
 
