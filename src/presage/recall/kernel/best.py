@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from presage.arrays.jit import Floats, Ints, inlined
 
 # Bounds are rounded, too: an event is passed over only if it stays behind by more than this.

@@ -1,7 +1,7 @@
 """Numbers and bandwidths come in; cells, over which the density of each attribute is summed, go out.
 
-Up to EXACT distinct values of an attribute, each is a cell of its own and sums are exact. Beyond that a cell is a bin of
-a sixteenth of the bandwidth at most, which knows how many values it holds and how far they lie from its middle. That
+Up to EXACT distinct values of an attribute, each is a cell of its own and sums are exact. Beyond that a cell is a bin
+of a sixteenth of the bandwidth at most, which knows how many values it holds and how far they lie from its middle. That
 leaves errors of second order in (width / bandwidth): less than 0.001 in an IDF.
 """
 
@@ -18,7 +18,7 @@ from presage.arrays.jit import Floats, Ints, compiled
 EXACT = 2048
 # Bins to a bandwidth, at least.
 FINE = 16
-# Beyond so many bins, their numbers are no longer exact as doubles; values are that far apart only under a tiny bandwidth.
+# No more bins than doubles can number exactly; values that far apart are rarely near each other, and summed singly.
 MOST_BINS = 2.0**40
 NO_BANDWIDTH = -10_000
 

@@ -1,8 +1,8 @@
 """Counts of terms come in, lower bounds of the norms of all indexed contexts go out, good for a group of new events.
 
-IDFs differ a little from one new event to the next. Norms by IDFs of an earlier moment, times the least ratio of new to
-old IDFs, are bounds now. When that ratio has become small, norms are made anew. Light terms, whose IDF may change by any
-factor, add little and are left out.
+IDFs differ a little from one new event to the next. Norms by IDFs of an earlier moment, times the least ratio of new
+to old IDFs, are bounds now. When that ratio has become small, norms are made anew. Light terms, whose IDF may change by
+any factor, add little and are left out.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from presage.recall.kernel.densities import idf_of_bin, idf_of_value
 
 
 class Counts(NamedTuple):
-    """Of the events in sight: how many hold each term; how many numbers lie in each cell, and how far off its middle."""
+    """Of the events in sight: how many hold each term; how many numbers lie in each cell, how far off."""
 
     terms: Ints
     held: Floats

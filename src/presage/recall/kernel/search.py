@@ -38,6 +38,8 @@ from presage.recall.kernel.weighing import compare_terms, cosine, dot_of_numbers
 GROUP = 64
 # Once so small a part of the weights is left, the best so far are compared, to set a limit.
 PROBE = 0.4
+# Numbers are passed over where all of them together are less than this part of what is needed.
+FAR = 0.05
 
 
 class World(NamedTuple):
@@ -52,6 +54,7 @@ class World(NamedTuple):
     older: int
     own: Floats  # weights of the new event's terms
     shared: Floats  # of each past event: the dot product so far; DONE if it was compared
+    square: Floats  # of each past event: a lower bound of what its numbers add to the square of its norm
     touched: Ints  # events with a dot product
     room: Floats  # for the weights of a context's numbers
 
@@ -73,33 +76,24 @@ class Sight(NamedTuple):
 
 
 @inlined
-def compare(world: World, sight: Sight, event: int, inverse: float, best: Best) -> None:
-    """Enter a past event with its similarity, unless that is 0. `inverse`: an upper bound of 1 / norm of its texts, or
-    0 if there is none."""
+def compare(world: World, sight: Sight, event: int, best: Best) -> None:
+    """Enter a past event with its similarity, unless that is 0."""
     past, fresh = world.past, world.fresh
-    base = past.number_starts[0]
-    low, high = past.number_starts[event] - base, past.number_starts[event + 1] - base
-    number_dot, number_square = 0.0, 0.0
+    low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
+    weigh_terms(world.rarity, world.counts, past.codes, low, high, sight.events, sight.now)
+    dot, square = compare_terms(past.codes, past.times, low, high, world.own, world.rarity.idf)
+    low, high = past.number_starts[event] - past.number_starts[0], past.number_starts[event + 1] - past.number_starts[0]
     if low < high:
         weigh_numbers(
             world.room, world.rarity, world.counts, world.cells, past.attributes, low, high, 0, sight.count,
             sight.bandwidth, sight.kernels, sight.kernel_starts, sight.now,
         )  # fmt: skip
-        number_square = norm_of_numbers(past.attributes, past.values, low, high, world.room, sight.bandwidth)
-        if sight.low < sight.high:
-            number_dot = dot_of_numbers(
-                fresh.attributes, fresh.values, sight.low, sight.high, sight.number_weights,
-                past.attributes, past.values, low, high, world.room, sight.bandwidth,
-            )  # fmt: skip
-        if inverse > 0.0:
-            # With its numbers known, the bound is closer.
-            most = (max(0.0, world.shared[event]) + number_dot) / np.sqrt(1.0 / (inverse * inverse) + number_square)
-            if most < least_of(best) * sight.norm:
-                return
-    low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
-    weigh_terms(world.rarity, world.counts, past.codes, low, high, sight.events, sight.now)
-    dot, square = compare_terms(past.codes, past.times, low, high, world.own, world.rarity.idf)
-    score = cosine(dot + number_dot, square + number_square, sight.norm * sight.norm)
+        square += norm_of_numbers(past.attributes, past.values, low, high, world.room, sight.bandwidth)
+        dot += dot_of_numbers(
+            fresh.attributes, fresh.values, sight.low, sight.high, sight.number_weights,
+            past.attributes, past.values, low, high, world.room, sight.bandwidth,
+        )  # fmt: skip
+    score = cosine(dot, square, sight.norm * sight.norm)
     if score > 0.0:
         enter(best, score, event)
 
@@ -129,7 +123,7 @@ def probe(world: World, sight: Sight, norms: Norms, size: int, best: Best) -> No
             enter(top, near, touched[i])
             least = least_of(top)
     for i in range(top.size[0]):
-        compare(world, sight, top.event[i], 0.0, best)
+        compare(world, sight, top.event[i], best)
         shared[top.event[i]] = DONE
 
 
@@ -160,24 +154,72 @@ def look_up(world: World, code: int, first: int, stop: int, size: int, widen: bo
 
 
 @inlined
-def needed(best: Best, sight: Sight) -> float:
-    """The least of dot product over norm, by texts alone, with which an event may be among the best."""
-    least = least_of(best) * sight.norm
-    return np.sqrt(max(0.0, least * least - sight.number_square))
+def reach_of(world: World, sight: Sight, best: Best) -> tuple[float, float]:
+    """How many bandwidths off numbers are looked up, and what those further off may add to dot product over norm.
+
+    With K the kernel there, m numbers in a context and weights w and w': Σ w w' K <= K Σ w √m √(Σ w'²).
+    """
+    allowed = FAR * least_of(best) * sight.norm
+    most = np.sum(sight.number_weights) * np.sqrt(len(world.room))
+    if allowed == 0.0 or most == 0.0:
+        return np.inf, 0.0
+    return np.sqrt(2.0 * np.log(max(1.0, most / allowed))), allowed
 
 
 @inlined
-def find(world: World, sight: Sight, norms: Norms, slack: float, first: int, stop: int, codes: Ints, best: Best) -> None:
+def look_up_numbers(world: World, sight: Sight, first: int, stop: int, size: int, widen: bool, reach: float) -> int:
+    """Add the numbers that are near to the new event's to the dot products and to the squares of norms."""
+    past, shared, touched, square = world.past, world.shared, world.touched, world.square
+    attributes, values, starts, base = past.attributes, past.values, past.number_starts, past.number_starts[0]
+    cells, offsets, idf = world.cells.cell, world.cells.offset, world.rarity.cell_idf
+    slope, known, bandwidth = world.rarity.cell_slope, world.rarity.cell_known, sight.bandwidth
+    low, high, weights, now = sight.low, sight.high, sight.number_weights, sight.now
+    others, other_values, room = world.fresh.attributes, world.fresh.values, np.zeros(1)
+    for event in range(first, stop):
+        if shared[event] < 0.0 or (shared[event] == 0.0 and not widen):
+            continue
+        dot = 0.0
+        for i in range(starts[event] - base, starts[event + 1] - base):
+            a, near = attributes[i], 0.0
+            for j in range(low, high):
+                if others[j] == a:
+                    if bandwidth[a] == 0.0:
+                        near += weights[j] if values[i] == other_values[j] else 0.0
+                    else:
+                        apart = abs(values[i] - other_values[j]) / bandwidth[a]
+                        if apart <= reach:
+                            near += weights[j] * np.exp(-0.5 * apart * apart)
+            if near > 0.0:
+                cell = cells[i]
+                if known[cell] != now:
+                    weigh_numbers(
+                        room, world.rarity, world.counts, world.cells, attributes, i, i + 1, 0, sight.count, bandwidth,
+                        sight.kernels, sight.kernel_starts, now,
+                    )  # fmt: skip
+                weight = max(0.0, idf[cell] + slope[cell] * offsets[i])
+                dot += near * weight
+                square[event] += weight * weight
+        if dot > 0.0:
+            if shared[event] == 0.0:
+                touched[size] = event
+                size += 1
+            shared[event] += dot
+    return size
+
+
+@inlined
+def find(
+    world: World, sight: Sight, norms: Norms, slack: float, first: int, stop: int, codes: Ints, best: Best
+) -> None:
     """All events from `first` to `stop` that may be among the best. `codes`: the new event's terms; `slack`: no norm is
     smaller than `norms` tells, divided by it."""
-    shared, touched, inverse = world.shared, world.touched, norms.inverse
+    shared, touched, square, inverse = world.shared, world.touched, world.square, norms.inverse
     # The ends that the index does not cover.
     ahead = world.index.first + world.older
     inner = min(stop, max(first, ahead))
     outer = max(inner, min(stop, world.index.stop + world.older))
     for i in range(inner - first + stop - outer):
-        event = first + i if first + i < inner else outer + i - (inner - first)
-        compare(world, sight, event, 0.0, best)
+        compare(world, sight, first + i if first + i < inner else outer + i - (inner - first), best)
     own = world.own[codes]
     order = np.argsort(-own)
     # What the terms that are not yet looked up, and the numbers, have of the square of the norm.
@@ -193,19 +235,25 @@ def find(world: World, sight: Sight, norms: Norms, slack: float, first: int, sto
         if widen and left < PROBE * probed:
             probe(world, sight, norms, size, best)
             probed = left
-    need = needed(best, sight)
+    far = 0.0
+    if sight.number_square > 0.0:
+        widen = widen and np.sqrt(left) >= least_of(best) * sight.norm
+        reach, far = reach_of(world, sight, best)
+        size = look_up_numbers(world, sight, inner, outer, size, widen, reach)
+    need = least_of(best) * sight.norm - far
     for i in range(size):
         event = touched[i]
-        if shared[event] > 0.0 and shared[event] * inverse[event - ahead] * slack >= need:
-            compare(world, sight, event, inverse[event - ahead] * slack, best)
-            need = needed(best, sight)
-            shared[event] = DONE
-    if sight.number_square > 0.0 and need == 0.0:
-        for event in range(inner, outer):
-            if shared[event] == 0.0:
-                compare(world, sight, event, inverse[event - ahead] * slack, best)
+        if shared[event] > 0.0:
+            near = shared[event] * inverse[event - ahead] * slack
+            if near >= need and square[event] > 0.0:
+                text = 1.0 / (inverse[event - ahead] * slack)
+                near = shared[event] / np.sqrt(text * text + square[event])
+            if near >= need:
+                compare(world, sight, event, best)
+                need = least_of(best) * sight.norm - far
     for i in range(size):
         shared[touched[i]] = 0.0
+        square[touched[i]] = 0.0
 
 
 @inlined
@@ -264,7 +312,8 @@ def search(
     scores, events = np.zeros((len(place), k)), np.zeros((len(place), k), np.int64)
     world = World(
         past, fresh, cells, make_counts(len(totals), len(cells.at)), make_rarity(len(totals), len(cells.at)), index,
-        older, np.zeros(len(totals)), np.zeros(len(past.starts) - 1), np.empty(len(past.starts) - 1, np.int64),
+        older, np.zeros(len(totals)), np.zeros(len(past.starts)), np.zeros(len(past.starts)),
+        np.empty(len(past.starts), np.int64),
         np.zeros(1 + np.max(np.append(np.diff(past.number_starts), 0))),
     )  # fmt: skip
     counts = world.counts

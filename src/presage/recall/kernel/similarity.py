@@ -1,7 +1,8 @@
 """A store of past contexts and new contexts come in; the k most similar past events of each new event go out.
 
-Similarity is the cosine of TF-IDF weights (Moirae, section 3.5), where the IDFs are those of the events that a new event
-sees: itself and the past events considered. Numbers meet by a Gaussian kernel, in the dot product and in both norms.
+Similarity is the cosine of TF-IDF weights (Moirae, section 3.5), where the IDFs are those of the events that a new
+event sees: itself and the past events considered. Numbers meet by a Gaussian kernel, in the dot product and in both
+norms.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LOOSE, SHARE = 256, 1 / 64
 
 
 class Index(NamedTuple):
-    """The events of each term. They are numbered from the first event that the store was given: older ones are negative."""
+    """The events of each term, numbered from the first that the store was given: older ones are negative."""
 
     first: int
     stop: int
