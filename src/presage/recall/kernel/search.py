@@ -184,11 +184,11 @@ def look_up_numbers(world: World, sight: Sight, first: int, stop: int, size: int
             for j in range(low, high):
                 if others[j] == a:
                     if bandwidth[a] == 0.0:
-                        near += weights[j] if values[i] == other_values[j] else 0.0
+                        near += weights[j - low] if values[i] == other_values[j] else 0.0
                     else:
                         apart = abs(values[i] - other_values[j]) / bandwidth[a]
                         if apart <= reach:
-                            near += weights[j] * np.exp(-0.5 * apart * apart)
+                            near += weights[j - low] * np.exp(-0.5 * apart * apart)
             if near > 0.0:
                 cell = cells[i]
                 if known[cell] != now:
