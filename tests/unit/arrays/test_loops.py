@@ -20,10 +20,10 @@ print(json.dumps({{name: len(loop.signatures) for name, loop in (own | shared).i
 
 
 # In a process of its own: what other tests have compiled says nothing of what warming up does.
-@pytest.mark.parametrize("room", ["windows", "patterns", "probability", "prediction"])
+@pytest.mark.parametrize("room", ["windows", "patterns", "probability", "prediction", "recall"])
 def test_warming_up_compiles_every_loop_once(room: str) -> None:
     command = [sys.executable, "-c", PROGRAM.format(room=room)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     signatures = json.loads(done.stdout)
-    assert len(signatures) > 5
+    assert len(signatures) >= 5
     assert {name: count for name, count in signatures.items() if count != 1} == {}
