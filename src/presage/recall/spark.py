@@ -19,6 +19,7 @@ from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, S
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, Questions
 from presage.recall.desk import Archive
+from presage.recall.here import ask_here, plain_select
 from presage.recall.nodes import Recall, Recalled
 from presage.recall.progress import History, Progress, aggregates_of
 from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
@@ -69,6 +70,9 @@ class SparkHistory:
 
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
         select = recall.select
+        here = self._here(recall, asked, unit, parts)
+        if here is not None:
+            return here
         frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
         asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
         groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
@@ -88,6 +92,16 @@ class SparkHistory:
             place = found.column_names.index(f"p{i}")
             found = found.set_column(place, name, found[f"p{i}"].cast(kind))
         return found.select([EVENT, *(f.name for f in groups.values()), *(name for name, _ in columns)])
+
+    def _here(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table | None:
+        """The answers, where they are sooner found in this process."""
+        select = recall.select
+        plain = plain_select(select, self.node.histories)
+        if plain is None or (select.grouped and not parts):
+            return None
+        (scan,) = _scans(plain.node)
+        files = self._files(scan).between(unit.low, unit.high)
+        return ask_here(select, plain, files, asked, aggregates_of(select) if parts else None)
 
     def _rows(self, number: int, unit: Unit) -> DataFrame:
         """The rows of a stream in a span of time, or of a relation."""

@@ -37,6 +37,7 @@ from presage.recall.partial import (
 from presage.recall.partial import (
     TIME as PART_TIME,
 )
+from presage.spark.arithmetic import plain_zero
 from presage.spark.batch import BatchContext, column
 
 # The rows of a stream or relation, by its number.
@@ -68,7 +69,7 @@ def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking
     made: list[Column] = []
     for call, aggregate in zip(select.calls, aggregates, strict=True):
         value = _argument(call, asking.context)
-        made += [_part(aggregate.function, kind, value) for kind in aggregate.kinds]
+        made += [_part(aggregate, kind, value) for kind in aggregate.kinds]
     named = [part.alias(f"p{i}") for i, part in enumerate(made)]
     return frame.groupBy(EVENT, *groups).agg(*(named or [F.count(F.lit(1)).alias("rows")]))
 
@@ -257,13 +258,15 @@ def _at_end(value: Column, choose: Callable[[Column, Column], Column]) -> Column
     return choose(F.struct(value.alias("v")), F.struct(F.col(WHEN), F.col(ARRIVED)))["v"]
 
 
-def _part(function: str, kind: str, value: Column) -> Column:
+def _part(aggregate: Aggregate, kind: str, value: Column) -> Column:
     """A partial column of an aggregate (`presage.recall.partial`)."""
     if kind in (PART_TIME, PART_SEQ, VALUE):
         place = F.struct(F.col(WHEN), F.col(ARRIVED))
         whole = F.struct(F.col(WHEN).alias(PART_TIME), F.col(ARRIVED).alias(PART_SEQ), value.alias(VALUE))
-        return (F.max_by if function == "last" else F.min_by)(whole, place)[kind]
+        return (F.max_by if aggregate.function == "last" else F.min_by)(whole, place)[kind]
     whole_number = value.cast("long")
+    # Which of 0.0 and -0.0 is least would depend on their order.
+    plain = value if aggregate.type is None else plain_zero(value, aggregate.type)
     made: dict[str, Callable[[], Column]] = {
         COUNT: lambda: F.count(value),
         SUM: lambda: F.sum(value.cast("double")),
@@ -271,7 +274,7 @@ def _part(function: str, kind: str, value: Column) -> Column:
         LOW_HALF: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
         MEAN: lambda: F.avg(value),
         SQUARES: lambda: F.var_pop(value) * F.count(value),
-        LEAST: lambda: F.min(value),
-        GREATEST_VALUE: lambda: F.max(value),
+        LEAST: lambda: F.min(plain),
+        GREATEST_VALUE: lambda: F.max(plain),
     }
     return made[kind]()
