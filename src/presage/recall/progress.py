@@ -166,7 +166,8 @@ class Progress:
     def _tell(self, current: pa.Table, active: Bools, finished: Bools) -> pa.Table:
         made = self.evaluator.columns([o.expr for o in self.node.outputs], current)
         outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
-        identity = {name: one_array(current[name]) for r in self.node.recalls for name in r.identity or _names(r)}
+        known = [name for r in self.node.recalls for name in (_names(r) if r.identity is None else r.identity)]
+        identity = {name: one_array(current[name]) for name in known}
         wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
         start = np.maximum(wanted, -EVER)
         covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
