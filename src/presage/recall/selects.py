@@ -72,7 +72,9 @@ class _Binder:
         sources = []
         for source in written.sources:
             sources.append(self._source(source))
-        where = self._terms("WHERE").condition(written.where, "WHERE") if written.where is not None else None
+        where = (
+            self._terms("a condition of WHERE").condition(written.where, "WHERE") if written.where is not None else None
+        )
         groups = tuple(Named(f"_g{i}", self._group(g)) for i, g in enumerate(written.group_by))
         outputs = self._outputs()
         having = self._terms().condition(written.having, "HAVING") if written.having is not None else None
