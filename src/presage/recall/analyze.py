@@ -15,7 +15,7 @@ from presage.lang import syntax as s
 from presage.lang.recall_syntax import HistorySource, RecallClause, SimilarClause
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
-from presage.model.types import TIMESTAMP
+from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
@@ -75,6 +75,10 @@ class _Binder:
         outputs = bind_outputs(self.query, scope, terms, self.problems)
         own = ExpressionBinder(Scope(list(self.event.scopes), self.catalog), no_aggregates_in="EVENT ID")
         named = [self.problems.attempt(lambda x=x: own.bind(x)) for x in self.item.event_id]  # type: ignore[misc]
+        for x in named:
+            if x is not None and not isinstance(x.type, Scalar):
+                self.problems.errors.append(error("TYPE_MISMATCH", x.span, what="EVENT ID", expected="a number, text, "
+                                                  "time or truth value", found=x.type))  # fmt: skip
         self.problems.raise_any()
 
         before, after = self._divided(where, recalls)

@@ -105,7 +105,10 @@ def _order(select: Select, found: pa.Table) -> Ints:
         absent = array.is_null().to_numpy(zero_copy_only=False)
         keys.append(np.where(absent, 0 if term.nulls_first else 1, 0 if not term.nulls_first else 1))
         keys.append(np.where(absent, 0, -ranks if term.descending else ranks))
-    if select.grouped:
+    # Which of several equal rows stands for them all must not show.
+    if select.distinct:
+        pass
+    elif select.grouped:
         keys += [order_ranks(one_array(found[name])) for name in found.column_names if name.startswith("_tie")]
     elif WHEN in found.column_names:
         keys += [found[WHEN].to_numpy(), found[ARRIVED].to_numpy()]

@@ -181,7 +181,8 @@ class Progress:
         rows = asking[ROW].to_numpy()
         at, wanted, covered = self.at[rows], self.wanted(recall)[rows], self.covered[rows]
         known = at - np.maximum(covered, wanted)
-        partial = (covered > wanted) & (known > 0) & (covered > (self.history.start or -EVER))
+        start = -EVER if self.history.start is None else self.history.start
+        partial = (covered > wanted) & (known > 0) & (covered > start) & bool(recall.select.numbers)
         return np.where(partial, (at - wanted) / np.where(known > 0, known, 1), 1.0)
 
     # -- telling -------------------------------------------------------------------------------------

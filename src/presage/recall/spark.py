@@ -75,7 +75,6 @@ class SparkHistory:
             return here
         frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
         asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
-        groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         if not select.grouped:
             terms = (*select.outputs, *select.sort)
             named = {f"c{i}": Field(o.name, o.expr.type) for i, o in enumerate(terms)}
@@ -83,8 +82,10 @@ class SparkHistory:
                 select_rows(select, asking), {**named, WHEN: Field(WHEN, LONG), ARRIVED: Field(ARRIVED, LONG)}
             )
         if not parts:
-            made = {f"a{i}": Field(c.name, c.expr.type) for i, c in enumerate(select.calls)}
-            return _collected(select_groups(select, asking), groups | made)
+            named = {each.name: Field(each.name, each.expr.type) for each in (*select.groups, *select.calls)}
+            named |= {q.name: Field(q.name, q.type) for q in select.asked if q.late}
+            return _collected(select_groups(select, asking), named)
+        groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         aggregates = aggregates_of(select)
         columns = [item for a in aggregates for item in a.partial_columns().items()]
         found = _collected(select_parts(select, aggregates, asking), groups, keep=True)

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from presage.errors import error
+from presage.model.types import is_orderable
 from presage.plan.expr import AggregateCall, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
 from presage.recall.answers import ARRIVED, WHEN
@@ -75,39 +76,41 @@ def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking
 
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
-    """EVENT, the groups as g0 …, and the aggregates as a0 …; an event without rows has none."""
+    """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them."""
     frame = _joined(select, asking)
-    groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
-    made = [_aggregate(c, asking.context).alias(f"a{i}") for i, c in enumerate(select.calls)]
-    return frame.groupBy(EVENT, *groups).agg(*(made or [F.count(F.lit(1)).alias("rows")]))
+    groups = [column(g.expr, asking.context).alias(g.name) for g in select.groups]
+    calls = [_aggregate(c, asking.context).alias(c.name) for c in select.calls]
+    made = frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
+    # Without groups an aggregate of nothing is a row, too.
+    made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if groups else "left")
+    counts: dict[str, bool | float | int | str] = {c.name: 0 for c in select.calls if _is_count(c.expr)}
+    made = made.fillna(counts) if counts else made
+    for question in select.asked:
+        made = _answered(question, made, asking) if question.late else made
+    return made
 
 
 def whole_select(select: Select, asking: Asking) -> DataFrame:
     """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: of a select in another."""
+    terms = (*select.outputs, *select.sort)
     if not select.grouped:
         frame = select_rows(select, asking)
+        ties = [name for name in (WHEN, ARRIVED) if name in frame.columns]
     else:
         made = select_groups(select, asking)
-        if not select.groups:
-            # An aggregate of nothing is a row, too.
-            made = asking.events.select(EVENT).join(made, EVENT, "left")
-            counts: dict[str, bool | float | int | str] = {
-                f"a{i}": 0 for i, c in enumerate(select.calls) if _is_count(c.expr)
-            }
-            made = made.fillna(counts) if counts else made
-        names = {g.name: f"g{i}" for i, g in enumerate(select.groups)}
-        names |= {c.name: f"a{i}" for i, c in enumerate(select.calls)}
-        made = made.select(EVENT, *(F.col(short).alias(name) for name, short in names.items()))
-        made = made.join(asking.events.drop(LOW, HIGH, BEFORE), EVENT)
         if select.having is not None:
             made = made.where(column(select.having, asking.context))
-        terms = (*select.outputs, *select.sort)
-        frame = made.select(EVENT, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
+        ties = [g.name for g in select.groups]
+        shown = [column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)]
+        frame = made.select(EVENT, *ties, *shown)
     if select.distinct:
-        frame = frame.distinct()
+        frame, ties = frame.drop(*ties).distinct(), []
     if select.limit is not None:
+        # In the order of `presage.recall.answers`.
         count = len(select.outputs)
         order = [_direction(f"c{count + i}", o.descending, o.nulls_first) for i, o in enumerate(select.order)]
+        order += [F.col(name).asc() for name in ties]
+        order += [F.col(f"c{i}").asc() for i, o in enumerate(select.outputs) if is_orderable(o.expr.type)]
         within = Window.partitionBy(EVENT).orderBy(*(order or [F.lit(0)]))
         frame = frame.withColumn("_n", F.row_number().over(within)).where(F.col("_n") <= select.limit).drop("_n")
     return frame.select(EVENT, *(f"c{i}" for i in range(len(select.outputs))))
@@ -142,7 +145,7 @@ def _joined(select: Select, asking: Asking) -> DataFrame:
         frame = frame.drop("_rt", "_rs", "_slice", "_rslice")
         known |= columns
     for question in select.asked:
-        frame = _answered(question, frame, asking)
+        frame = frame if question.late else _answered(question, frame, asking)
     rest = [column(c, asking.context) for c in pending]
     return frame.where(_all(rest)) if rest else frame
 
@@ -181,9 +184,7 @@ def _answered(question: Asked, frame: DataFrame, asking: Asking) -> DataFrame:
     key = f"{EVENT}{question.name}"
     found = whole_select(question.select, asking).withColumnRenamed(EVENT, key)
     if question.kind == "value":
-        several = F.when(F.count(F.lit(1)) > 1, F.raise_error(F.lit("a select in a term gave several rows")))
-        value = F.coalesce(several.cast(found.schema["c0"].dataType), F.first("c0"))
-        made = found.groupBy(key).agg(value.alias(question.name))
+        made = found.withColumnRenamed("c0", question.name)
     elif question.kind == "exists":
         made = found.groupBy(key).agg(F.count(F.lit(1)).alias("_rows"))
     else:
