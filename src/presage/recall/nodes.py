@@ -169,7 +169,13 @@ class Recalled:
 
     def label(self) -> str:
         back = f" last {format_duration(self.last)}" if self.last is not None else ""
-        return f"{self.alias}{back}: {', '.join(show_named(o.name, o.expr) for o in self.select.outputs)}"
+        meant = {term.name: term.expr for term in (*self.select.groups, *self.select.calls)}
+
+        def spelled(expr: Expr) -> Expr:
+            return meant.get(expr.name, expr) if isinstance(expr, ColumnRef) else expr
+
+        shown = (show_named(o.name, o.expr.rewrite(spelled)) for o in self.select.outputs)
+        return f"{self.alias}{back}: {', '.join(shown)}"
 
 
 @dataclass(frozen=True)
