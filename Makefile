@@ -38,6 +38,7 @@ $(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
 	@$(PYTHON) -m presage.patterns.kernel.warm
 	@$(PYTHON) -m presage.probability.kernel.warm
 	@$(PYTHON) -m presage.prediction.kernel.warm
+	@$(PYTHON) -m presage.recall.kernel.warm
 	@touch $@
 
 demo: setup ## a smart building and a campus: events, queries, results

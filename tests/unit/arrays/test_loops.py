@@ -20,7 +20,7 @@ print(json.dumps({{name: len(loop.signatures) for name, loop in (own | shared).i
 
 
 # In a process of its own: what other tests have compiled says nothing of what warming up does.
-@pytest.mark.parametrize("room", ["windows", "patterns", "probability", "prediction"])
+@pytest.mark.parametrize("room", ["windows", "patterns", "probability", "prediction", "recall"])
 def test_warming_up_compiles_every_loop_once(room: str) -> None:
     command = [sys.executable, "-c", PROGRAM.format(room=room)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

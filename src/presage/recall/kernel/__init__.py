@@ -1,0 +1,1 @@
+"""Contexts of events in, the past events with the most similar contexts out. NumPy, Numba and Arrow only."""
