@@ -25,5 +25,5 @@ def test_warming_up_compiles_every_loop_once(room: str) -> None:
     command = [sys.executable, "-c", PROGRAM.format(room=room)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     signatures = json.loads(done.stdout)
-    assert len(signatures) > 5
+    assert len(signatures) >= 5
     assert {name: count for name, count in signatures.items() if count != 1} == {}

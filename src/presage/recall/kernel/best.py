@@ -43,7 +43,8 @@ def least_of(best: Best) -> float:
     size = best.size[0]
     if size < len(best.score):
         return 0.0
-    return max(0.0, best.score[size - 1] - SAFE)
+    least: float = max(0.0, best.score[size - 1] - SAFE)
+    return least
 
 
 @inlined

@@ -76,8 +76,8 @@ def _cells_of(values: Floats, bandwidth: float, exact: int) -> tuple[Ints, Float
         cell, at = _occupied(bins.astype(np.int64), int(bins.max()) + 1)
         return cell, values - (low + (bins + 0.5) * width), at.astype(np.float64), width
     if len(distinct) > exact:
-        at, cell = np.unique(values, return_inverse=True)
-        return cell.reshape(-1).astype(np.int64), np.zeros(len(values)), at, 0.0
+        alone, place = np.unique(values, return_inverse=True)
+        return place.reshape(-1).astype(np.int64), np.zeros(len(values)), alone, 0.0
     known = distinct.view(np.float64)
     order = np.argsort(known)
     rank = np.empty(len(order), np.int64)

@@ -99,4 +99,5 @@ def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
 
 
 def _spread(numbers: list[int], indices: pa.Array) -> Ints:
-    return np.array(numbers, np.int64)[indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+    rows: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.array(numbers, np.int64)[rows]

@@ -16,7 +16,8 @@ def alike(x: float, y: float, bandwidth: float) -> float:
     if bandwidth == 0.0:
         return 1.0 if x == y else 0.0
     apart = (x - y) / bandwidth
-    return np.exp(-0.5 * apart * apart)
+    near: float = np.exp(-0.5 * apart * apart)
+    return near
 
 
 @inlined
@@ -25,7 +26,8 @@ def idf_of_value(
 ) -> float:  # fmt: skip
     """IDF of a cell that is one value: log(n / sum of kernels)."""
     if bandwidth == 0.0:
-        return np.log(count / held[cell])
+        idf: float = np.log(count / held[cell])
+        return idf
     total = 0.0
     i = cell
     while i >= first and (at[cell] - at[i]) / bandwidth < REACH:
@@ -36,13 +38,15 @@ def idf_of_value(
         total += held[i] * alike(at[i], at[cell], bandwidth)
         i += 1
     if total < 0.5 * count:
-        return np.log(count / total)
+        idf = np.log(count / total)
+        return idf
     # Almost all values are alike: what they lack to n says more than n over their sum.
     lack = 0.0
     for i in range(first, stop):
         apart = (at[i] - at[cell]) / bandwidth
         lack -= held[i] * np.expm1(-0.5 * apart * apart)
-    return -np.log1p(-lack / count)
+    idf = -np.log1p(-lack / count)
+    return idf
 
 
 @inlined

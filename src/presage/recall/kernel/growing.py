@@ -14,7 +14,7 @@ class Growing(Generic[S]):
     """An array with room before and behind it."""
 
     def __init__(self, values: npt.NDArray[S]) -> None:
-        self._room = values.copy()
+        self._room: npt.NDArray[S] = values.copy()
         self._start, self._stop = 0, len(values)
 
     def __len__(self) -> int:
@@ -22,7 +22,8 @@ class Growing(Generic[S]):
 
     def view(self) -> npt.NDArray[S]:
         """All elements; writing to the view writes to the array, until it grows."""
-        return self._room[self._start : self._stop]
+        held: npt.NDArray[S] = self._room[self._start : self._stop]
+        return held
 
     def append(self, values: npt.NDArray[S]) -> None:
         if self._stop + len(values) > len(self._room):

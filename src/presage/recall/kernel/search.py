@@ -50,7 +50,7 @@ class World(NamedTuple):
     cells: Cells
     counts: Counts
     rarity: Rarity
-    index: Index
+    lists: Index
     older: int
     own: Floats  # weights of the new event's terms
     shared: Floats  # of each past event: the dot product so far; DONE if it was compared
@@ -63,7 +63,7 @@ class Sight(NamedTuple):
     """What one new event compares by."""
 
     number_weights: Floats
-    count: Floats
+    values: Floats  # how many it sees of each attribute
     bandwidth: Floats
     kernels: Floats
     kernel_starts: Ints
@@ -85,7 +85,7 @@ def compare(world: World, sight: Sight, event: int, best: Best) -> None:
     low, high = past.number_starts[event] - past.number_starts[0], past.number_starts[event + 1] - past.number_starts[0]
     if low < high:
         weigh_numbers(
-            world.room, world.rarity, world.counts, world.cells, past.attributes, low, high, 0, sight.count,
+            world.room, world.rarity, world.counts, world.cells, past.attributes, low, high, 0, sight.values,
             sight.bandwidth, sight.kernels, sight.kernel_starts, sight.now,
         )  # fmt: skip
         square += norm_of_numbers(past.attributes, past.values, low, high, world.room, sight.bandwidth)
@@ -114,7 +114,7 @@ def make_kernels(cells: Cells, bandwidth: Floats) -> tuple[Floats, Ints]:
 def probe(world: World, sight: Sight, norms: Norms, size: int, best: Best) -> None:
     """Compare the k events that look most similar by now: they set a limit to the others."""
     shared, touched, inverse, most = world.shared, world.touched, norms.inverse, len(best.score)
-    ahead = world.index.first + world.older
+    ahead = world.lists.first + world.older
     top = Best(np.zeros(most), np.zeros(most, np.int64), np.zeros(1, np.int64))
     least = 0.0
     for i in range(size):
@@ -131,13 +131,13 @@ def probe(world: World, sight: Sight, norms: Norms, size: int, best: Best) -> No
 def look_up(world: World, code: int, first: int, stop: int, size: int, widen: bool) -> int:
     """Add a term to the dot products of the events that hold it; how many events have one now. With `widen` false,
     events that have none get none."""
-    if code + 1 >= len(world.index.starts):
+    if code + 1 >= len(world.lists.starts):
         return size
     # Arrays of their own: to take them from a tuple costs more than the rest of the loop.
     shared, touched, older = world.shared, world.touched, world.older
     factor = world.own[code] * world.rarity.idf[code]
-    low, high = world.index.starts[code], world.index.starts[code + 1]
-    run, times = world.index.events[low:high], world.index.times[low:high]
+    low, high = world.lists.starts[code], world.lists.starts[code + 1]
+    run, times = world.lists.events[low:high], world.lists.times[low:high]
     begin, end = np.searchsorted(run, first - older), np.searchsorted(run, stop - older)
     if not widen:
         for j in range(begin, end):
@@ -193,7 +193,7 @@ def look_up_numbers(world: World, sight: Sight, first: int, stop: int, size: int
                 cell = cells[i]
                 if known[cell] != now:
                     weigh_numbers(
-                        room, world.rarity, world.counts, world.cells, attributes, i, i + 1, 0, sight.count, bandwidth,
+                        room, world.rarity, world.counts, world.cells, attributes, i, i + 1, 0, sight.values, bandwidth,
                         sight.kernels, sight.kernel_starts, now,
                     )  # fmt: skip
                 weight = max(0.0, idf[cell] + slope[cell] * offsets[i])
@@ -215,9 +215,9 @@ def find(
     smaller than `norms` tells, divided by it."""
     shared, touched, square, inverse = world.shared, world.touched, world.square, norms.inverse
     # The ends that the index does not cover.
-    ahead = world.index.first + world.older
+    ahead = world.lists.first + world.older
     inner = min(stop, max(first, ahead))
-    outer = max(inner, min(stop, world.index.stop + world.older))
+    outer = max(inner, min(stop, world.lists.stop + world.older))
     for i in range(inner - first + stop - outer):
         compare(world, sight, first + i if first + i < inner else outer + i - (inner - first), best)
     own = world.own[codes]
@@ -272,8 +272,8 @@ def bound_norms(
             counts[fresh.codes[j]] += 1
     for i in range(past.starts[stop] - past.starts[0], past.starts[last] - past.starts[0]):
         counts[past.codes[i]] += 1
-    ahead = world.index.first + world.older
-    return bound_group(norms, past, ahead, world.index.stop + world.older, counts, stop - first + 1)
+    ahead = world.lists.first + world.older
+    return bound_group(norms, past, ahead, world.lists.stop + world.older, counts, stop - first + 1)
 
 
 @inlined

@@ -12,7 +12,8 @@ from presage.recall.kernel.weighing import similarities
 
 def warm() -> None:
     """Compile every loop of the folder, by a small history of texts and numbers."""
-    events = LOOSE + 2
+    # More than the store leaves outside its index.
+    events = 2 * LOOSE
     store = Store()
     number = np.arange(events)
     store.add_newer(pa.table({"time": number, "seq": number}), _terms(events))

@@ -27,7 +27,9 @@ def compare_terms(codes: Ints, times: Floats, low: int, high: int, own: Floats, 
 def cosine(dot: float, square: float, other_square: float) -> float:
     if dot <= 0.0 or square <= 0.0 or other_square <= 0.0:
         return 0.0
-    return np.floor(min(1.0, dot / (np.sqrt(square) * np.sqrt(other_square))) * STEPS + 0.5) / STEPS
+    near = min(1.0, dot / (np.sqrt(square) * np.sqrt(other_square)))
+    rounded: float = np.floor(near * STEPS + 0.5) / STEPS
+    return rounded
 
 
 @inlined

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from presage.recall.kernel.cells import build_cells
+from presage.recall.kernel.densities import idf_of_bin, kernel_by_bins
 from presage.recall.kernel.similarity import Similar, most_similar
 from presage.recall.kernel.store import Store
 from presage.recall.kernel.weighing import similarities
@@ -131,9 +133,6 @@ def test_the_synopsis_of_many_numbers_is_close_to_the_sum_of_all(heavy: bool) ->
 
 
 def test_the_idf_of_a_synopsis_is_off_by_less_than_a_thousandth() -> None:
-    from presage.recall.kernel.cells import build_cells
-    from presage.recall.kernel.densities import idf_of_bin, kernel_by_bins
-
     values = np.random.default_rng(5).normal(size=1500)
     weights = Weights([[("load", value)] for value in values.tolist()], {})
     bandwidth = weights.h["load"]
