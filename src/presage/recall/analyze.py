@@ -28,7 +28,7 @@ Events = Callable[[EventType, str, Span], Node]
 
 @dataclass(frozen=True)
 class Event:
-    """What FROM gives before RECALL: names, rows, and the key of its stream, if it is one. `past`: the rows of all times,
+    """What FROM gives before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times,
     where similar ones are asked for."""
 
     scopes: tuple[ScopeItem, ...]
