@@ -1,4 +1,4 @@
-"""RECALL SIMILAR: the past events with the contexts most like an event's, as the slow twin finds them over plain rows."""
+"""RECALL SIMILAR: the past events with the contexts most like an event's, as the slow twin finds them in plain rows."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ CASES = {
         "CONTEXT SELECT load FROM Running WINDOW 5 min BANDWIDTH (load = 0.5)", loads, bandwidths={"load": 0.5}, k=9
     ),
     "the event's own attributes, and a relation": Case(
-        "CONTEXT SELECT e.heat, e.server = 'a' AS first, e.at, CONTEXT SELECT p.hall, p.floor FROM Place p WHERE p.server = e.server",
+        "CONTEXT SELECT e.heat, e.server = 'a' AS first, e.at, "
+        "CONTEXT SELECT p.hall, p.floor FROM Place p WHERE p.server = e.server",
         lambda e: [("heat", e["heat"]), ("first", str(e["server"] == "a").lower()),
                    ("at", e["at"].strftime("%Y-%m-%dT%H:%M:%SZ")), *halls(e)],
     ),
@@ -132,7 +133,7 @@ def rows(engine: Engine, query: str) -> list[dict[str, Any]]:
 
 
 def shown(context: Context) -> list[dict[str, str]]:
-    """A context as a row has it: numbers before texts would be, each attribute in order."""
+    """A context as a row has it: by attribute, and then by value."""
     held = [(name, value) for name, value in context if value is not None]
     ordered = sorted(held, key=lambda term: (term[0], term[1] if isinstance(term[1], float) else 0.0, str(term[1])))
     texts = [(name, f"{value:.15g}" if isinstance(value, float) else value) for name, value in ordered]
@@ -189,7 +190,7 @@ def test_conditions_on_the_event_say_which_are_past_and_others_which_rows_are_sh
     found = rows(engine, f"""SELECT e.id, s.* FROM Failure e RECALL SIMILAR 3 ( {LOGIN} ) AS s
                              WHERE e.server IN ('a', 'c') AND s.similarity > 0.1""")  # fmt: skip
     # 0 and 3 have ann and böb, 5 has ann twice, 2 and 7 neither; 4 would be like them, too.
-    assert [(row["e.id"], row["rank"], row["s.id"]) for row in found] == [(3, 1, 0), (5, 1, 3), (5, 2, 0)]
+    assert [(row["e.id"], row["rank"], row["id"]) for row in found] == [(3, 1, 0), (5, 1, 3), (5, 2, 0)]
     assert found[0]["server"] == "a"
     assert found[0]["heat"] == 20.0
     assert found[0]["event_id"] == "a/2024-01-01T00:40:00Z"
@@ -214,15 +215,19 @@ def test_other_selects_and_the_events_around_are_shown_and_not_compared(engine: 
 
 
 def test_events_that_came_after_the_event_are_not_around_a_past_one(engine: Engine) -> None:
-    found = rows(engine, """SELECT e.id, s.around FROM Failure e RECALL SIMILAR 1 (
-        CONTEXT SELECT e.server BEFORE 1 min AFTER 1 hour ) AS s WITHIN [2024-01-01T00:50:00Z, 2024-01-01T00:51:00Z)""")
+    found = rows(
+        engine,
+        """SELECT e.id, s.around FROM Failure e RECALL SIMILAR 1 (
+        CONTEXT SELECT e.server BEFORE 1 min AFTER 1 hour ) AS s WITHIN [2024-01-01T00:50:00Z, 2024-01-01T00:51:00Z)""",
+    )
     assert [json.loads(one["event"])["id"] for one in found[0]["around"]] == [3, 4]
 
 
 def test_a_past_match_of_a_pattern_is_a_struct_for_each_tag(engine: Engine) -> None:
-    found = rows(engine, """SELECT b.id, s.rank, s.a, s.b, s.context FROM PATTERN [every a=Failure -> b=Failure(server = a.server)]
+    found = rows(engine, """SELECT b.id, s.rank, s.a, s.b, s.context 
+        FROM PATTERN [every a=Failure -> b=Failure(server = a.server)]
         RECALL SIMILAR 1 ( CONTEXT SELECT a.server AS server, u.user FROM Login u WINDOW 5 min ) AS s""")  # fmt: skip
-    assert [(row["b.id"], row["a"] and row["a"]["id"], row["b"] and row["b"]["id"]) for row in found] == [
+    assert [(row["id"], row["a"] and row["a"]["id"], row["b"] and row["b"]["id"]) for row in found] == [
         (3, None, None), (5, 0, 3), (7, 3, 5)
     ]  # fmt: skip
     assert found[1]["context"] == shown([("server", "a"), ("user", "böb"), ("server", "a"), ("user", "ann")])

@@ -41,12 +41,12 @@ def bind_similar(
     around = clause.before is not None or clause.after is not None
     nearby = tuple(_nearby(name, i, clause, histories) for i, name in enumerate(streams)) if around else ()
     shown = _shown(event)
+    _check_names(clause, shown, around)
     columns: list[tuple[str, DataType]] = [(RANK, LONG), (SIMILARITY, DOUBLE)]
     columns += [(named.name, named.expr.type) for named in shown]
     columns.append((CONTEXT, CONTEXT_TYPE))
     columns += [(name, _rows_of(select)) for name, select in returned]
     columns += [(AROUND, AROUND_TYPE)] if around else []
-    _check_names(clause, [name for name, _ in columns], [named.name for named in shown])
     names = ScopeItem(clause.alias, f"RECALL SIMILAR '{clause.alias}'", tuple(columns))
     fields = tuple(Field(column.name, column.type) for column in names.all_columns())
     widths = tuple((b.attribute, b.width) for b in clause.bandwidths)
@@ -106,11 +106,17 @@ def _nearby(stream: str, place: int, clause: SimilarClause, histories: Histories
     return Nearby(stream, number, tuple(Named(name, ColumnRef(c.type, c.name)) for (name, _), c in attributes))
 
 
-def _check_names(clause: SimilarClause, names: list[str], shown: list[str]) -> None:
+def _check_names(clause: SimilarClause, shown: tuple[Named, ...], around: bool) -> None:
     # Attributes of one event that differ in case alone may stand side by side; Spark tells no others apart.
-    given = [name.lower() for name in names if name not in shown]
-    for name in (*shown, *(written.name for written in clause.returned)):
-        if name.lower() in given and (name in shown or given.count(name.lower()) > 1):
-            raise error("DUPLICATE_NAME", clause.span, name=name, where=f"RECALL SIMILAR '{clause.alias}'",
-                        fix="INSERT the events INTO a stream that names the attribute otherwise"
-                        if name in shown else "give it another name behind WITH")  # fmt: skip
+    taken = {RANK, SIMILARITY, CONTEXT} | ({AROUND} if around else set())
+    where = f"RECALL SIMILAR '{clause.alias}'"
+    for named in shown:
+        if named.name.lower() in taken:
+            raise error("DUPLICATE_NAME", clause.span, name=named.name, where=where,
+                        fix="INSERT the events INTO a stream that names the attribute otherwise")  # fmt: skip
+    taken |= {named.name.lower() for named in shown}
+    for written in clause.returned:
+        if written.name.lower() in taken:
+            raise error("DUPLICATE_NAME", written.span, name=written.name, where=where,
+                        fix="write another name behind WITH")  # fmt: skip
+        taken.add(written.name.lower())
