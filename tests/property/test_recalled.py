@@ -161,6 +161,9 @@ class Answering:
         rows = [row for number in recall.select.numbers for row in self.histories[number]]
         return max((row[ARRIVED] for row in rows if unit.low <= row[WHEN] < unit.high), default=-1)
 
+    def similar(self, recall: object, events: pa.Table, evaluator: Evaluator) -> pa.Table:
+        raise AssertionError("no select asks for similar events")
+
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
         select, found = recall.select, []
         for question in _rows(asked.table):
@@ -266,7 +269,7 @@ def started(node: Recall, world: World) -> tuple[Progress, list[Row], Answering]
     ]
     columns = {number: [c.name for c in source.columns] for number, source in enumerate(node.histories)}
     answering = Answering(histories(node, world), columns, world.exact_arrivals)
-    history = History(answering.ask, answering.last_arrival, world.start)
+    history = History(answering.ask, answering.last_arrival, answering.similar, world.start)
     table = pa.Table.from_pylist(rows, schema_of(scan.columns))
     return Progress(node, table, Evaluator({}), history), rows, answering
 

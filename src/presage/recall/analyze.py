@@ -19,27 +19,31 @@ from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
-from presage.recall.nodes import SAID, Pace, Recall, Recalled
+from presage.recall.nodes import SAID, Pace, Recall, Recalled, Similar
 from presage.recall.selects import Histories, bind_select
+from presage.recall.similar import bind_similar, streams_of
 
 Events = Callable[[EventType, str, Span], Node]
 
 
 @dataclass(frozen=True)
 class Event:
-    """What FROM gives before RECALL: names, rows, and the key of its stream, if it is one."""
+    """What FROM gives before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times,
+    where similar ones are asked for."""
 
     scopes: tuple[ScopeItem, ...]
     node: Node
     key: tuple[Expr, ...]
+    past: Node | None
 
 
 class RecallRoom:
     """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
 
     def recalled(
-        self, query: s.Query, item: s.FromItem, event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...]],
-        history: Events, catalog: Catalog, upper: int | None,
+        self, query: s.Query, item: s.FromItem,
+        event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None], history: Events, catalog: Catalog,
+        upper: int | None,
     ) -> BoundQuery:  # fmt: skip
         """`history` gives the node of all events of a type, whenever they were."""
         problems = Problems()
@@ -58,10 +62,14 @@ class _Binder:
         self.catalog = catalog
         self.problems = problems
         self.histories = Histories(lambda source, alias: self._found(source, alias, history), catalog)
+        self.past: int | None = None
+        if event.past is not None:
+            self.past = 0
+            self.histories.nodes.append(event.past)
 
     def bind(self, upper: int | None) -> BoundQuery:
         scopes = list(self.event.scopes)
-        recalls: list[Recalled] = []
+        recalls: list[Recalled | Similar] = []
         for clause in self.item.recalls:
             self._check_alias(clause, scopes)
             recall, names = self._recalled(clause, tuple(scopes))
@@ -83,6 +91,8 @@ class _Binder:
 
         before, after = self._divided(where, recalls)
         node = Filter(self.event.node, before) if before is not None else self.event.node
+        if self.past is not None and before is not None:
+            self.histories.nodes[self.past] = Filter(self.histories.nodes[self.past], before)
         event_id = tuple(x for x in named if x is not None) or (*self.event.key, ColumnRef(TIMESTAMP, TIME))
         # Spark does not tell names apart that differ only in case.
         taken = {o.name.lower() for o in outputs}
@@ -124,15 +134,16 @@ class _Binder:
 
     def _recalled(
         self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...]
-    ) -> tuple[Recalled, ScopeItem]:
+    ) -> tuple[Recalled | Similar, ScopeItem]:
         if isinstance(clause, SimilarClause):
-            raise error("UNSUPPORTED", clause.span, what="RECALL SIMILAR", where="in this version yet",
-                        fix="recall what you compare with RECALL ( SELECT … )")  # fmt: skip
+            assert self.past is not None
+            streams = streams_of(self.query, self.catalog)
+            return bind_similar(clause, self.event.scopes, self.past, self.histories, streams)
         select = bind_select(clause.select, scopes, self.histories)
         columns = tuple((o.name, o.expr.type) for o in select.outputs)
         return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
 
-    def _divided(self, where: Expr | None, recalls: list[Recalled]) -> tuple[Expr | None, Expr | None]:
+    def _divided(self, where: Expr | None, recalls: list[Recalled | Similar]) -> tuple[Expr | None, Expr | None]:
         """What is asked of the event alone, and decides whether history is looked at; and the rest."""
         recalled = {column.name for recall in recalls for column in recall.columns}
         parts = conjuncts(where)

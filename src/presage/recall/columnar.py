@@ -13,7 +13,7 @@ from presage.errors import error
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Node
 from presage.recall.desk import Archive, Desk
-from presage.recall.nodes import Recall
+from presage.recall.nodes import Recall, Similar
 
 STATEFUL: tuple[type[Node], ...] = ()
 
@@ -41,8 +41,8 @@ class Recalling(Node):
         return self.unread.recall.depth
 
     def expressions(self) -> tuple[Expr, ...]:
-        selects = [select for recall in self.unread.recall.recalls for select in recall.select.selects()]
-        return (*self.unread.recall.expressions(), *(x for select in selects for x in select.own_expressions()))
+        recall = self.unread.recall
+        return (*recall.expressions(), *(expr for one in recall.recalls for expr in one.expressions()))
 
     def label(self) -> str:
         return self.unread.recall.label()
@@ -50,7 +50,14 @@ class Recalling(Node):
 
 def standing(plan: Node) -> Node:
     """The plan of a standing statement."""
-    return plan.rewrite(lambda node: Recalling(node.input, Unread(node)) if isinstance(node, Recall) else node)
+    return plan.rewrite(lambda node: _standing(node) if isinstance(node, Recall) else node)
+
+
+def _standing(node: Recall) -> Node:
+    if any(isinstance(recall, Similar) for recall in node.recalls):
+        raise error("UNSUPPORTED", what="RECALL SIMILAR", where="in a statement that stands",
+                    fix="ask it as a query, over the events so far")  # fmt: skip
+    return Recalling(node.input, Unread(node))
 
 
 def has_recall(plan: Node) -> bool:

@@ -9,7 +9,7 @@ from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Comparison, Expr, conjuncts
 from presage.plan.nodes import Node
-from presage.recall.nodes import Recall, Recalled, Select
+from presage.recall.nodes import Recall, Recalled, Select, Similar
 from presage.recall.units import CHUNK_ROWS, GROWTH, SMALL_UNITS
 
 INDENT = "  "
@@ -24,6 +24,7 @@ def describe_recall(node: Recall) -> Report:
         f"RECALL '{recall.alias}': no equality ties the event to '{alias}': every event meets every row of its span; "
         f"add a condition such as {alias}.x = {_event_of(node)}x"
         for recall in node.recalls
+        if isinstance(recall, Recalled)
         for select in recall.select.selects()
         for alias in untied(select)
     )
@@ -35,7 +36,9 @@ def describe_recall(node: Recall) -> Report:
     )
 
 
-def _lines(recall: Recalled, node: Recall) -> list[str]:
+def _lines(recall: Recalled | Similar, node: Recall) -> list[str]:
+    if isinstance(recall, Similar):
+        return [f"{recall.alias}: the contexts of all past events are compared on the driver, all of history at once"]
     back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
     depends = [other.alias for other in node.recalls if recall.select.parameters & {c.name for c in other.columns}]
     why = recall.select.whole() or (f"it speaks of {', '.join(depends)}, which changes" if depends else "")

@@ -159,6 +159,14 @@ class Recalled:
         return tuple(Field(f"{self.alias}.{o.name}", o.expr.type) for o in self.select.outputs)
 
     @property
+    def numbers(self) -> frozenset[int]:
+        return self.select.numbers
+
+    def expressions(self) -> Iterator[Expr]:
+        for select in self.select.selects():
+            yield from select.own_expressions()
+
+    @property
     def identity(self) -> tuple[str, ...] | None:
         """Columns by which a row is known again when it changes; None where rows come and go, and never change."""
         if not self.select.grouped:
@@ -179,13 +187,65 @@ class Recalled:
 
 
 @dataclass(frozen=True)
+class Nearby:
+    """A stream whose events around a past event are shown: its number among the `histories`, and its attributes."""
+
+    stream: str
+    number: int
+    attributes: tuple[Named, ...]
+
+
+@dataclass(frozen=True)
+class Similar:
+    """One RECALL SIMILAR: of the past events in the `histories` by the number `past`, the `count` whose contexts are
+    most like the event's. `shown`: attributes of a past event; `before` and `after`: how far around it `nearby` goes.
+    """
+
+    alias: str
+    columns: tuple[Field, ...]
+    count: int
+    past: int
+    shown: tuple[Named, ...]
+    contexts: tuple[Select, ...]
+    bandwidths: tuple[tuple[str, float], ...] = ()
+    returned: tuple[tuple[str, Select], ...] = ()
+    nearby: tuple[Nearby, ...] = ()
+    before: int = 0
+    after: int = 0
+    last: int | None = None
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The streams that it reads beside the past events."""
+        selects = (*self.contexts, *(select for _, select in self.returned))
+        return frozenset(n.number for n in self.nearby).union(*(select.numbers for select in selects))
+
+    def expressions(self) -> Iterator[Expr]:
+        yield from (named.expr for named in self.shown)
+        yield from (named.expr for stream in self.nearby for named in stream.attributes)
+        for written in (*self.contexts, *(select for _, select in self.returned)):
+            for select in written.selects():
+                yield from select.own_expressions()
+
+    @property
+    def identity(self) -> tuple[str, ...] | None:
+        """A row is its rank: another past event may take it."""
+        return (self.columns[0].name,)
+
+    def label(self) -> str:
+        back = f" last {format_duration(self.last)}" if self.last is not None else ""
+        compared = "; ".join(", ".join(show_named(o.name, o.expr) for o in select.outputs) for select in self.contexts)
+        return f"{self.alias}{back}: {self.count} similar by {compared}"
+
+
+@dataclass(frozen=True)
 class Recall(Node):
     """Every row of `input` is an event that meets history. The rows of the node are the user's columns and SAID: the
     answer for an event, again whenever more of history is known, unless only the last counts (`final`)."""
 
     input: Node
     histories: tuple[Node, ...]  # streams and relations that the selects read
-    recalls: tuple[Recalled, ...]
+    recalls: tuple[Recalled | Similar, ...]
     event_id: tuple[Expr, ...]
     condition: Expr | None
     outputs: tuple[Named, ...]
@@ -207,8 +267,7 @@ class Recall(Node):
         return (*self.event_id, *own, *(o.expr for o in self.outputs))
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
-        selects = [select for recall in self.recalls for select in recall.select.selects()]
-        terms = [*self.expressions(), *(expr for select in selects for expr in select.own_expressions())]
+        terms = [*self.expressions(), *(expr for recall in self.recalls for expr in recall.expressions())]
         return frozenset[str]().union(*(term.columns() for term in terms))
 
     def label(self) -> str:

@@ -24,9 +24,10 @@ from presage.plan.nodes import TIME
 from presage.recall.answers import finished
 from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
 from presage.recall.finish import finish
-from presage.recall.nodes import Recall, Recalled, Select
+from presage.recall.nodes import Recall, Recalled, Select, Similar
 from presage.recall.partial import Aggregate, merge_parts
 from presage.recall.revisions import Revisions, Told
+from presage.recall.texts import as_texts
 from presage.recall.units import Unit
 
 # Answers to questions over a span, beside the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
@@ -34,6 +35,8 @@ from presage.recall.units import Unit
 Ask = Callable[[Recalled, Questions, Unit, bool], pa.Table]
 # The last position that any event in a span has, of the streams that a RECALL reads.
 LastArrival = Callable[[Recalled, Unit], int]
+# The rows of a RECALL SIMILAR for some events: EVENT, the place of one among them, and its columns.
+FindSimilar = Callable[[Similar, pa.Table, Evaluator], pa.Table]
 # Columns of the table of events beside TIME and SEQ.
 ROW = "_row"
 
@@ -44,6 +47,7 @@ class History:
 
     ask: Ask
     last_arrival: LastArrival
+    similar: FindSimilar
     start: int | None
 
 
@@ -73,7 +77,7 @@ class Progress:
         times: Ints = self.events[TIME].to_numpy()
         return times
 
-    def wanted(self, recall: Recalled) -> Ints:
+    def wanted(self, recall: Recalled | Similar) -> Ints:
         """From when on each event asks for history."""
         at = self.at
         if recall.last is not None:
@@ -91,7 +95,10 @@ class Progress:
         self.covered = np.where(active, np.minimum(self.covered, unit.low), self.covered)
         current = selected(self.events, active)
         for recall in self.node.recalls:
-            current = self._beside(recall, current, unit)
+            if isinstance(recall, Similar):
+                current = self._beside_similar(recall, current)
+            else:
+                current = self._beside(recall, current, unit)
         self.found_for = current[ROW].to_numpy()
         finished = active & np.logical_and.reduce([last | (unit.low <= self.wanted(r)) for r in self.node.recalls])
         self.done |= finished
@@ -145,16 +152,14 @@ class Progress:
         mine = rows[EVENT].to_numpy()
         keys = asking[ROW].to_numpy()[mine] if independent else mine
         wanted = current[ROW].to_numpy() if independent else np.arange(current.num_rows)
-        left, right = _left_join(wanted, keys)
-        made = current.take(pa.array(left))
-        there = pa.array(np.maximum(right, 0))
-        absent = pa.array(right < 0)
-        for column in recall.columns:
-            values = one_array(rows[column.name])
-            taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
-            kind = taken.type
-            made = made.append_column(column.name, pa.compute.if_else(absent, pa.scalar(None, kind), taken))
-        return made
+        return _with_columns(recall, current, wanted, rows, keys)
+
+    def _beside_similar(self, recall: Similar, current: pa.Table) -> pa.Table:
+        """The rows so far, each beside the past events most like its own, or nulls."""
+        events = current[ROW].to_numpy()
+        asking = selected(self.events, np.isin(np.arange(self.events.num_rows), events))
+        rows = self.history.similar(recall, asking, self.evaluator)
+        return _with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
 
     @property
     def events_columns(self) -> frozenset[str]:
@@ -201,7 +206,7 @@ class Progress:
         moment = self.events.set_column(
             self.events.column_names.index(TIME), TIME, self.events[TIME].cast(pa.int64()).cast(MOMENT)
         )
-        texts = [_text(column) for column in self.evaluator.columns(list(self.node.event_id), moment)]
+        texts = [as_texts(column) for column in self.evaluator.columns(list(self.node.event_id), moment)]
         return pa.compute.binary_join_element_wise(*texts, "/", null_handling="replace", null_replacement="null")
 
 
@@ -216,9 +221,21 @@ def aggregates_of(select: Select) -> list[Aggregate]:
     return made
 
 
-def _known_by(recall: Recalled) -> Sequence[str]:
+def _known_by(recall: Recalled | Similar) -> Sequence[str]:
     """Columns by which a row is known again; all, where rows come and go and never change."""
     return [column.name for column in recall.columns] if recall.identity is None else recall.identity
+
+
+def _with_columns(recall: Recalled | Similar, current: pa.Table, wanted: Ints, rows: pa.Table, keys: Ints) -> pa.Table:
+    """Each row of `current` beside all `rows` whose key is the one that it wants; beside nulls if there are none."""
+    left, right = _left_join(wanted, keys)
+    made = current.take(pa.array(left))
+    there = pa.array(right, mask=right < 0)
+    for column in recall.columns:
+        values = one_array(rows[column.name])
+        taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
+        made = made.append_column(column.name, taken)
+    return made
 
 
 def _of_events(found: pa.Table, rows: Ints, events: Ints) -> pa.Table:
@@ -240,14 +257,3 @@ def _left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
         return lefts, np.full(len(lefts), -1)
     found = order[np.minimum(first[lefts] + within, len(right) - 1)]
     return lefts, np.where(counts[lefts] > 0, found, -1)
-
-
-def _text(column: pa.Array) -> pa.Array:
-    """A value of an event's name as text; a time as LANGUAGE writes it."""
-    if pa.types.is_timestamp(column.type):
-        whole = pa.compute.equal(pa.compute.microsecond(column), 0)
-        seconds = pa.compute.strftime(column.cast(pa.timestamp("s", "UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
-        exact = pa.compute.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
-        millis = pa.compute.equal(pa.compute.millisecond(column), 0)
-        return pa.compute.if_else(pa.compute.and_(whole, millis), seconds, exact)
-    return column.cast(pa.string())

@@ -17,11 +17,13 @@ from presage.model.types import LONG
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
-from presage.recall.asking import EVENT, EVER, Questions
+from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
 from presage.recall.here import ask_here, plain_select
-from presage.recall.nodes import Recall, Recalled
+from presage.recall.nodes import Nearby, Recall, Recalled, Similar
 from presage.recall.progress import History, Progress, aggregates_of
+from presage.recall.similar_rows import PastEvents, similar_rows
+from presage.recall.spark_near import near_rows
 from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, Unit, history_units
 from presage.spark.archive import read_archive
@@ -47,6 +49,9 @@ class SparkHistory:
             for scan in _scans(history):
                 spans += self._files(scan).spans
         found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
+        if any(isinstance(recall, Similar) for recall in self.node.recalls):
+            # How rare a term is, all of history says.
+            return self._all(found[-1:])
         return [Unit(found[0].low, EVER), *found[1:]] if found and len(found) > 1 else self._all(found)
 
     @staticmethod
@@ -56,7 +61,7 @@ class SparkHistory:
     def history(self) -> History:
         units = self.units()
         start = units[-1].low if units[-1].low != -EVER else None
-        return History(self.ask, self.last_arrival, start)
+        return History(self.ask, self.last_arrival, self.similar, start)
 
     def last_arrival(self, recall: Recalled, unit: Unit) -> int:
         last = -1
@@ -104,6 +109,23 @@ class SparkHistory:
         files = self._files(scan).between(unit.low, unit.high)
         return ask_here(select, plain, files, asked, aggregates_of(select) if parts else None)
 
+    def similar(self, recall: Similar, events: pa.Table, evaluator: Evaluator) -> pa.Table:
+        """The past events most like each of these."""
+        return similar_rows(recall, events, PastEvents(self._past, self.ask, self._near), evaluator)
+
+    def _past(self, number: int) -> pa.Table:
+        node = self.node.histories[number]
+        # Its time does not end with that of the statement.
+        return _in_order(node, run(node, self.context.inner(None)))
+
+    def _near(self, stream: Nearby, width: int, asked: Questions) -> pa.Table:
+        frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
+        high = asked.table[HIGH].to_numpy()
+        unit = Unit(int(high.min()) - width, int(high.max()))
+        asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
+        found = near_rows(stream.number, width, stream.attributes, asking).toArrow()
+        return found.set_column(0, EVENT, found[EVENT].cast(pa.int64()))
+
     def _rows(self, number: int, unit: Unit) -> DataFrame:
         """The rows of a stream in a span of time, or of a relation."""
         node = self.node.histories[number]
@@ -132,8 +154,7 @@ def history_of(node: Recall, context: BatchContext) -> Archive:
 
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     """All revisions of all events, or the last of each."""
-    events = sorted_table(run(node.input, context).toArrow(), (TIME, SEQ, *node.input.order))
-    events = events.cast(schema_of(node.input.columns, node.input.order))
+    events = _in_order(node.input, run(node.input, context))
     spark = SparkHistory(node, context)
     made = [_schema(node).empty_table()]
     for start in range(0, events.num_rows, EVENTS_AT_ONCE):
@@ -150,8 +171,7 @@ def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: E
 
 def evaluator_of(node: Recall, context: BatchContext) -> Evaluator:
     """Computes what stands above the answers; what only Catalyst can is asked of it."""
-    selects = [select for recall in node.recalls for select in recall.select.selects()]
-    exprs = [*node.expressions(), *(expr for select in selects for expr in select.own_expressions())]
+    exprs = [*node.expressions(), *(expr for recall in node.recalls for expr in recall.expressions())]
     names = {e.relation for expr in exprs for e in expr.walk() if isinstance(e, InRelation)}
     relations = {name: context.relations[name] for name in names}
     native = not all(map(supports, exprs))
@@ -163,7 +183,12 @@ def _schema(node: Recall) -> pa.Schema:
 
 
 def _streams(node: Recall) -> frozenset[int]:
-    return frozenset[int]().union(*(recall.select.numbers for recall in node.recalls))
+    return frozenset[int]().union(*(recall.numbers for recall in node.recalls))
+
+
+def _in_order(node: Node, frame: DataFrame) -> pa.Table:
+    rows = sorted_table(frame.toArrow(), (TIME, SEQ, *node.order))
+    return rows.cast(schema_of(node.columns, node.order))
 
 
 def _scans(node: Node) -> list[Scan]:

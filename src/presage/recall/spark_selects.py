@@ -57,7 +57,7 @@ class Asking:
 def select_rows(select: Select, asking: Asking) -> DataFrame:
     """EVENT and the outputs, then the terms of its order, for a select without groups: as c0, c1 …; WHEN and ARRIVED
     where it reads a stream."""
-    frame = _joined(select, asking)
+    frame = joined(select, asking)
     terms = (*select.outputs, *select.sort)
     timed = [WHEN, ARRIVED] if WHEN in frame.columns else []
     return frame.select(EVENT, *timed, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
@@ -65,7 +65,7 @@ def select_rows(select: Select, asking: Asking) -> DataFrame:
 
 def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking) -> DataFrame:
     """EVENT, the groups as g0 …, and the partial columns of the aggregates as p0 …, in their order."""
-    frame = _joined(select, asking)
+    frame = joined(select, asking)
     groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
     made: list[Column] = []
     for call, aggregate in zip(select.calls, aggregates, strict=True):
@@ -77,7 +77,7 @@ def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
     """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them."""
-    frame = _joined(select, asking)
+    frame = joined(select, asking)
     groups = [column(g.expr, asking.context).alias(g.name) for g in select.groups]
     calls = [_aggregate(c, asking.context).alias(c.name) for c in select.calls]
     made = frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
@@ -119,7 +119,7 @@ def whole_select(select: Select, asking: Asking) -> DataFrame:
 # -- joining -----------------------------------------------------------------------------------------
 
 
-def _joined(select: Select, asking: Asking) -> DataFrame:
+def joined(select: Select, asking: Asking) -> DataFrame:
     """The rows of FROM and WHERE for every event."""
     pending = conjuncts(select.where)
     asked = {a.name for a in select.asked}
@@ -170,6 +170,9 @@ def _bounded(source: Source, frame: DataFrame) -> tuple[DataFrame, list[Column]]
         return frame, [*tests, F.col("_rt") >= F.col(LOW)]
     width = F.lit(source.window)
     last = F.col(HIGH) - F.lit(1)
+    if source.outer:
+        # An event in two slices would be without a partner in one of them.
+        return frame, [*tests, F.col("_rt") > last - width]
     slices = F.array_distinct(F.array(_slice(last, width), _slice(last - width, width)))
     tests += [F.col("_rt") > last - width, F.col("_slice") == _slice(F.col("_rt"), width)]
     return frame.withColumn("_slice", F.explode(slices)), tests

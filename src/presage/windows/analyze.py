@@ -17,6 +17,7 @@ from presage.lang import syntax as s
 from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
 from presage.lang.printer import print_statement
+from presage.lang.recall_syntax import SimilarClause
 from presage.model.catalog import Catalog, EventType, Moment
 from presage.model.text import Span
 from presage.model.time import TimeRange
@@ -118,6 +119,28 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
         raise error("UNSUPPORTED", query.span, what="RECALL", where="in a standing statement yet",
                     fix="ask it with query()")  # fmt: skip
     time, upper = bind_within(query.within, context.now)
+    bound, scopes, node = _bind_events(query, context, time)
+    key: tuple[Expr, ...] = ()
+    if len(query.items) == 1 and item.pattern is None and item.match is None:
+        event_type = context.catalog.types[item.name]
+        found = [bound[0].scopes[0].column(name) for name in event_type.key]
+        key = tuple(column for column in found if column is not None)
+    past = replace(context, since=None, until=None, live=False)
+
+    def history(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, TimeRange(), past, bind_query, span)
+
+    # The events that others are compared with are those of all times.
+    similar = any(isinstance(clause, SimilarClause) for clause in item.recalls)
+    earlier = _bind_events(query, past, TimeRange())[2] if similar else None
+    made = context.rooms.recalled(query, item, (scopes, node, key, earlier), history, context.catalog, upper)
+    return replace(made, ends=time.high)
+
+
+def _bind_events(
+    query: s.Query, context: QueryContext, time: TimeRange
+) -> tuple[list[_Item], tuple[ScopeItem, ...], Node]:
+    """FROM without its RECALLs: the items, their names, and the rows that they make."""
     problems = Problems()
     refuse_uncertain_items(query, context.catalog, problems)
     items = [problems.attempt(lambda i=i: _bind_item(i, context, time)) for i in query.items]  # type: ignore[misc]
@@ -131,19 +154,7 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
     plain = replace(
         query, items=tuple(replace(i, recalls=(), event_id=()) for i in query.items), select=(), having=None
     )
-    node = _SelectBinder(plain, scope, bound, problems).source(on)
-    key: tuple[Expr, ...] = ()
-    if len(query.items) == 1 and item.pattern is None and item.match is None:
-        event_type = context.catalog.types[item.name]
-        found = [bound[0].scopes[0].column(name) for name in event_type.key]
-        key = tuple(column for column in found if column is not None)
-    past = replace(context, since=None, until=None, live=False)
-
-    def history(event_type: EventType, alias: str, span: Span) -> Node:
-        return bind_stream(event_type, alias, TimeRange(), past, bind_query, span)
-
-    made = context.rooms.recalled(query, item, (scopes, node, key), history, context.catalog, upper)
-    return replace(made, ends=time.high)
+    return bound, scopes, _SelectBinder(plain, scope, bound, problems).source(on)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class OtherRooms(Protocol):
     ) -> PredictedRows: ...
 
     def recalled(
-        self, query: s.Query, item: s.FromItem, event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...]],
+        self, query: s.Query, item: s.FromItem,
+        event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None],
         history: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None,
     ) -> BoundQuery: ...  # fmt: skip
 
