@@ -1,6 +1,6 @@
 """Is this normal for this server, and when did we see it before? A month of machine metrics, and the last day's alerts.
 
-    python examples/servers/servers.py [--seed 1] [--servers 8] [--incidents 60] [--picture alert.svg]
+    python examples/servers/servers.py [--seed 1] [--servers 8] [--incidents 250] [--picture alert.svg]
 
 Prints each incident of the last day that is out of its server's usual range of four weeks, and the five most similar
 incidents of the past, with what was going on around them and what their cause turned out to be.
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--servers", type=int, default=8)
-    parser.add_argument("--incidents", type=int, default=60)
+    parser.add_argument("--incidents", type=int, default=250)
     parser.add_argument("--picture", type=Path)
     chosen = parser.parse_args(arguments)
     month = simulate(chosen.seed, chosen.servers, incidents=chosen.incidents)
