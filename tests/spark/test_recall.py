@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from presage import Engine
+from presage import Engine, PresageError
 from presage.recall import spark as driver
 
 if TYPE_CHECKING:
@@ -270,3 +270,11 @@ def test_an_event_is_named_by_what_the_user_says_and_columns_hide_what_the_row_s
     assert [row["event_id"] for row in made] == ["null/null/2026-01-01T00:30:00Z", "ü/0.5/2026-01-01T00:40:00Z"]
     assert [(row["change"], row["Revision"], row["ü"]) for row in made] == [("ch-ü", None, 30), ("ch-ü", "ü", 32)]
     assert "revision" not in made[0]
+
+
+@pytest.mark.parametrize("total", ["sum(h.n + {})", "sum(DISTINCT h.n + {})"])
+def test_a_sum_that_leaves_its_range_is_an_error_from_parts_and_anew(engine: Engine, total: str) -> None:
+    text = f"SELECT e.sid, r.s FROM O e RECALL ( SELECT {total.format(2**63 - 100)} AS s FROM T h ) AS r"
+    with pytest.raises(PresageError) as raised:
+        engine.query(text).to_arrow()
+    assert raised.value.code == "ARITHMETIC_OVERFLOW"

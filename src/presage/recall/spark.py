@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -13,18 +14,19 @@ from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import schema_of
 from presage.model.arrow import to_arrow
-from presage.model.types import LONG
+from presage.model.types import BOOLEAN, LONG
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
+from presage.recall.finish import overflow
 from presage.recall.here import ask_here, plain_select
-from presage.recall.nodes import Nearby, Recall, Recalled, Similar
+from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
 from presage.recall.progress import History, Progress, aggregates_of
 from presage.recall.similar_rows import PastEvents, similar_rows
 from presage.recall.spark_near import near_rows
-from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
+from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, Unit, history_units
 from presage.spark.archive import read_archive
 from presage.spark.batch import BatchContext, run
@@ -70,7 +72,10 @@ class SparkHistory:
             if not _in_parts(node):
                 return EVER
             for scan in _scans(node):
-                last = max((last, *self._files(scan).between(unit.low, unit.high).arrivals))
+                files = self._files(scan).between(unit.low, unit.high)
+                if len(files.arrivals) != len(files.paths):
+                    return EVER
+                last = max((last, *files.arrivals))
         return last
 
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
@@ -89,7 +94,8 @@ class SparkHistory:
         if not parts:
             named = {each.name: Field(each.name, each.expr.type) for each in (*select.groups, *select.calls)}
             named |= {q.name: Field(q.name, q.type) for q in select.asked if q.late}
-            return _collected(select_groups(select, asking), named)
+            named |= {c.name + BEYOND: Field(c.name + BEYOND, BOOLEAN) for c in select.calls}
+            return _in_range(select, _collected(select_groups(select, asking), named))
         groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         aggregates = aggregates_of(select)
         columns = [item for a in aggregates for item in a.partial_columns().items()]
@@ -198,6 +204,17 @@ def _scans(node: Node) -> list[Scan]:
 def _in_parts(node: Node) -> bool:
     """Whether rows in a span of time are those of the events in it: nothing but expressions stands above the scans."""
     return all(isinstance(n, Scan | Filter | Project | Merge) for n in node.walk())
+
+
+def _in_range(select: Select, found: pa.Table) -> pa.Table:
+    """Without the columns that say of a sum whether it is too large; an error if one is."""
+    for aggregate in aggregates_of(select):
+        name = aggregate.output + BEYOND
+        if name in found.column_names:
+            if pc.any(found[name]).as_py():
+                raise overflow(aggregate)
+            found = found.drop_columns(name)
+    return found
 
 
 def _collected(frame: DataFrame, named: dict[str, Field], keep: bool = False) -> pa.Table:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from presage.errors import error
-from presage.model.types import is_orderable
+from presage.model.types import LONG, is_orderable
 from presage.plan.expr import AggregateCall, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
 from presage.recall.answers import ARRIVED, WHEN
@@ -41,6 +41,8 @@ from presage.recall.partial import (
 from presage.spark.arithmetic import plain_zero
 from presage.spark.batch import BatchContext, column
 
+# Behind the name of a sum: whether it has left the range of LONG.
+BEYOND = "_beyond"
 # The rows of a stream or relation, by its number.
 Rows = Callable[[int], DataFrame]
 
@@ -76,10 +78,12 @@ def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking
 
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
-    """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them."""
+    """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them. A sum
+    that leaves the range of LONG is null, and the column of its name and BEYOND says so."""
     frame = joined(select, asking)
     groups = [column(g.expr, asking.context).alias(g.name) for g in select.groups]
     calls = [_aggregate(c, asking.context).alias(c.name) for c in select.calls]
+    calls += [_beyond(c, asking.context).alias(c.name + BEYOND) for c in select.calls if _is_whole_sum(c.expr)]
     made = frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
     # Without groups an aggregate of nothing is a row, too.
     made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if groups else "left")
@@ -234,13 +238,32 @@ def _is_count(expr: Expr) -> bool:
     return isinstance(expr, AggregateCall) and expr.function == "count"
 
 
+def _is_whole_sum(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall) and expr.function == "sum" and expr.type == LONG
+
+
+def _sum_of(call: AggregateCall) -> Callable[[Column], Column]:
+    return F.sum_distinct if call.distinct else F.sum
+
+
+def _whole_sum(call: AggregateCall, value: Column) -> Column:
+    """Of whole numbers, as a decimal, which has room for all of them."""
+    return _sum_of(call)(value.cast("decimal(19,0)"))
+
+
+def _beyond(call: Named, context: BatchContext) -> Column:
+    assert isinstance(call.expr, AggregateCall)
+    total = _whole_sum(call.expr, _argument(call, context))
+    return total.isNotNull() & total.try_cast("long").isNull()
+
+
 def _aggregate(call: Named, context: BatchContext) -> Column:
     """An aggregate over all rows of a group."""
     expr, value = call.expr, _argument(call, context)
     assert isinstance(expr, AggregateCall)
     made: dict[str, Callable[[Column], Column]] = {
         "count": F.count_distinct if expr.distinct else F.count,
-        "sum": (lambda x: F.sum_distinct(x)) if expr.distinct else F.try_sum,
+        "sum": (lambda x: _whole_sum(expr, x).try_cast("long")) if _is_whole_sum(expr) else _sum_of(expr),
         "avg": (lambda x: F.sum_distinct(x.cast("double")) / F.count_distinct(x)) if expr.distinct else F.avg,
         "min": F.min,
         "max": F.max,

@@ -115,9 +115,6 @@ def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
 
 def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
     """Rows of FROM are events that meet history: another room says what becomes of them."""
-    if context.live:
-        raise error("UNSUPPORTED", query.span, what="RECALL", where="in a standing statement yet",
-                    fix="ask it with query()")  # fmt: skip
     time, upper = bind_within(query.within, context.now)
     bound, scopes, node = _bind_events(query, context, time)
     key: tuple[Expr, ...] = ()

@@ -165,12 +165,3 @@ def test_what_a_derived_stream_recalls_cannot_be_dropped() -> None:
     with pytest.raises(PresageError) as raised:
         space.check("DROP STREAM Traffic;")
     assert raised.value.code == "IN_USE"
-
-
-def test_a_standing_statement_with_RECALL_is_refused() -> None:
-    space = Workspace([], ".")
-    space.check(DECLARED)
-    statement = parse_statement(f"SELECT e.sid FROM Overload e {MEAN}")
-    assert isinstance(statement, s.Query)
-    with pytest.raises(PresageError, match="RECALL is not supported in a standing statement"):
-        space.bind(statement, live=True)
