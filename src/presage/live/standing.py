@@ -325,8 +325,8 @@ class Standing(Mapping[str, Deployment]):
             raise error("UNSUPPORTED", query.span, what="INSERT INTO with RECALL", where="in a standing statement yet",
                         fix="deploy the SELECT alone and subscribe to its rows")  # fmt: skip
         if recalls_below(plan):
-            raise error("UNSUPPORTED", query.span, what="a stream that is filled with RECALL", fix="ask it with query()",
-                        where="in a standing statement yet")  # fmt: skip
+            raise error("UNSUPPORTED", query.span, what="a stream that is filled with RECALL",
+                        where="in a standing statement yet", fix="ask it with query()")  # fmt: skip
         into = self._workspace.catalog.types[query.insert_into] if query.insert_into is not None else None
         return make_program(bound, plan, shards if shards is not None else self._shards, into)
 
