@@ -29,6 +29,8 @@ CREATE STREAM SeenHere (x LONG) INHERITS Seen;
 CREATE STREAM SeenThere (y LONG) INHERITS Seen;
 INSERT INTO Fast SELECT t.sid, t.n FROM T t WHERE t.bw > 2;
 INSERT INTO Counted SELECT count(*) AS n FROM U#keepall u;
+INSERT INTO Compared SELECT e.sid, r.n FROM O e
+  FINAL RECALL LAST 10 min ( SELECT count(*) AS n FROM T h WHERE h.sid = e.sid ) AS r WHERE e.bw > 0;
 """
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -243,6 +245,18 @@ def test_derived_streams_and_schemas_are_history(engine: Engine) -> None:
         wanted.append((fast, counted, seen))
     assert wanted[-1] == (3, 11, 2)
     assert [(row["fast"], row["counted"], row["seen"]) for row in rows(engine, text)] == wanted
+
+
+def test_what_a_recall_finds_can_be_recalled(engine: Engine) -> None:
+    text = "SELECT e.at AS time, r.* FROM O e FINAL RECALL ( SELECT c.sid, c.n FROM Compared c ) AS r WHERE e.bw > 5"
+    past = arrived()["T"]
+    wanted = []
+    for event in arrived()["O"][:-1]:
+        low = event["at"] - timedelta(minutes=10)
+        seen = [r for r in past if low <= r["at"] < event["at"] and r["seq"] < event["seq"]]
+        if event["bw"]:
+            wanted.append((event["sid"], sum(r["sid"] == event["sid"] for r in seen)))
+    assert [(row["sid"], row["n"]) for row in rows(engine, text)] == wanted
 
 
 def test_matches_are_events(engine: Engine) -> None:

@@ -14,7 +14,7 @@ from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InS
 from presage.model import types as t
 from presage.model.catalog import Catalog
 from presage.model.types import is_orderable
-from presage.plan.expr import AggregateCall, ColumnRef, Expr, Not
+from presage.plan.expr import AggregateCall, ColumnRef, Constant, Expr, Not
 from presage.plan.nodes import Named, Node, is_own_name
 from presage.recall.nodes import Asked, Order, Select, Source
 
@@ -171,6 +171,7 @@ class _Binder:
         if isinstance(written, s.Name) and written.name in given and written.name not in known:
             written = given[written.name]
         bound = self._terms("GROUP BY").bind(written)
+        _refuse_number(bound, "GROUP BY")
         if not is_orderable(bound.type):
             raise error("TYPE_MISMATCH", written.span, what="GROUP BY", expected="values that can be compared",
                         found=bound.type)  # fmt: skip
@@ -212,6 +213,7 @@ class _Binder:
                 expr = by_name[written.name]
             else:
                 expr = self._terms().bind(written)
+                _refuse_number(expr, "ORDER BY")
             if not is_orderable(expr.type):
                 raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared",
                             found=expr.type)  # fmt: skip
@@ -279,6 +281,13 @@ class _Inside(Scope):
 def _columns(item: ScopeItem) -> list[ColumnRef]:
     hidden = [ColumnRef(kind, item.plan_name(name)) for name, kind in item.hidden]
     return [*item.all_columns(), *hidden]
+
+
+def _refuse_number(term: Expr, clause: str) -> None:
+    """To SQL it is the number of a column, which it would not be here."""
+    if isinstance(term, Constant):
+        raise error("UNSUPPORTED", term.span, what=f"{clause} a constant", where="in RECALL",
+                    fix="write the name of a column")  # fmt: skip
 
 
 def _of_one_row(select: Select) -> bool:

@@ -64,11 +64,15 @@ def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
 
 def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     sequence = next((item for item in query.items if item.sequence is not None), None)
+    predicted = any(item.predicted for item in query.items)
+    recalling = next((item for item in query.items if item.recalls), None)
+    if recalling is not None and (predicted or sequence is not None):
+        raise error("UNSUPPORTED", recalling.span, what="RECALL", where="beside PREDICTED or SEQUENCE",
+                    fix="INSERT INTO a stream what they find, and write RECALL behind that")  # fmt: skip
     if sequence is not None:
         return _bind_sequence(query, sequence, context)
-    if any(item.predicted for item in query.items):
+    if predicted:
         return _bind_predicted(query, context)
-    recalling = next((item for item in query.items if item.recalls), None)
     if recalling is not None:
         return _bind_recalled(query, recalling, context)
     problems = Problems()
@@ -118,9 +122,9 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
     time, upper = bind_within(query.within, context.now)
     bound, scopes, node = _bind_events(query, context, time)
     key: tuple[Expr, ...] = ()
-    if len(query.items) == 1 and item.pattern is None and item.match is None:
-        event_type = context.catalog.types[item.name]
-        found = [bound[0].scopes[0].column(name) for name in event_type.key]
+    if item.pattern is None and item.match is None:
+        event_type = event_type_of(item.name, item.span, context.catalog)
+        found = [bound[query.items.index(item)].scopes[0].column(name) for name in event_type.key]
         key = tuple(column for column in found if column is not None)
     past = replace(context, since=None, until=None, live=False)
 

@@ -73,6 +73,10 @@ MISTAKES = [
     (asked("SELECT count(*) AS n FROM Traffic h HAVING ⟦h.sid⟧ IN (SELECT g.sid FROM Traffic g)"), "UNSUPPORTED",
      "'h.sid'", "GROUP BY"),
     (asked("SELECT DISTINCT h.sid FROM Traffic h ORDER BY ⟦h.bw⟧"), "UNSUPPORTED", "with DISTINCT", "add it to SELECT"),
+    (asked("SELECT h.sid FROM Traffic h ORDER BY ⟦1⟧"), "UNSUPPORTED", "ORDER BY a constant", "the name of a column"),
+    (asked("SELECT count(*) AS n FROM Traffic h GROUP BY ⟦1⟧"), "UNSUPPORTED", "GROUP BY a constant", "the name"),
+    (f"SELECT x.room FROM ⟦Room x {MEAN}⟧", "NOT_A_STREAM", "'Room'", "name a stream"),
+    (f"SELECT g.car FROM ⟦PREDICTED Gps g {MEAN}⟧", "UNSUPPORTED", "beside PREDICTED", "INSERT INTO"),
     (asked("SELECT ⟦last(x.room)⟧ AS l FROM Room x"), "UNSUPPORTED", "last", "min or max"),
     (asked("SELECT h.n FROM Traffic h WHERE h.sid = (SELECT max(⟦h.sid⟧) AS m FROM Room x)"), "UNKNOWN_ALIAS",
      "'h'", ""),
@@ -166,3 +170,10 @@ def test_what_a_derived_stream_recalls_cannot_be_dropped() -> None:
     with pytest.raises(PresageError) as raised:
         space.check("DROP STREAM Traffic;")
     assert raised.value.code == "IN_USE"
+
+
+def test_an_event_is_named_by_the_key_of_its_stream_also_beside_a_relation() -> None:
+    node = recall_of(f"SELECT e.sid FROM Overload e {MEAN} JOIN Room x ON x.sid = e.sid")
+    assert [sorted(term.columns()) for term in node.event_id] == [["e.sid"], ["_t"]]
+    unnamed = recall_of("SELECT h.sid FROM Traffic h RECALL ( SELECT count(*) AS n FROM Overload ) AS r")
+    assert [sorted(term.columns()) for term in unnamed.event_id] == [["_t"]]
