@@ -22,6 +22,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
+from presage.lang.recall_syntax import HistorySource
 from presage.lang.sequence_syntax import CreateModel, Subgoal
 from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
@@ -139,10 +140,12 @@ class Workspace:
         from presage.plan.explain import explain
         from presage.prediction.explain import DESCRIBE as PREDICTION
         from presage.probability.explain import DESCRIBE as PROBABILITY
+        from presage.recall.explain import DESCRIBE as RECALL
         from presage.windows.explain import DESCRIBE as WINDOWS
 
         optimized = self.optimize(query)
-        return explain(query, optimized.plan, optimized.applied, {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION})
+        describe = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
+        return explain(query, optimized.plan, optimized.applied, describe)
 
     def look(self, statement: s.Explain) -> str:
         """The answer to EXPLAIN: a text, or the text of a picture."""
@@ -323,8 +326,8 @@ def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
 
 
 def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, in a pattern or sequence, or as a relation in a condition."""
-    named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal))
+    """Whether a query names it in FROM, in a pattern or sequence, in RECALL, or as a relation in a condition."""
+    named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
     return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
 
 
@@ -337,6 +340,7 @@ def _types_read(query: s.Query) -> list[str]:
             continue
         terms = [n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
         found += terms or [EVENT]
+        found += [n.name for n in nodes_of(item) if isinstance(n, HistorySource) and n.name]
     return found
 
 

@@ -2,7 +2,7 @@
 
 A query is read as in Fig. 2 of the paper: a set of partial results is carried from subgoal to subgoal. Where the figure
 is silent: a variable of the prefix that a Kleene plus uses and does not share keeps the prefix's value outside; and
-null agrees with nothing, itself included. A world is a list over steps of lists of events.
+a null is matched by nothing but `_`. A world is a list over steps of lists of events.
 """
 
 from __future__ import annotations
@@ -187,6 +187,8 @@ def matched(part: Part, event: Event) -> dict[str, Any] | None:
         if isinstance(term, Constant) and not same(term.value, value):
             return None
         if isinstance(term, Variable):
+            if value is None:
+                return None
             if term.name in own and not same(own[term.name], value):
                 return None
             own[term.name] = value

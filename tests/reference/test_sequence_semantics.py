@@ -99,11 +99,13 @@ def test_a_condition_on_the_prefix_leaves_its_successors_alone() -> None:
     assert bindings(query, world("R(a)", "R(b)", "R(c)")) == {(("a", "b"), 1)}
 
 
-def test_unknown_is_not_true_and_null_agrees_with_nothing() -> None:
-    given = [[Event("R", (None,))], [Event("R", (None,))]]
-    assert steps_of(Query((part("R", X),), (negated(compared(X, "=", Constant("a"))),)), given) == []
-    assert steps_of(Query((part("R", X), part("R", X))), given) == []
-    assert steps_of(Query((part("R", X), part("R", ANY))), given) == [1]
+def test_a_null_is_matched_by_nothing_but_anything() -> None:
+    given = [[Event("R", (None,))], [Event("R", (None,))], [Event("R", ("b",))]]
+    assert steps_of(Query((part("R", X),)), given) == [2]
+    assert steps_of(Query((part("R", X, plus=Plus(("x",))),)), given) == [2]
+    assert steps_of(Query((part("R", X),), (negated(compared(X, "=", Constant("a"))),)), given) == [2]
+    assert steps_of(Query((part("R", ANY), part("R", X))), given) == [2]
+    assert steps_of(Query((part("R", ANY), part("R", ANY))), given) == [1, 2]
 
 
 # -- Kleene plus --------------------------------------------------------------------------------------------------

@@ -46,7 +46,6 @@ _LOGGER = logging.getLogger("presage")
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
-# Of a statement that has no state, or none any more.
 NOTHING_KEPT: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}}
 # A state that cannot be read is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})

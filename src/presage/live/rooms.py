@@ -14,7 +14,7 @@ from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
-from presage.recall.columnar import recalls, standing
+from presage.recall.columnar import has_recall, recalls, standing
 from presage.recall.desk import Archive, Said, open_recalls, tasks_of
 from presage.recall.scheduling import Task as RecallTask
 from presage.windows import columnar as windows
@@ -30,6 +30,7 @@ __all__ = [
     "check_order",
     "claimed",
     "has_patterns",
+    "has_recall",
     "has_timers",
     "joined",
     "open_by_statement",

@@ -72,7 +72,7 @@ class FileSet:
     spans: tuple[tuple[int, int, int], ...] = ()  # of each file: first and last time, rows
     held: Held | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
     key: tuple[str, ...] = ()  # the columns by whose values old files are bucketed
-    arrivals: tuple[int, ...] = ()  # of each file: the last position that it holds
+    arrivals: tuple[int, ...] = ()  # of each file: the last position that it holds; empty if one does not say
 
     @property
     def exact(self) -> bool:
@@ -164,7 +164,7 @@ class Archive:
             ),
             held,
             keys_of(schema, key),
-            tuple(file.last_seq for file in files if file.last_seq is not None),
+            () if any(file.last_seq is None for file in files) else tuple(file.last_seq or 0 for file in files),
         )
 
     def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:

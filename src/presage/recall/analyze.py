@@ -15,7 +15,7 @@ from presage.lang import syntax as s
 from presage.lang.recall_syntax import HistorySource, RecallClause, SimilarClause
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
-from presage.model.types import TIMESTAMP
+from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
@@ -83,6 +83,10 @@ class _Binder:
         outputs = bind_outputs(self.query, scope, terms, self.problems)
         own = ExpressionBinder(Scope(list(self.event.scopes), self.catalog), no_aggregates_in="EVENT ID")
         named = [self.problems.attempt(lambda x=x: own.bind(x)) for x in self.item.event_id]  # type: ignore[misc]
+        for x in named:
+            if x is not None and not isinstance(x.type, Scalar):
+                self.problems.errors.append(error("TYPE_MISMATCH", x.span, what="EVENT ID", expected="a number, text, "
+                                                  "time or truth value", found=x.type))  # fmt: skip
         self.problems.raise_any()
 
         before, after = self._divided(where, recalls)
@@ -171,6 +175,17 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
             problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
+    for item in query.items:
+        if item.analysis == "present":
+            problems.errors.append(
+                error("UNSUPPORTED", item.span, what="ANALYSIS PRESENT", where="in this version yet",
+                      fix="leave it out: a row meets the data of the event's time")
+            )  # fmt: skip
+    if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
+        problems.errors.append(
+            error("UNSUPPORTED", query.span, what="INSERT INTO", where="with rows that are revised",
+                  fix="write FINAL RECALL: only the last revision becomes an event")
+        )  # fmt: skip
     several = [item for item in query.items if item.recalls]
     for item in several[1:]:
         problems.errors.append(

@@ -13,10 +13,13 @@ from presage.columnar.order import order_ranks
 from presage.columnar.vectors import one_array
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG
+from presage.plan.display import show
 from presage.plan.expr import AggregateCall
 from presage.plan.nodes import Named
 from presage.recall.asking import EVENT
+from presage.recall.finish import scaled
 from presage.recall.nodes import GROWING, Recalled, Select
+from presage.recall.partial import Aggregate
 
 # Of rows without groups: when the event behind each was, and when it arrived.
 WHEN, ARRIVED = "_when", "_arrived"
@@ -72,12 +75,16 @@ def _scaled(select: Select, found: pa.Table, scale: Floats) -> pa.Table:
     for call in select.calls:
         assert isinstance(call.expr, AggregateCall)
         if call.expr.function in GROWING:
-            place = found.column_names.index(call.name)
-            column = found[call.name]
-            values = column.cast(pa.float64()).fill_null(0.0).to_numpy() * factor
-            values = np.rint(values) if call.expr.type == LONG else values
-            made = pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
-            found = found.set_column(place, call.name, made.cast(column.type, safe=False))
+            column = one_array(found[call.name])
+            values = column.fill_null(0).to_numpy()
+            if call.expr.type == LONG:
+                arg = call.expr.arg
+                aggregate = Aggregate(call.expr.function, call.name, shown="*" if arg is None else show(arg))
+                values = scaled(aggregate, values, factor)
+            else:
+                values = values * factor
+            made = pa.array(values, column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
+            found = found.set_column(found.column_names.index(call.name), call.name, made)
     return found
 
 
@@ -105,7 +112,10 @@ def _order(select: Select, found: pa.Table) -> Ints:
         absent = array.is_null().to_numpy(zero_copy_only=False)
         keys.append(np.where(absent, 0 if term.nulls_first else 1, 0 if not term.nulls_first else 1))
         keys.append(np.where(absent, 0, -ranks if term.descending else ranks))
-    if select.grouped:
+    # Which of several equal rows stands for them all must not show.
+    if select.distinct:
+        pass
+    elif select.grouped:
         keys += [order_ranks(one_array(found[name])) for name in found.column_names if name.startswith("_tie")]
     elif WHEN in found.column_names:
         keys += [found[WHEN].to_numpy(), found[ARRIVED].to_numpy()]

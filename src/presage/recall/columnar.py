@@ -60,7 +60,13 @@ def _standing(node: Recall) -> Node:
     return Recalling(node.input, Unread(node))
 
 
+def has_recall(plan: Node) -> bool:
+    """Of a plan as it is bound."""
+    return any(isinstance(node, Recall) for node in plan.walk())
+
+
 def recalls(plan: Node) -> bool:
+    """Of the plan of a standing statement."""
     return any(isinstance(node, Recalling) for node in plan.walk())
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
 from presage.model.state import State
 from presage.recall.nodes import Recall
@@ -23,6 +24,7 @@ from presage.recall.units import Unit
 
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a unit together
+NEVER = -(2**62)
 OPEN = "ready"  # the number in the state that says how many tasks wait for their turn
 
 
@@ -47,6 +49,10 @@ class Cohort:
     units: list[Unit]
     progress: Progress
     tasks: list[int]
+    reported: Ints  # by the wall clock, when each event was last told of
+
+    def as_values(self) -> dict[str, Any]:
+        return {"units": self.units, "tasks": self.tasks, "reported": self.reported.tolist()}
 
 
 @dataclass
@@ -73,7 +79,8 @@ class Desk:
             for event in progress.event_ids().to_pylist()
         ]
         held = self.scheduler.submit(tasks)
-        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held])
+        never = np.full(len(held), NEVER)
+        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never)
 
     def hear(self, said: Sequence[Said]) -> None:
         """What users say of events; who is not known any more has nothing to hear."""
@@ -98,7 +105,10 @@ class Desk:
             mask[rows] = True
             last = chosen.unit >= len(cohort.units) - 1
             cohort.progress.history = self.archive().history
-            made = cohort.progress.read(cohort.units[chosen.unit], last, mask)
+            now, every = self.now(), self.node.pace.report_every or 0
+            quiet = now - cohort.reported < every
+            made = cohort.progress.read(cohort.units[chosen.unit], last, mask, quiet)
+            cohort.reported[mask & ~quiet] = now
             results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
             numbers = [cohort.tasks[row] for row in rows]
             done = [n for n, row in zip(numbers, rows, strict=True) if cohort.progress.done[row]]
@@ -125,7 +135,10 @@ class Desk:
     def state(self) -> State:
         about = {
             "scheduler": self.scheduler.as_values(),
-            "cohorts": {str(n): {"units": c.units, "tasks": c.tasks} for n, c in self.cohorts.items()},
+            "cohorts": {
+                str(n): {"units": c.units, "tasks": c.tasks, "reported": c.reported.tolist()}
+                for n, c in self.cohorts.items()
+            },
         }
         tables = {"about": pa.table({"json": [json.dumps(about)]})}
         for number, cohort in self.cohorts.items():
@@ -143,7 +156,7 @@ class Desk:
             progress = Progress(self.node, tables["events"], self.evaluator, history)
             progress.restore(tables)
             units = [Unit(*unit) for unit in content["units"]]
-            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"])
+            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"], np.array(content["reported"]))
 
 
 def open_recalls(state: State) -> int | None:

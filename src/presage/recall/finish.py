@@ -56,7 +56,7 @@ def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.
             return found[kind]
     count = whole_numbers(found[COUNT])
     if function == "count":
-        return pa.array(count if factors is None else _scaled(aggregate, count, factors))
+        return pa.array(count if factors is None else scaled(aggregate, count, factors))
     if function == "stddev":
         return _stddev(count, found)
     if not aggregate.is_integral:
@@ -70,9 +70,9 @@ def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.
     if function == "avg":
         return with_nulls((high * float(1 << HIGH_BITS) + low) / np.maximum(count, 1), count > 0)
     if high.size and (high.max() >= MOST_HIGH or high.min() < -MOST_HIGH):
-        raise _overflow(aggregate)
+        raise overflow(aggregate)
     whole = (high << HIGH_BITS) + low
-    return with_nulls(whole if factors is None else _scaled(aggregate, whole, factors), count > 0)
+    return with_nulls(whole if factors is None else scaled(aggregate, whole, factors), count > 0)
 
 
 def _stddev(count: Ints, found: dict[str, pa.Array]) -> pa.Array:
@@ -80,16 +80,17 @@ def _stddev(count: Ints, found: dict[str, pa.Array]) -> pa.Array:
     return with_nulls(np.sqrt(Values(found[SQUARES]).floats / np.maximum(count - 1, 1)), count > 1)
 
 
-def _scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:
-    """Where nothing is to be scaled, the value itself: a double does not hold every LONG."""
+def scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:
+    """Whole numbers times factors; where a factor is 1 the number itself: a double does not hold every LONG."""
     as_it_is = factors == 1.0
-    scaled = np.rint(np.where(as_it_is, 0.0, values * factors))
-    if np.any(np.abs(scaled) >= BEYOND):
-        raise _overflow(aggregate)
-    return np.where(as_it_is, values, scaled.astype(np.int64))
+    made = np.rint(np.where(as_it_is, 0.0, values * factors))
+    if np.any(np.abs(made) >= BEYOND):
+        raise overflow(aggregate)
+    return np.where(as_it_is, values, made.astype(np.int64))
 
 
-def _overflow(aggregate: Aggregate) -> PresageError:
+def overflow(aggregate: Aggregate) -> PresageError:
+    """The error of a whole number that leaves the range of LONG."""
     shown = aggregate.shown or aggregate.output
     fix = f"add up doubles: sum(CAST({shown} AS DOUBLE))" if aggregate.function == "sum" else "recall a shorter span"
     return error("ARITHMETIC_OVERFLOW", what=f"{aggregate.function}({shown})", type="LONG", fix=fix)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from presage.model.time import format_duration
-from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP
+from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import AggregateCall, ColumnRef, Expr
 from presage.plan.nodes import Field, Named, Node, RelationScan, Scan
@@ -52,12 +52,17 @@ class Source:
 @dataclass(frozen=True)
 class Asked:
     """A select inside of a term: its only value, whether it has rows, or whether `operand` is among its values. Its
-    answer stands in the column `name`."""
+    answer stands in the column `name`. `late`: it is asked beside groups, not beside rows."""
 
     name: str
     kind: str  # value, exists, among
     select: Select
     operand: Expr | None = None
+    late: bool = False
+
+    @property
+    def type(self) -> DataType:
+        return self.select.outputs[0].expr.type if self.kind == "value" else BOOLEAN
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,8 @@ class Select:
             return "its stream stands behind a relation"
         if any(source.select is not None for source in self.sources) or self.asked:
             return "it has a select inside"
+        if not streams:
+            return "it reads no stream"
         if self.limit is not None:
             return "it has a LIMIT"
         for call in self.calls:
@@ -170,7 +177,13 @@ class Recalled:
 
     def label(self) -> str:
         back = f" last {format_duration(self.last)}" if self.last is not None else ""
-        return f"{self.alias}{back}: {', '.join(show_named(o.name, o.expr) for o in self.select.outputs)}"
+        meant = {term.name: term.expr for term in (*self.select.groups, *self.select.calls)}
+
+        def spelled(expr: Expr) -> Expr:
+            return meant.get(expr.name, expr) if isinstance(expr, ColumnRef) else expr
+
+        shown = (show_named(o.name, o.expr.rewrite(spelled)) for o in self.select.outputs)
+        return f"{self.alias}{back}: {', '.join(shown)}"
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,11 @@ class Progress:
             return at - recall.last
         return np.full(len(at), -EVER if self.history.start is None else self.history.start)
 
-    def read(self, unit: Unit, last: bool, chosen: Bools | None = None) -> pa.Table:
+    def read(self, unit: Unit, last: bool, chosen: Bools | None = None, quiet: Bools | None = None) -> pa.Table:
         """Take in a span of history, the next older one; `last`: there is none before it. The rows that changed.
 
-        `chosen`: the events that it is read for; all, if it is left out."""
+        `chosen`: the events that it is read for; all, if it is left out. `quiet`: those of which nothing is told yet,
+        unless this is all there is."""
         at = self.at
         active = ~self.done & ((at > unit.low) | last)
         active = active if chosen is None else active & chosen
@@ -103,7 +104,8 @@ class Progress:
         self.done |= finished
         if self.node.condition is not None:
             current = selected(current, self.evaluator.mask(self.node.condition, current))
-        return self._tell(current, active, finished)
+        told = active if quiet is None else active & (finished | ~quiet)
+        return self._tell(selected(current, told[current[ROW].to_numpy()]), told, finished)
 
     # -- between two steps -----------------------------------------------------------------------------
 
@@ -184,7 +186,8 @@ class Progress:
         rows = asking[ROW].to_numpy()
         at, wanted, covered = self.at[rows], self.wanted(recall)[rows], self.covered[rows]
         known = at - np.maximum(covered, wanted)
-        partial = (covered > wanted) & (known > 0) & (covered > (self.history.start or -EVER))
+        start = -EVER if self.history.start is None else self.history.start
+        partial = (covered > wanted) & (known > 0) & (covered > start) & bool(recall.select.numbers)
         return np.where(partial, (at - wanted) / np.where(known > 0, known, 1), 1.0)
 
     # -- telling -------------------------------------------------------------------------------------
@@ -192,7 +195,7 @@ class Progress:
     def _tell(self, current: pa.Table, active: Bools, finished: Bools) -> pa.Table:
         made = self.evaluator.columns([o.expr for o in self.node.outputs], current)
         outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
-        identity = {name: one_array(current[name]) for r in self.node.recalls for name in r.identity or _names(r)}
+        identity = {name: one_array(current[name]) for r in self.node.recalls for name in _known_by(r)}
         wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
         start = np.maximum(wanted, -EVER)
         covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
@@ -218,8 +221,9 @@ def aggregates_of(select: Select) -> list[Aggregate]:
     return made
 
 
-def _names(recall: Recalled | Similar) -> Sequence[str]:
-    return [column.name for column in recall.columns]
+def _known_by(recall: Recalled | Similar) -> Sequence[str]:
+    """Columns by which a row is known again; all, where rows come and go and never change."""
+    return [column.name for column in recall.columns] if recall.identity is None else recall.identity
 
 
 def _with_columns(recall: Recalled | Similar, current: pa.Table, wanted: Ints, rows: pa.Table, keys: Ints) -> pa.Table:

@@ -72,7 +72,9 @@ class _Binder:
         sources = []
         for source in written.sources:
             sources.append(self._source(source))
-        where = self._terms("WHERE").condition(written.where, "WHERE") if written.where is not None else None
+        where = (
+            self._terms("a condition of WHERE").condition(written.where, "WHERE") if written.where is not None else None
+        )
         groups = tuple(Named(f"_g{i}", self._group(g)) for i, g in enumerate(written.group_by))
         outputs = self._outputs()
         having = self._terms().condition(written.having, "HAVING") if written.having is not None else None
@@ -92,6 +94,8 @@ class _Binder:
             outputs = tuple(Named(o.name, self._over_groups(o.expr, by_call)) for o in outputs)
             sort = tuple(Named(o.name, self._over_groups(o.expr, by_call)) for o in sort)
             having = self._over_groups(having, by_call) if having is not None else None
+            self.asked = self._beside_groups([*outputs, *sort], having, by_call)
+        self._check_rows(sort, outputs, calls, sources)
         select = Select(
             tuple(sources), where, tuple(self.asked), grouped, groups,
             tuple(Named(f"_a{i}", call) for i, call in enumerate(calls)), having, outputs, sort, order,
@@ -128,6 +132,8 @@ class _Binder:
             found = Source(alias, number, relation=relation, window=source.window)
         self.items.append(item)
         on = self._terms("ON").condition(source.on, "ON") if source.on is not None else None
+        if on is not None and any(on.columns() & {asked.name} for asked in self.asked):
+            raise error("UNSUPPORTED", on.span, what="a select", where="in ON", fix="ask it in WHERE")
         return Source(found.alias, found.number, found.select, found.relation, on, source.outer, found.window)
 
     # -- terms ---------------------------------------------------------------------------------------
@@ -149,10 +155,12 @@ class _Binder:
             have, want = operand.type, select.outputs[0].expr.type
             if t.common_type(have, want) is None:
                 raise error("TYPE_MISMATCH", node.span, what="IN", expected=have, found=want)
+        if kind == "value" and not _of_one_row(select):
+            raise error("UNSUPPORTED", node.span, what="a select that may have several rows", where="as a value",
+                        fix="write an aggregate without GROUP BY, such as max(x), or LIMIT 1")  # fmt: skip
         name = f"_q{len(self.asked)}"
         self.asked.append(Asked(name, kind, select, operand))
-        result = select.outputs[0].expr.type if kind == "value" else t.BOOLEAN
-        answer: Expr = ColumnRef(result, name, span=node.span)
+        answer: Expr = ColumnRef(self.asked[-1].type, name, span=node.span)
         if isinstance(node, InSelect) and node.negated:
             answer = Not(t.BOOLEAN, answer, span=node.span)
         return answer
@@ -199,8 +207,8 @@ class _Binder:
         sort, order = [], []
         for i, term in enumerate(self.written.order_by):
             written = term.expr
-            known = {n for item in self.items for n, _ in item.attributes}
-            if isinstance(written, s.Name) and written.name in by_name and written.name not in known:
+            # As SQL has it: a column that is shown comes before an attribute of that name.
+            if isinstance(written, s.Name) and written.name in by_name:
                 expr = by_name[written.name]
             else:
                 expr = self._terms().bind(written)
@@ -229,6 +237,31 @@ class _Binder:
                         fix=f"add it to GROUP BY, or write first({short}), max({short}) …")  # fmt: skip
         return expr.map_children(lambda child: self._over_groups(child, by_term))
 
+    def _beside_groups(self, terms: list[Named], having: Expr | None, by_term: dict[Expr, Expr]) -> list[Asked]:
+        """Selects in terms of groups are asked once the groups are made."""
+        spoken = [term.expr for term in terms] + ([having] if having is not None else [])
+        named = frozenset[str]().union(*(expr.columns() for expr in spoken))
+
+        def late(asked: Asked) -> Asked:
+            operand = self._over_groups(asked.operand, by_term) if asked.operand is not None else None
+            return replace(asked, operand=operand, late=True)
+
+        return [late(asked) if asked.name in named else asked for asked in self.asked]
+
+    def _check_rows(
+        self, sort: tuple[Named, ...], outputs: tuple[Named, ...], calls: list[AggregateCall], sources: list[Source]
+    ) -> None:
+        """Refuse what depends on an order that the rows do not have."""
+        shown = [output.expr for output in outputs]
+        for term in sort if self.written.distinct else ():
+            if term.expr not in shown:
+                raise error("UNSUPPORTED", term.expr.span, what="ORDER BY what is not shown", where="with DISTINCT",
+                            fix="add it to SELECT, or leave DISTINCT out")  # fmt: skip
+        for call in calls if not any(source.is_stream for source in sources) else ():
+            if call.function in ("first", "last", "window"):
+                raise error("UNSUPPORTED", call.span, what=call.function, where="without a stream in its FROM: only "
+                            "events have an order", fix="write min or max")  # fmt: skip
+
 
 class _Inside(Scope):
     """Names of a select before those of the event around it."""
@@ -246,6 +279,10 @@ class _Inside(Scope):
 def _columns(item: ScopeItem) -> list[ColumnRef]:
     hidden = [ColumnRef(kind, item.plan_name(name)) for name, kind in item.hidden]
     return [*item.all_columns(), *hidden]
+
+
+def _of_one_row(select: Select) -> bool:
+    return (select.grouped and not select.groups) or select.limit in (0, 1)
 
 
 def _with_parameters(select: Select, known: frozenset[str]) -> Select:

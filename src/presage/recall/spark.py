@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -13,17 +14,19 @@ from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import schema_of
 from presage.model.arrow import to_arrow
-from presage.model.types import LONG
+from presage.model.types import BOOLEAN, LONG
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
-from presage.recall.nodes import Nearby, Recall, Recalled, Similar
+from presage.recall.finish import overflow
+from presage.recall.here import ask_here, plain_select
+from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
 from presage.recall.progress import History, Progress, aggregates_of
 from presage.recall.similar_rows import PastEvents, similar_rows
 from presage.recall.spark_near import near_rows
-from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
+from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, Unit, history_units
 from presage.spark.archive import read_archive
 from presage.spark.batch import BatchContext, run
@@ -39,7 +42,7 @@ class SparkHistory:
 
     node: Recall
     context: BatchContext
-    chunk_rows: int = CHUNK_ROWS
+    chunk_rows: int | None = None  # the default, unless somebody needs others
 
     def units(self) -> list[Unit]:
         """Spans of time, newest first; one for all of it where nothing can be read in parts."""
@@ -47,7 +50,7 @@ class SparkHistory:
         for history in self.node.histories:
             for scan in _scans(history):
                 spans += self._files(scan).spans
-        found = history_units(spans, self.chunk_rows)
+        found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
         if any(isinstance(recall, Similar) for recall in self.node.recalls):
             # How rare a term is, all of history says.
             return self._all(found[-1:])
@@ -69,14 +72,19 @@ class SparkHistory:
             if not _in_parts(node):
                 return EVER
             for scan in _scans(node):
-                last = max((last, *self._files(scan).between(unit.low, unit.high).arrivals))
+                files = self._files(scan).between(unit.low, unit.high)
+                if len(files.arrivals) != len(files.paths):
+                    return EVER
+                last = max((last, *files.arrivals))
         return last
 
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
         select = recall.select
+        here = self._here(recall, asked, unit, parts)
+        if here is not None:
+            return here
         frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
         asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
-        groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         if not select.grouped:
             terms = (*select.outputs, *select.sort)
             named = {f"c{i}": Field(o.name, o.expr.type) for i, o in enumerate(terms)}
@@ -84,8 +92,11 @@ class SparkHistory:
                 select_rows(select, asking), {**named, WHEN: Field(WHEN, LONG), ARRIVED: Field(ARRIVED, LONG)}
             )
         if not parts:
-            made = {f"a{i}": Field(c.name, c.expr.type) for i, c in enumerate(select.calls)}
-            return _collected(select_groups(select, asking), groups | made)
+            named = {each.name: Field(each.name, each.expr.type) for each in (*select.groups, *select.calls)}
+            named |= {q.name: Field(q.name, q.type) for q in select.asked if q.late}
+            named |= {c.name + BEYOND: Field(c.name + BEYOND, BOOLEAN) for c in select.calls}
+            return _in_range(select, _collected(select_groups(select, asking), named))
+        groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         aggregates = aggregates_of(select)
         columns = [item for a in aggregates for item in a.partial_columns().items()]
         found = _collected(select_parts(select, aggregates, asking), groups, keep=True)
@@ -93,6 +104,16 @@ class SparkHistory:
             place = found.column_names.index(f"p{i}")
             found = found.set_column(place, name, found[f"p{i}"].cast(kind))
         return found.select([EVENT, *(f.name for f in groups.values()), *(name for name, _ in columns)])
+
+    def _here(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table | None:
+        """The answers, where they are sooner found in this process."""
+        select = recall.select
+        plain = plain_select(select, self.node.histories)
+        if plain is None or (select.grouped and not parts):
+            return None
+        (scan,) = _scans(plain.node)
+        files = self._files(scan).between(unit.low, unit.high)
+        return ask_here(select, plain, files, asked, aggregates_of(select) if parts else None)
 
     def similar(self, recall: Similar, events: pa.Table, evaluator: Evaluator) -> pa.Table:
         """The past events most like each of these."""
@@ -183,6 +204,17 @@ def _scans(node: Node) -> list[Scan]:
 def _in_parts(node: Node) -> bool:
     """Whether rows in a span of time are those of the events in it: nothing but expressions stands above the scans."""
     return all(isinstance(n, Scan | Filter | Project | Merge) for n in node.walk())
+
+
+def _in_range(select: Select, found: pa.Table) -> pa.Table:
+    """Without the columns that say of a sum whether it is too large; an error if one is."""
+    for aggregate in aggregates_of(select):
+        name = aggregate.output + BEYOND
+        if name in found.column_names:
+            if pc.any(found[name]).as_py():
+                raise overflow(aggregate)
+            found = found.drop_columns(name)
+    return found
 
 
 def _collected(frame: DataFrame, named: dict[str, Field], keep: bool = False) -> pa.Table:

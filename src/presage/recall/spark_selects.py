@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from presage.errors import error
+from presage.model.types import LONG, is_orderable
 from presage.plan.expr import AggregateCall, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
 from presage.recall.answers import ARRIVED, WHEN
@@ -37,8 +38,11 @@ from presage.recall.partial import (
 from presage.recall.partial import (
     TIME as PART_TIME,
 )
+from presage.spark.arithmetic import plain_zero
 from presage.spark.batch import BatchContext, column
 
+# Behind the name of a sum: whether it has left the range of LONG.
+BEYOND = "_beyond"
 # The rows of a stream or relation, by its number.
 Rows = Callable[[int], DataFrame]
 
@@ -68,45 +72,49 @@ def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking
     made: list[Column] = []
     for call, aggregate in zip(select.calls, aggregates, strict=True):
         value = _argument(call, asking.context)
-        made += [_part(aggregate.function, kind, value) for kind in aggregate.kinds]
+        made += [_part(aggregate, kind, value) for kind in aggregate.kinds]
     named = [part.alias(f"p{i}") for i, part in enumerate(made)]
     return frame.groupBy(EVENT, *groups).agg(*(named or [F.count(F.lit(1)).alias("rows")]))
 
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
-    """EVENT, the groups as g0 …, and the aggregates as a0 …; an event without rows has none."""
+    """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them. A sum
+    that leaves the range of LONG is null, and the column of its name and BEYOND says so."""
     frame = joined(select, asking)
-    groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
-    made = [_aggregate(c, asking.context).alias(f"a{i}") for i, c in enumerate(select.calls)]
-    return frame.groupBy(EVENT, *groups).agg(*(made or [F.count(F.lit(1)).alias("rows")]))
+    groups = [column(g.expr, asking.context).alias(g.name) for g in select.groups]
+    calls = [_aggregate(c, asking.context).alias(c.name) for c in select.calls]
+    calls += [_beyond(c, asking.context).alias(c.name + BEYOND) for c in select.calls if _is_whole_sum(c.expr)]
+    made = frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
+    # Without groups an aggregate of nothing is a row, too.
+    made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if groups else "left")
+    counts: dict[str, bool | float | int | str] = {c.name: 0 for c in select.calls if _is_count(c.expr)}
+    made = made.fillna(counts) if counts else made
+    for question in select.asked:
+        made = _answered(question, made, asking) if question.late else made
+    return made
 
 
 def whole_select(select: Select, asking: Asking) -> DataFrame:
     """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: of a select in another."""
+    terms = (*select.outputs, *select.sort)
     if not select.grouped:
         frame = select_rows(select, asking)
+        ties = [name for name in (WHEN, ARRIVED) if name in frame.columns]
     else:
         made = select_groups(select, asking)
-        if not select.groups:
-            # An aggregate of nothing is a row, too.
-            made = asking.events.select(EVENT).join(made, EVENT, "left")
-            counts: dict[str, bool | float | int | str] = {
-                f"a{i}": 0 for i, c in enumerate(select.calls) if _is_count(c.expr)
-            }
-            made = made.fillna(counts) if counts else made
-        names = {g.name: f"g{i}" for i, g in enumerate(select.groups)}
-        names |= {c.name: f"a{i}" for i, c in enumerate(select.calls)}
-        made = made.select(EVENT, *(F.col(short).alias(name) for name, short in names.items()))
-        made = made.join(asking.events.drop(LOW, HIGH, BEFORE), EVENT)
         if select.having is not None:
             made = made.where(column(select.having, asking.context))
-        terms = (*select.outputs, *select.sort)
-        frame = made.select(EVENT, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
+        ties = [g.name for g in select.groups]
+        shown = [column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)]
+        frame = made.select(EVENT, *ties, *shown)
     if select.distinct:
-        frame = frame.distinct()
+        frame, ties = frame.drop(*ties).distinct(), []
     if select.limit is not None:
+        # In the order of `presage.recall.answers`.
         count = len(select.outputs)
         order = [_direction(f"c{count + i}", o.descending, o.nulls_first) for i, o in enumerate(select.order)]
+        order += [F.col(name).asc() for name in ties]
+        order += [F.col(f"c{i}").asc() for i, o in enumerate(select.outputs) if is_orderable(o.expr.type)]
         within = Window.partitionBy(EVENT).orderBy(*(order or [F.lit(0)]))
         frame = frame.withColumn("_n", F.row_number().over(within)).where(F.col("_n") <= select.limit).drop("_n")
     return frame.select(EVENT, *(f"c{i}" for i in range(len(select.outputs))))
@@ -141,7 +149,7 @@ def joined(select: Select, asking: Asking) -> DataFrame:
         frame = frame.drop("_rt", "_rs", "_slice", "_rslice")
         known |= columns
     for question in select.asked:
-        frame = _answered(question, frame, asking)
+        frame = frame if question.late else _answered(question, frame, asking)
     rest = [column(c, asking.context) for c in pending]
     return frame.where(_all(rest)) if rest else frame
 
@@ -183,9 +191,7 @@ def _answered(question: Asked, frame: DataFrame, asking: Asking) -> DataFrame:
     key = f"{EVENT}{question.name}"
     found = whole_select(question.select, asking).withColumnRenamed(EVENT, key)
     if question.kind == "value":
-        several = F.when(F.count(F.lit(1)) > 1, F.raise_error(F.lit("a select in a term gave several rows")))
-        value = F.coalesce(several.cast(found.schema["c0"].dataType), F.first("c0"))
-        made = found.groupBy(key).agg(value.alias(question.name))
+        made = found.withColumnRenamed("c0", question.name)
     elif question.kind == "exists":
         made = found.groupBy(key).agg(F.count(F.lit(1)).alias("_rows"))
     else:
@@ -232,13 +238,32 @@ def _is_count(expr: Expr) -> bool:
     return isinstance(expr, AggregateCall) and expr.function == "count"
 
 
+def _is_whole_sum(expr: Expr) -> bool:
+    return isinstance(expr, AggregateCall) and expr.function == "sum" and expr.type == LONG
+
+
+def _sum_of(call: AggregateCall) -> Callable[[Column], Column]:
+    return F.sum_distinct if call.distinct else F.sum
+
+
+def _whole_sum(call: AggregateCall, value: Column) -> Column:
+    """Of whole numbers, as a decimal, which has room for all of them."""
+    return _sum_of(call)(value.cast("decimal(19,0)"))
+
+
+def _beyond(call: Named, context: BatchContext) -> Column:
+    assert isinstance(call.expr, AggregateCall)
+    total = _whole_sum(call.expr, _argument(call, context))
+    return total.isNotNull() & total.try_cast("long").isNull()
+
+
 def _aggregate(call: Named, context: BatchContext) -> Column:
     """An aggregate over all rows of a group."""
     expr, value = call.expr, _argument(call, context)
     assert isinstance(expr, AggregateCall)
     made: dict[str, Callable[[Column], Column]] = {
         "count": F.count_distinct if expr.distinct else F.count,
-        "sum": (lambda x: F.sum_distinct(x)) if expr.distinct else F.try_sum,
+        "sum": (lambda x: _whole_sum(expr, x).try_cast("long")) if _is_whole_sum(expr) else _sum_of(expr),
         "avg": (lambda x: F.sum_distinct(x.cast("double")) / F.count_distinct(x)) if expr.distinct else F.avg,
         "min": F.min,
         "max": F.max,
@@ -260,13 +285,15 @@ def _at_end(value: Column, choose: Callable[[Column, Column], Column]) -> Column
     return choose(F.struct(value.alias("v")), F.struct(F.col(WHEN), F.col(ARRIVED)))["v"]
 
 
-def _part(function: str, kind: str, value: Column) -> Column:
+def _part(aggregate: Aggregate, kind: str, value: Column) -> Column:
     """A partial column of an aggregate (`presage.recall.partial`)."""
     if kind in (PART_TIME, PART_SEQ, VALUE):
         place = F.struct(F.col(WHEN), F.col(ARRIVED))
         whole = F.struct(F.col(WHEN).alias(PART_TIME), F.col(ARRIVED).alias(PART_SEQ), value.alias(VALUE))
-        return (F.max_by if function == "last" else F.min_by)(whole, place)[kind]
+        return (F.max_by if aggregate.function == "last" else F.min_by)(whole, place)[kind]
     whole_number = value.cast("long")
+    # Which of 0.0 and -0.0 is least would depend on their order.
+    plain = value if aggregate.type is None else plain_zero(value, aggregate.type)
     made: dict[str, Callable[[], Column]] = {
         COUNT: lambda: F.count(value),
         SUM: lambda: F.sum(value.cast("double")),
@@ -274,7 +301,7 @@ def _part(function: str, kind: str, value: Column) -> Column:
         LOW_HALF: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
         MEAN: lambda: F.avg(value),
         SQUARES: lambda: F.var_pop(value) * F.count(value),
-        LEAST: lambda: F.min(value),
-        GREATEST_VALUE: lambda: F.max(value),
+        LEAST: lambda: F.min(plain),
+        GREATEST_VALUE: lambda: F.max(plain),
     }
     return made[kind]()

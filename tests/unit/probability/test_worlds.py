@@ -182,18 +182,6 @@ def test_certain_events_split_nothing() -> None:
     assert chances(answers) == expected
 
 
-def test_null_agrees_with_nothing() -> None:
-    stream = source(CERTAIN, [(t, 0, 0, NOTHING) for t in range(3)])
-    goals = (goal(0, 0, "x"), goal(1, 0, "x"))
-    null = np.array([-2, -2, -2])
-    nothing = enumerate_worlds(Sequence(goals), Facts(3, [stream], [told(stream, x=null)] * 2))
-    equal = enumerate_worlds(Sequence(goals), Facts(3, [stream], [told(stream, x=null * 0)] * 2))
-    assert nothing is not None
-    assert equal is not None
-    assert chances(nothing) == {}
-    assert chances(equal) == {((), 1): 1.0, ((), 2): 1.0}
-
-
 @pytest.mark.parametrize(("unfolding", "steps"), [(True, [1]), (False, [1, 2])])
 def test_a_plus_asks_its_condition_of_the_values_of_each_unfolding(unfolding: bool, steps: list[int]) -> None:
     # R(x, z) ; S(x)+{}: the second unfolding has another x, for which only the prefix's x and z are allowed.

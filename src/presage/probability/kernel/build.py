@@ -22,7 +22,16 @@ from presage.arrays.jit import Bools, Ints
 from presage.errors import error
 from presage.probability.kernel.carried import CHAIN_KEY, CHAIN_VALUE, Carried
 from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
-from presage.probability.kernel.spec import SEQ, SOURCE, TIME, KeyHashes, Oracle, SequenceTables, StreamColumns
+from presage.probability.kernel.spec import (
+    SEQ,
+    SOURCE,
+    TIME,
+    GoalColumns,
+    KeyHashes,
+    Oracle,
+    SequenceTables,
+    StreamColumns,
+)
 
 A = TypeVar("A", bound=np.ndarray)
 NULL = -2
@@ -144,7 +153,8 @@ def build_facts(
     goals = []
     for goal, columns_ in zip(spec.query.goals, spec.goals, strict=True):
         part, order = parts[goal.source], orders[goal.source]
-        flags = [_ordered(_flag(part, name), order) for name in (columns_.candidate, columns_.accepted, columns_.reads)]
+        found_flags = (_candidate(part, columns_), _flag(part, columns_.accepted), _flag(part, columns_.reads))
+        flags = [_ordered(flag, order) for flag in found_flags]
         own = {name: _ordered(codes, order) for name, codes in variables[goal.number].items()}
         goals.append(GoalRows(flags[0], flags[1], own, flags[2]))
     domains = {name: len(array) for name, array in values.items()}
@@ -157,7 +167,7 @@ def _candidates(spec: SequenceTables, table: pa.Table) -> pa.Table:
     sources = ints(table, SOURCE)
     wanted = np.zeros(table.num_rows, np.bool_)
     for goal, columns in zip(spec.query.goals, spec.goals, strict=True):
-        wanted |= (sources == goal.source) & _flag(table, columns.candidate)
+        wanted |= (sources == goal.source) & _candidate(table, columns)
     return table if wanted.all() else table.filter(pa.array(wanted)).combine_chunks()
 
 
@@ -227,6 +237,15 @@ def _remember(
 
 def _missing(table: pa.Table, name: str) -> Bools:
     return np.asarray(pc.is_null(table.column(name)).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _candidate(table: pa.Table, goal: GoalColumns) -> Bools:
+    """A null is taken by `_` alone: an event with one where the goal has a variable is no candidate."""
+    found = _flag(table, goal.candidate)
+    for _, name in goal.variables:
+        if table.column(name).null_count:
+            found = found & ~_missing(table, name)
+    return found
 
 
 def _flag(table: pa.Table, name: str | None) -> Bools:
@@ -326,9 +345,4 @@ def _allowed(number: int, names: tuple[str, ...], values: Mapping[str, pa.Array]
                     limit=MOST_COMBINATIONS, fix="filter the subgoals: WHERE inside the brackets")  # fmt: skip
     grid = np.indices(sizes).reshape(len(sizes), total) if total else np.zeros((len(sizes), 0), np.int64)
     truth = oracle.ask(number, [values[name].take(pa.array(codes)) for name, codes in zip(names, grid, strict=True)])
-    rows = np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)])
-    for i, name in enumerate(names):
-        # A condition may hold for null, whose number is NULL wherever it stands.
-        missing = np.asarray(pc.is_null(values[name]).to_numpy(zero_copy_only=False), np.bool_)
-        rows[missing[rows[:, i]], i] = NULL
-    return Allowed(names, rows)
+    return Allowed(names, np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)]))

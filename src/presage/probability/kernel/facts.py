@@ -39,10 +39,11 @@ class Source:
 class GoalRows:
     """What a goal says of each row of its source. `candidate`: its constants and its own WHERE hold. `accepted`: so do
     the conditions on this event alone that are asked once it was chosen. `variables`: the number of each variable's
-    value; equal values of one variable have equal numbers in all goals. One that the goals of a stream have at a common
-    place of the key is read there, also in rows that are no candidates, so that it has one value in a chain. `reads`:
-    what the goal says of the key alone holds (constants, a variable in two places), so the row's chain may have a
-    candidate now or later (absent: all chains may)."""
+    value, below 0 for null, which only rows have that are no candidates; equal values of one variable have equal
+    numbers in all goals. One that the goals of a stream have at a common place of the key is read there, also in rows
+    that are no candidates, so that it has one value in a chain. `reads`: what the goal says of the key alone holds
+    (constants, a variable in two places), so the row's chain may have a candidate now or later (absent: all chains
+    may)."""
 
     candidate: Bools
     accepted: Bools

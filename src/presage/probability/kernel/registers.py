@@ -147,22 +147,19 @@ class Registers:
         variables = self.facts.goals[goal.number].variables
         left = [variables[name][row] for name in shared]
         right = [table.column(name) for name in shared]
-        # A negative number is null, which agrees with nothing.
-        here = np.flatnonzero(_known(left, len(row)))
-        there = np.flatnonzero(_known(right, len(table.numbers)) & (table.first < step.max(initial=0)))
-        both = [np.concatenate([a[here], b[there]]) for a, b in zip(left, right, strict=True)]
-        code = codes_of(both, len(here) + len(there))
-        order = np.argsort(code[len(here) :], kind="stable")
-        ordered = code[len(here) :][order]
-        low = np.searchsorted(ordered, code[: len(here)], "left")
-        counts = np.searchsorted(ordered, code[: len(here)], "right") - low
+        there = np.flatnonzero(table.first < step.max(initial=0))
+        both = [np.concatenate([a, b[there]]) for a, b in zip(left, right, strict=True)]
+        code = codes_of(both, len(row) + len(there))
+        order = np.argsort(code[len(row) :], kind="stable")
+        ordered = code[len(row) :][order]
+        low = np.searchsorted(ordered, code[: len(row)], "left")
+        counts = np.searchsorted(ordered, code[: len(row)], "right") - low
         total = int(counts.sum())
         if total > most:
             return None
-        left_line = np.repeat(np.arange(len(here)), counts)
+        left_row = np.repeat(np.arange(len(row)), counts)
         offset = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        line = there[order[low[left_line] + offset]]
-        left_row = here[left_line]
+        line = there[order[low[left_row] + offset]]
         later = step[left_row] > table.first[line]
         return left_row[later], line[later]
 
@@ -205,13 +202,6 @@ class Registers:
         later = [goal.variables for goal in self.query.goals[number + 1 :]]
         conditions = [c.variables for c in self.query.conditions if c.level > number]
         return frozenset(self.query.selected).union(*later, *conditions)
-
-
-def _known(columns: list[Ints], rows: int) -> Bools:
-    known = np.ones(rows, np.bool_)
-    for column in columns:
-        known &= column >= 0
-    return known
 
 
 def _holds(allowed: Allowed, columns: list[Ints]) -> Bools:

@@ -9,6 +9,7 @@ from presage.errors import error
 from presage.probability.kernel.facts import MARKOV, Facts
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_chains import ChainRows, alternatives, chains, one_letter_each
+from presage.probability.kernel.safe_codes import united
 from presage.probability.kernel.safe_dense import automaton_tables, dense_spans
 from presage.probability.kernel.safe_goals import GoalReader
 from presage.probability.kernel.safe_regular import regular_spans
@@ -87,21 +88,14 @@ class RegularReader:
 
     def _letters(self, source: int, bindings: Bindings) -> tuple[Ints, Ints, Ints]:
         """The rows of a source that mean something to a line, and what."""
-        count = max(len(self.facts.sources[source].chain), 1)
-        codes, letters = [], []
+        found: tuple[Ints, Ints, Ints] | None = None
         for reader, own, candidate, accepted in self.readers:
             if own == source:
                 read = reader.read(bindings)
-                codes.append(read.line * count + read.row)
-                letters.append(np.where(read.accepted, candidate | accepted, candidate))
-        if len(codes) == 1:
-            return read.line, read.row, letters[0]
-        code, bits = np.concatenate(codes), np.concatenate(letters)
-        order = np.argsort(code, kind="stable")
-        first = np.flatnonzero(np.diff(code[order], prepend=-1))
-        united = np.bitwise_or.reduceat(bits[order], first) if len(first) else bits
-        one = code[order][first]
-        return one // count, one % count, united
+                new = read.line, read.row, np.where(read.accepted, candidate | accepted, candidate)
+                found = new if found is None else united(*found, *new)
+        assert found is not None
+        return found
 
     def _too_many(self, name: str, found: object, limit: int) -> Exception:
         texts = " ; ".join(goal.text for goal in self.query.goals[: self.count])

@@ -14,7 +14,7 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints
 from presage.probability.kernel.facts import CERTAIN, Source
-from presage.probability.kernel.safe_codes import ranges, rows_by_chain
+from presage.probability.kernel.safe_codes import chains_read, ranges, rows_by_chain
 
 
 @dataclass
@@ -66,22 +66,21 @@ class ChainRows:
         """The chains that are read: line and size; and all their rows: number of the chain, row and bits."""
         of = self.source
         count = max(len(of.chain), 1)
-        owner = np.unique(line * max(of.chains, 1) + of.chain[row])
-        chain = owner % max(of.chains, 1)
+        owner, chain, alone = chains_read(of.chains, of.chain, line, row)
         ordered, starts, sizes = self._by_chain
         places, own = ranges(starts[chain], starts[chain + 1])
         rows = ordered[places]
-        if np.bincount(chain, minlength=1).max() <= 1:
+        if alone:
             # A row belongs to one line at most.
             meant = np.zeros(count, np.int64)
             meant[row] = bits
-            return owner // max(of.chains, 1), sizes[chain], own, rows, meant[rows]
+            return owner, sizes[chain], own, rows, meant[rows]
         read = line * count + row
         order = np.argsort(read)
-        wanted = (owner // max(of.chains, 1))[own] * count + rows
+        wanted = owner[own] * count + rows
         place = np.minimum(np.searchsorted(read[order], wanted), max(len(read) - 1, 0))
         meant = np.where(read[order][place] == wanted, bits[order][place], 0) if len(read) else np.zeros(0, np.int64)
-        return owner // max(of.chains, 1), sizes[chain], own, rows, meant
+        return owner, sizes[chain], own, rows, meant
 
 
 def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]]) -> Alternatives:

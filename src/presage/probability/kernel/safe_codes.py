@@ -67,6 +67,53 @@ def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
+def united(
+    line: Ints, row: Ints, bits: Ints, other_line: Ints, other_row: Ints, other_bits: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Two lists of lines, rows and bits as one, in which a line and a row stand once. All ascend by line and row."""
+    size, i, k, count = len(line) + len(other_line), 0, 0, 0
+    lines, rows, found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    while i < len(line) or k < len(other_line):
+        first, second = i < len(line), k < len(other_line)
+        if first and second:
+            same = line[i] == other_line[k]
+            first, second = (
+                line[i] < other_line[k] or (same and row[i] <= other_row[k]),
+                line[i] > other_line[k] or (same and row[i] >= other_row[k]),
+            )
+        found[count] = 0
+        if first:
+            lines[count], rows[count], found[count] = line[i], row[i], bits[i]
+            i += 1
+        if second:
+            lines[count], rows[count] = other_line[k], other_row[k]
+            found[count] |= other_bits[k]
+            k += 1
+        count += 1
+    return lines[:count].copy(), rows[:count].copy(), found[:count].copy()
+
+
+@compiled
+def chains_read(chains: int, chain: Ints, line: Ints, row: Ints) -> tuple[Ints, Ints, bool]:
+    """Each line with each chain that it reads, both ascending; whether no chain is read by two lines. Lines ascend."""
+    reader = np.full(chains, -1, np.int64)
+    lines, found = np.empty(len(line), np.int64), np.empty(len(line), np.int64)
+    count, first, alone = 0, 0, True
+    for i in range(len(line)):
+        if i > 0 and line[i] != line[i - 1]:
+            found[first:count].sort()
+            first = count
+        own = chain[row[i]]
+        if reader[own] != line[i]:
+            alone = alone and reader[own] < 0
+            reader[own] = line[i]
+            lines[count], found[count] = line[i], own
+            count += 1
+    found[first:count].sort()
+    return lines[:count].copy(), found[:count].copy(), alone
+
+
+@compiled
 def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     """first[0] … last[0] - 1, first[1] … last[1] - 1, …; and the place of the range that each comes from."""
     count = 0

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.probability.kernel.build import NULL
 from presage.probability.kernel.facts import Facts
 from presage.probability.kernel.query import Condition, Goal, Sequence
 from presage.probability.kernel.safe_rows import Bindings, Index
@@ -86,8 +85,7 @@ class GoalReader:
         for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
             if asked_at(query, condition, env) == goal.number:
                 own = goal.variables - (env if not condition.unfolding else env & goal.free)
-                # A condition may hold for null, which is no value to an index: numbers begin with it.
-                index = Index(list(allowed.rows.T - NULL), len(allowed.rows))
+                index = Index(list(allowed.rows.T), len(allowed.rows))
                 self.conditions.append((allowed.variables, own, index))
         self.first = goal.number == 0 and not again
 
@@ -99,7 +97,7 @@ class GoalReader:
             accepted &= self.rows.variables[name][row] == bindings.column(name)[line]
         for names, own, index in self.conditions:
             columns = [self.rows.variables[n][row] if n in own else bindings.column(n)[line] for n in names]
-            accepted &= index.has([column - NULL for column in columns], len(row))
+            accepted &= index.has(columns, len(row))
         if self.first:
             return Reading(line[accepted], row[accepted], accepted[accepted])
         return Reading(line, row, accepted)

@@ -11,6 +11,7 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 
 RESET, ACCEPTED = 1, 2
+SIDE_BY_SIDE = 64  # starts of intervals
 
 
 @inlined
@@ -151,8 +152,8 @@ def markov_spans(
     """(lines, ends, starts): the chance during intervals, over one chain whose candidates are all accepted (and are the
     hits). O(starts · steps · values · rows of a step).
 
-    As `follow_spans`, with a weight for each value: `before[h]` at the step before the interval; `paths` leads from
-    there to the step before a candidate in it; `held` is the weight of what has held.
+    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Some starts go
+    along side by side: `begins` is `before` as it was at each of them.
     """
     out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
     steps = ends[-1] + 1 if len(ends) else 0
@@ -167,55 +168,93 @@ def markov_spans(
         room = np.zeros((3, size), np.float64)
         marginal, after, active = room[0], room[1], room[2]
         marginal[0] = 1.0
-        before = np.zeros((len(hits), size), np.float64)
-        before[:, 0] = inputs[own, :, 0]
-        s, j = 0, 0
-        for t in range(steps):
-            while s < len(starts) and starts[s] == t:
-                _hold(out[i, :, s], t, hits, ends, rows, rest, before, prev, value, chance, bits)
-                s += 1
-            if s == len(starts):
-                break
-            lo, hi = rows[t], rows[t + 1]
-            for h in range(len(hits)):
-                _moved(before[h], after, lo, hi, rest[t], prev, value, chance, bits, 0)
-                before[h] = after
-            if j < len(resets) and resets[j] == t:
-                _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
-                j += 1
+        before, moved = np.zeros((size, len(hits)), np.float64), np.zeros((size, len(hits)), np.float64)
+        before[0] = inputs[own, :, 0]
+        s, j, t = 0, 0, 0
+        while s < len(starts) and starts[s] < steps:
+            columns = min(len(starts) - s, SIDE_BY_SIDE)
+            begins = np.zeros((len(hits), size, columns), np.float64)
+            s, begin = s + columns, s
+            for c in range(columns):
+                while t < min(starts[begin + c], steps):
+                    lo, hi = rows[t], rows[t + 1]
+                    _all_moved(before, moved, len(hits), lo, hi, rest[t], prev, value, chance, bits, 0)
+                    before, moved = moved, before
+                    if j < len(resets) and resets[j] == t:
+                        _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
+                        j += 1
+                        for v in range(size):
+                            if active[v]:
+                                for h in range(len(hits)):
+                                    before[v, h] += active[v] * inputs[own, h, j]
+                    _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
+                    marginal, after = after, marginal
+                    t += 1
                 for h in range(len(hits)):
                     for v in range(size):
-                        before[h, v] += active[v] * inputs[own, h, j]
-            _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
-            marginal, after = after, marginal
+                        begins[h, v, c] = before[v, h]
+            _hold(
+                out[i], begin, columns, starts, hits, ends, rows, rest, begins, prev, value, chance, bits
+            )  # fmt: skip
     return out
 
 
 @inlined
-def _hold(out, begin, hits, ends, rows, rests, before, prev, value, chance, bits):  # type: ignore[no-untyped-def]
-    """One start: the chance that it has held by each end."""
-    size = before.shape[1]
-    paths = np.eye(size)
-    room = np.zeros((3, size), np.float64)
-    held, after, weight = room[0], room[1], room[2]
-    h, e = np.searchsorted(hits, begin), np.searchsorted(ends, begin)
-    for t in range(begin, len(rows) - 1):
+def _all_moved(weights, after, columns, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
+    """As `_moved`, for the first columns side by side: weights[value, column]."""
+    size = len(weights)
+    for v in range(size):
+        for c in range(columns):
+            after[v, c] = 0.0
+    if resetting != 1:
+        for v in range(size):
+            _more(after[0], weights[v], rest[v], columns)
+    for k in range(lo, hi):
+        if resetting == 2 or (bits[k] & RESET) == resetting:
+            _more(after[value[k]], weights[prev[k]], chance[k], columns)
+
+
+@inlined
+def _more(to, weights, chance, columns):  # type: ignore[no-untyped-def]
+    if chance:
+        for c in range(columns):
+            to[np.uint64(c)] += chance * weights[np.uint64(c)]
+
+
+@inlined
+def _hold(out, begin, columns, starts, hits, ends, rows, rests, begins, prev, value, chance, bits):  # type: ignore[no-untyped-def]
+    """The starts from number `begin` on: the chance that it has held by each end. paths[value at the start, value,
+    start] leads to the step before a candidate, `held` is the weight of what has held."""
+    size = begins.shape[1]
+    paths, led = np.zeros((size, size, columns), np.float64), np.zeros((size, size, columns), np.float64)
+    held, after = np.zeros((size, columns), np.float64), np.zeros((size, columns), np.float64)
+    weight = np.zeros((size, columns), np.float64)
+    h, e = np.searchsorted(hits, starts[begin]), np.searchsorted(ends, starts[begin])
+    begun = 0
+    for t in range(starts[begin], len(rows) - 1):
+        while begun < columns and starts[begin + begun] == t:
+            for v in range(size):
+                paths[v, v, begun] = 1.0
+            begun += 1
         lo, hi, rest = rows[t], rows[t + 1], rests[t]
-        _moved(held, after, lo, hi, rest, prev, value, chance, bits, 0)
+        _all_moved(held, after, begun, lo, hi, rest, prev, value, chance, bits, 0)
         held, after = after, held
         if h < len(hits) and hits[h] == t:
-            weight[:] = 0.0
+            for w in range(size):
+                for c in range(begun):
+                    weight[w, c] = 0.0
+                for v in range(size):
+                    for c in range(begun):
+                        weight[w, c] += begins[h, v, c] * paths[v, w, c]
+            _all_moved(weight, after, begun, lo, hi, rest, prev, value, chance, bits, 1)
             for v in range(size):
-                if before[h, v]:
-                    for w in range(size):
-                        weight[w] += before[h, v] * paths[v, w]
-            _moved(weight, after, lo, hi, rest, prev, value, chance, bits, 1)
-            for v in range(size):
-                held[v] += after[v]
+                _more(held[v], after[v], 1.0, begun)
             h += 1
         while e < len(ends) and ends[e] == t:
-            out[e] = held.sum()
+            for v in range(size):
+                for c in range(begun):
+                    out[e, begin + c] += held[v, c]
             e += 1
         for v in range(size):
-            _moved(paths[v], after, lo, hi, rest, prev, value, chance, bits, 2)
-            paths[v] = after
+            _all_moved(paths[v], led[v], begun, lo, hi, rest, prev, value, chance, bits, 2)
+        paths, led = led, paths

@@ -37,11 +37,9 @@ class Index:
                 known, codes = np.unique(codes, return_inverse=True)
                 count = len(known)
             self.levels.append((size, known))
-        self.order = kept
-        if count > 1:
-            # Short numbers are sorted digit by digit.
-            self.order = kept[np.argsort(codes.astype(np.uint16) if count <= FEW else codes, kind="stable")]
-        self.starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=count))])
+        order, starts = rows_by_code(codes, count)
+        self.order = order if len(kept) == rows else kept[order]
+        self.starts = np.append(starts, np.full(count + 1 - len(starts), len(kept)))
 
     def find(self, columns: Several[Ints], count: int) -> Ints:
         """The number of each combination, -1 where no row has it."""

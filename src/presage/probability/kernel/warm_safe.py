@@ -15,16 +15,17 @@ PLAN: SafePlan = Follow(Follow(Project("x", Follow(PAIRS, 2)), 3), 4)
 
 
 def warm_safe() -> None:
-    """R(x, y) ; S(x, y) ; T(x) ; U() ; V(), over streams of both kinds, dense and sparse."""
+    """R(x, y) ; S(x, y) ; T(x) ; U() ; V(), over streams of both kinds, dense and sparse; also with S(x, y)+{x, y}."""
     for kind in (INDEPENDENT, MARKOV):
         for alike in (True, False):
-            _run(kind, alike)
+            _run(kind, alike, None)
+    _run(MARKOV, True, frozenset({"x", "y"}))
 
 
-def _run(kind: int, alike: bool) -> None:
+def _run(kind: int, alike: bool, plus: frozenset[str] | None) -> None:
     """`alike`: what a row means depends on its value alone, as the dense loop wants it."""
     x, y = Variable("x"), Variable("y")
-    goals = [Goal(n, name, n, (0, 1), (x, y)) for n, name in enumerate("RS")]
+    goals = [Goal(0, "R", 0, (0, 1), (x, y)), Goal(1, "S", 1, (0, 1), (x, y), plus=plus)]
     goals.append(Goal(2, "T", 2, (0,), (x,)))
     goals += [Goal(n, name, n, (), ()) for n, name in enumerate("UV", start=3)]
     query = Sequence(tuple(goals), markov=frozenset(range(5)) if kind == MARKOV else frozenset())

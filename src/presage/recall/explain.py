@@ -1,0 +1,85 @@
+"""A Recall node in, lines for EXPLAIN out: how history is read, how answers are made of it, what ties events to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.model.time import format_duration
+from presage.plan.display import show
+from presage.plan.explain import Report
+from presage.plan.expr import Comparison, Expr, conjuncts
+from presage.plan.nodes import Node
+from presage.recall.nodes import Recall, Recalled, Select, Similar
+from presage.recall.units import CHUNK_ROWS, GROWTH, SMALL_UNITS
+
+INDENT = "  "
+
+
+def describe_recall(node: Recall) -> Report:
+    told = "the last revision alone" if node.final else "a revision for each chunk"
+    lines = [f"kernel  history, chunk by chunk, newest first; {told}"]
+    sizes = f"about {CHUNK_ROWS:,} rows each; from the {SMALL_UNITS + 1}th on {GROWTH} times the one before"
+    said = [f"chunks: {sizes}", *(line for recall in node.recalls for line in _lines(recall, node))]
+    warnings = tuple(
+        f"RECALL '{recall.alias}': no equality ties the event to '{alias}': every event meets every row of its span; "
+        f"add a condition such as {alias}.x = {_event_of(node)}x"
+        for recall in node.recalls
+        if isinstance(recall, Recalled)
+        for select in recall.select.selects()
+        for alias in untied(select)
+    )
+    return Report(
+        "\n".join([*lines, *(INDENT * 4 + line for line in said)]),
+        "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
+        "recall: of each event what was found so far, and the rows that were told last",
+        warnings,
+    )
+
+
+def _lines(recall: Recalled | Similar, node: Recall) -> list[str]:
+    if isinstance(recall, Similar):
+        return [f"{recall.alias}: the contexts of all past events are compared on the driver, all of history at once"]
+    back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
+    depends = [other.alias for other in node.recalls if recall.select.parameters & {c.name for c in other.columns}]
+    why = recall.select.whole() or (f"it speaks of {', '.join(depends)}, which changes" if depends else "")
+    how = f"asked anew over all that is covered, because {why}" if why else "put together from the answers of chunks"
+    ties = [show(tie) for select in recall.select.selects() for tie in equalities(select)]
+    joined = f", joined by {' and '.join(dict.fromkeys(ties))}" if ties else ""
+    return [f"{recall.alias}: {back}{joined}; {how}"]
+
+
+def equalities(select: Select) -> list[Expr]:
+    """Conditions by which rows of history are found for an event: a term of each side, and they are equal."""
+    conditions = [*conjuncts(select.where), *(c for source in select.sources for c in conjuncts(source.on))]
+    return [c for c in conditions if isinstance(c, Comparison) and c.op == "=" and _between(c, select.parameters)]
+
+
+def untied(select: Select) -> list[str]:
+    """Streams of a select whose rows are not found by equality: with the event, or with a source that is."""
+    conditions = [*conjuncts(select.where), *(c for source in select.sources for c in conjuncts(source.on))]
+    pairs = [c for c in conditions if isinstance(c, Comparison) and c.op == "="]
+    known = set(select.parameters)
+    tied: set[str] = set()
+    for _ in select.sources:
+        for pair in pairs:
+            for one, other in ((pair.left, pair.right), (pair.right, pair.left)):
+                owners = {name.partition(".")[0] for name in other.columns() - known}
+                if one.columns() and one.columns() <= known and len(owners) == 1:
+                    tied |= owners
+                    known |= other.columns()
+        known |= {c for pair in pairs for c in pair.columns() if c.partition(".")[0] in tied}
+    return [source.alias for source in select.sources if source.is_stream and source.alias not in tied]
+
+
+def _between(pair: Comparison, event: frozenset[str]) -> bool:
+    left, right = pair.left.columns(), pair.right.columns()
+    return bool(left and right) and (left <= event) != (right <= event) and not (left & event and right & event)
+
+
+def _event_of(node: Recall) -> str:
+    """The alias of the event with its dot; empty where it has none of its own."""
+    name = node.input.columns[0].name if node.input.columns else ""
+    return name.partition(".")[0] + "." if "." in name else ""
+
+
+DESCRIBE: dict[type[Node], Callable[..., Report]] = {Recall: describe_recall}

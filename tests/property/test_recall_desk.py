@@ -1,0 +1,83 @@
+"""The desk of standing recalls: whoever comes next, and however often it is written down, the last rows stay."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from presage.columnar.evaluate import Evaluator
+from presage.model.state import State
+from presage.plan.nodes import SEQ
+from presage.recall.desk import Archive, Desk, Said, open_recalls, tasks_of
+from presage.recall.nodes import Recall
+from presage.recall.progress import ROW, Progress
+from property.test_recalled import WORLDS, World, bound, started
+from reference.recalled import Row
+
+EVALUATOR = Evaluator({})
+# What is said between two turns: to all events, or nothing.
+SAID = st.lists(st.sampled_from(["accelerate", "continue", ""]), max_size=6)
+
+
+def prepared(node: Recall, world: World) -> tuple[Progress, Archive, pa.Table]:
+    """All events together, what they ask, and the events as a desk takes them."""
+    together, _, _ = started(node, world)
+    return together, Archive(world.units(), together.history), together.events.drop_columns([ROW])
+
+
+def last_rows(tables: list[pa.Table]) -> dict[int, list[str]]:
+    """What is left of each event after all changes, in any order."""
+    left: dict[int, list[Row]] = {}
+    for row in (row for table in tables for row in table.to_pylist()):
+        shown = {n: v for n, v in row.items() if n in ("v", "n", "g", "x", "s")}
+        kept = left.setdefault(row[SEQ], [])
+        if row["change"] != "insert":
+            # A group is known by what it is grouped by, a plain row by all of it.
+            kept.remove(next(old for old in kept if (old["g"] == row["g"] if "g" in row else old == shown)))
+        if row["change"] != "delete":
+            kept.append(shown)
+    return {event: sorted(map(repr, rows)) for event, rows in left.items() if rows}
+
+
+@pytest.mark.parametrize("name", ["groups", "rows", "some rows"])
+@settings(max_examples=40, deadline=None)
+@given(world=WORLDS, said=SAID)
+def test_turns_and_lives_do_not_change_the_last_rows(name: str, world: World, said: list[str]) -> None:
+    node = bound(name, None, "", False)
+    together, asked, events = prepared(node, world)
+    plain = [together.read(unit, unit is asked.units[-1]) for unit in asked.units]
+
+    now = iter(range(10_000))
+    half = events.num_rows // 2
+    made, state = [], None
+    # The second half of the events comes while the first is being answered.
+    for step in range(4 * len(asked.units) + 4):
+        desk = Desk(node, EVALUATOR, lambda: asked, lambda: next(now))
+        if state is not None:
+            desk.restore(State.from_bytes(state))
+        if step in (0, 2):
+            desk.take(events.slice(0, half) if step == 0 else events.slice(half))
+        if step < len(said) and said[step]:
+            desk.hear([Said(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
+        turn = desk.turn()
+        made += [turn] if turn is not None else []
+        state = desk.state().to_bytes()
+        assert open_recalls(desk.state()) == desk.ready == len(tasks_of(desk.state()))
+    assert last_rows(made) == last_rows(plain)
+    assert not desk.cohorts, "nothing is kept of events that have been answered"
+
+
+def test_a_cancelled_event_is_not_told_of_again() -> None:
+    happened = [("H", 0, ("a", 1, 1.0)), ("H", 5_000_000, ("a", 2, 2.0)), ("E", 9_000_000, ("a", 1))]
+    world = World(happened, [4_000_000], True)
+    node = bound("groups", None, "", False)
+    _, asked, events = prepared(node, world)
+    desk = Desk(node, EVALUATOR, lambda: asked, lambda: 0)
+    desk.take(events)
+    assert desk.turn() is not None
+    (task,) = [task for task in desk.scheduler.tasks() if not task.has_ended]
+    desk.hear([Said("cancel", task.event)])
+    assert desk.turn() is None
+    assert not desk.cohorts

@@ -1,0 +1,72 @@
+"""Small spans of history are asked in this process, large ones of Spark: the same rows either way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from presage import Engine
+from presage.recall import here
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+STREAMS = """
+CREATE STREAM Traffic (sid STRING, port INT, bytes LONG, bw DOUBLE, at TIMESTAMP) EVENT TIME at;
+CREATE STREAM Alert (sid STRING, port INT, bw DOUBLE, at TIMESTAMP) EVENT TIME at;
+"""
+SELECTS = [
+    "SELECT count(*) AS n, count(h.bw) AS m, sum(h.bytes) AS b, avg(h.bw) AS a, avg(h.bytes) AS c FROM Traffic h "
+    "WHERE h.sid = e.sid",
+    "SELECT min(h.bw) AS lo, max(h.bw) AS hi, stddev(h.bw) AS sd, first(h.bw) AS f, last(h.port) AS l FROM Traffic h "
+    "WHERE h.sid = e.sid AND h.port = e.port",
+    "SELECT h.port AS p, h.sid AS s, count(*) AS n FROM Traffic h WHERE h.bw < e.bw GROUP BY h.port, h.sid",
+    "SELECT h.bw * 2 AS twice, h.sid || '!' AS s FROM Traffic h WHERE h.port = e.port AND h.bw > 3 ORDER BY twice DESC",
+    "SELECT h.port AS p, sum(h.bw) AS b FROM Traffic h WHERE e.sid = h.sid GROUP BY h.port HAVING count(*) > 1",
+    "SELECT DISTINCT h.sid AS s FROM Traffic h WHERE h.bytes > 100",
+]
+
+
+def traffic() -> list[dict[str, Any]]:
+    values = [1.5, None, 4.0, float("nan"), 0.0, -0.0, 7.25]
+    return [
+        {
+            "sid": None if i % 11 == 0 else f"s{i % 3}",
+            "port": None if i % 13 == 0 else i % 2,
+            "bytes": None if i % 5 == 0 else (2**62 if i == 7 else i * 10),
+            "bw": values[i % len(values)],
+            "at": BEGIN + timedelta(minutes=i),
+        }
+        for i in range(60)
+    ]
+
+
+def alerts() -> list[dict[str, Any]]:
+    told = [("s0", 0, 5.0), ("s1", 1, 5.0), (None, 1, None), ("nobody", None, 2.0), ("s2", 0, float("nan"))]
+    return [
+        {"sid": sid, "port": port, "bw": bw, "at": BEGIN + timedelta(minutes=9 * i + 12)}
+        for i, (sid, port, bw) in enumerate(told)
+    ]
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession) -> Engine:
+    engine = Engine(spark)
+    engine.execute(STREAMS)
+    engine.load("Traffic", traffic())
+    engine.load("Alert", alerts())
+    return engine
+
+
+@pytest.mark.parametrize("select", SELECTS)
+@pytest.mark.parametrize("last", ["", "LAST 20 min"])
+def test_answers_found_here_are_those_of_spark(
+    engine: Engine, select: str, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = f"SELECT e.sid, r.* FROM Alert e RECALL {last} ( {select} ) AS r"
+    found = engine.query(asked).to_arrow()
+    monkeypatch.setattr(here, "MOST_ROWS", -1)
+    by_spark = engine.query(asked).to_arrow()
+    assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
+    assert found.num_rows >= 5

@@ -1,0 +1,111 @@
+"""RECALL in standing statements: turns, revisions, what users say, and lives of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from presage import Engine, PresageError
+from presage.recall import spark as recall_spark
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+STREAMS = """
+CREATE STREAM Traffic (sid STRING, bw DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sid);
+CREATE STREAM Overload (sid STRING, bw DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sid);
+"""
+MEAN = """
+SELECT e.sid, r.mean, r.n FROM Overload e
+{} RECALL LAST 1 day ( SELECT avg(h.bw) AS mean, count(*) AS n FROM Traffic h WHERE h.sid = e.sid ) AS r {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
+    return
+
+
+def traffic(count: int = 100) -> list[dict[str, Any]]:
+    return [{"sid": f"s{i % 2}", "bw": float(i % 10), "at": BEGIN + timedelta(minutes=i)} for i in range(count)]
+
+
+def overload(minute: float, sid: str = "s0") -> dict[str, Any]:
+    return {"sid": sid, "bw": 99.0, "at": BEGIN + timedelta(minutes=minute)}
+
+
+def net(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What is left of an event's only row after all changes."""
+    left: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["change"] == "delete":
+            del left[row["event_id"]]
+        else:
+            assert (row["change"] == "update") == (row["event_id"] in left)
+            left[row["event_id"]] = row
+    return left
+
+
+def test_a_standing_recall_ends_with_the_rows_of_a_bounded_one(spark: SparkSession) -> None:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        live = engine.deploy(MEAN.format("", ""), name="means")
+        for start in range(0, 100, 25):
+            engine.load("Traffic", traffic()[start : start + 25])
+        engine.load("Overload", [overload(30.5), overload(99.5, "s1")])
+        engine.advance("Overload", BEGIN + timedelta(days=1))
+        live.drain(timeout=120)
+        rows = list(live.results())
+        last = net(rows)
+        bounded = list(engine.query(MEAN.format("FINAL", "")))
+    assert max(row["revision"] for row in rows) > 2, "history was read in several chunks"
+    assert [row["extrapolated"] for row in last.values()] == [False, False]
+    assert {(r["event_id"], r["mean"], r["n"]) for r in last.values()} == {
+        (r["event_id"], r["mean"], r["n"]) for r in bounded
+    }
+
+
+def test_a_paused_recall_waits_across_lives_of_the_engine_and_goes_on_when_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with Engine(spark, home=tmp_path) as engine:
+        engine.execute(STREAMS)
+        live = engine.deploy(MEAN.format("", "PAUSE EVERY 1 CHUNKS"), name="means")
+        engine.load("Traffic", traffic())
+        engine.load("Overload", [overload(99.5), overload(99.5, "s1")])
+        engine.advance("Overload", BEGIN + timedelta(days=1))
+        live.drain(timeout=120)
+        assert [row["revision"] for row in live.results()] == [1, 1]
+        shown = list(engine.query("SHOW RECALLS"))
+        assert [(r["statement"], r["state"], r["chunks"]) for r in shown] == [("means", "suspended", 1)] * 2
+    with Engine(spark, home=tmp_path) as engine:
+        live = engine.deployments["means"]
+        ids = [row["event_id"] for row in engine.query("SHOW RECALLS")]
+        engine.execute(f"CONTINUE RECALL '{ids[0]}'")
+        live.drain(timeout=120)
+        assert [r["revision"] for r in live.results()] == [1, 1, 2]
+        engine.execute(f"CANCEL RECALL '{ids[1]}' OF means")
+        live.drain(timeout=120)
+        assert [row["event_id"] for row in engine.query("SHOW RECALLS")] == [ids[0]]
+        with pytest.raises(PresageError, match="no open recall"):
+            engine.execute("CANCEL RECALL 'nobody'")
+        while list(engine.query("SHOW RECALLS")):
+            engine.execute(f"ACCELERATE RECALL '{ids[0]}'")
+            live.drain(timeout=120)
+        last = net(list(live.results()))
+        bounded = {r["event_id"]: r for r in engine.query(MEAN.format("FINAL", ""))}
+    assert last[ids[0]]["n"] == bounded[ids[0]]["n"] == 50
+    assert last[ids[1]]["extrapolated"], "nobody wanted to know the rest"
+
+
+def test_a_stream_with_recall_cannot_be_filled_by_a_standing_statement_yet(spark: SparkSession) -> None:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        with pytest.raises(PresageError, match="INSERT INTO with RECALL is not supported"):
+            engine.deploy("INSERT INTO Means " + MEAN.format("FINAL", ""), name="means")
+        with pytest.raises(PresageError, match="rows that are revised"):
+            engine.query("INSERT INTO Means " + MEAN.format("", ""))
