@@ -22,6 +22,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
+from presage.lang.recall_syntax import RecallCommand
 from presage.lang.recall_syntax import HistorySource
 from presage.lang.sequence_syntax import CreateModel, Subgoal
 from presage.lang.tree_walk import nodes_of
@@ -190,7 +191,7 @@ class Workspace:
             self.bind(statement)
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
-        elif not isinstance(statement, s.Show):
+        elif not isinstance(statement, s.Show | RecallCommand):
             self.catalog = self.declare(statement)
 
     def named(self, name: str, statement: s.Statement) -> EventType | None:
