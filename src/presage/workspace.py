@@ -22,8 +22,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
-from presage.lang.recall_syntax import RecallCommand
-from presage.lang.recall_syntax import HistorySource
+from presage.lang.recall_syntax import HistorySource, RecallCommand
 from presage.lang.sequence_syntax import CreateModel, Subgoal
 from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer

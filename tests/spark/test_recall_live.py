@@ -109,3 +109,6 @@ def test_a_stream_with_recall_cannot_be_filled_by_a_standing_statement_yet(spark
             engine.deploy("INSERT INTO Means " + MEAN.format("FINAL", ""), name="means")
         with pytest.raises(PresageError, match="rows that are revised"):
             engine.query("INSERT INTO Means " + MEAN.format("", ""))
+        engine.execute("INSERT INTO Means " + MEAN.format("FINAL", ""))
+        with pytest.raises(PresageError, match="a stream that is filled with RECALL is not supported"):
+            engine.deploy("SELECT m.sid FROM Means m", name="reader")

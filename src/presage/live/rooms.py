@@ -14,7 +14,7 @@ from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
-from presage.recall.columnar import has_recall, recalls, standing
+from presage.recall.columnar import has_recall, recalls, recalls_below, standing
 from presage.recall.desk import Archive, Said, open_recalls, tasks_of
 from presage.recall.scheduling import Task as RecallTask
 from presage.windows import columnar as windows
@@ -38,6 +38,7 @@ __all__ = [
     "part",
     "reads_clock",
     "recalls",
+    "recalls_below",
     "shard_node",
     "shared_node",
     "standing",

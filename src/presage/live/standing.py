@@ -16,7 +16,7 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
-from presage.live.rooms import check_end, has_patterns, has_recall
+from presage.live.rooms import check_end, has_patterns, has_recall, recalls_below
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Catalog, Moment
@@ -324,6 +324,9 @@ class Standing(Mapping[str, Deployment]):
         if query.insert_into is not None and has_recall(plan):
             raise error("UNSUPPORTED", query.span, what="INSERT INTO with RECALL", where="in a standing statement yet",
                         fix="deploy the SELECT alone and subscribe to its rows")  # fmt: skip
+        if recalls_below(plan):
+            raise error("UNSUPPORTED", query.span, what="a stream that is filled with RECALL",
+                        where="in a standing statement yet", fix="ask it with query()")  # fmt: skip
         into = self._workspace.catalog.types[query.insert_into] if query.insert_into is not None else None
         return make_program(bound, plan, shards if shards is not None else self._shards, into)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from presage.columnar.steps import Rows, StepContext, run, schema_of
 from presage.errors import error
 from presage.plan.expr import Expr
-from presage.plan.nodes import Field, Node
+from presage.plan.nodes import Field, Node, Stamp
 from presage.recall.desk import Archive, Desk
 from presage.recall.nodes import Recall, Similar
 
@@ -63,6 +63,12 @@ def _standing(node: Recall) -> Node:
 def has_recall(plan: Node) -> bool:
     """Of a plan as it is bound."""
     return any(isinstance(node, Recall) for node in plan.walk())
+
+
+def recalls_below(plan: Node) -> bool:
+    """Whether others take in what a RECALL makes, whose rows come later than their time."""
+    top = plan.input if isinstance(plan, Stamp) else plan
+    return any(has_recall(node) for node in (top.inputs if isinstance(top, Recall) else (top,)))
 
 
 def recalls(plan: Node) -> bool:
