@@ -80,6 +80,11 @@ def halls(event: Event) -> Context:
     return [term for hall, floor in found for term in (("hall", hall), ("floor", float(floor)))]
 
 
+def heavy(event: Event) -> Context:
+    near = [row["proc"] for row in before(RUNNING, event) if row["load"] > 3 and row["at"] > event["at"] - WINDOW * 0.4]
+    return [term for user in users(event) for proc in near or [None] for term in (user, ("proc", proc))]
+
+
 def own_users(event: Event) -> Context:
     mine = [row["user"] for row in before(LOGINS, event) if row["server"] == event["server"]]
     return [("user", user) for user in set(mine)] + [("n", float(len(mine)))]
@@ -113,6 +118,9 @@ CASES = {
         "CONTEXT SELECT DISTINCT u.user FROM Login u WINDOW 5 min WHERE u.server = e.server, "
         "CONTEXT SELECT count(*) AS n FROM Login u WINDOW 5 min WHERE u.server = e.server",
         own_users,
+    ),
+    "a join in which nothing may be found": Case(
+        "CONTEXT SELECT u.user, p.proc FROM Login u WINDOW 5 min LEFT JOIN Running p WINDOW 2 min ON p.load > 3", heavy
     ),
     "only the last half an hour": Case(LOGIN, users, last=timedelta(minutes=30)),
 }  # fmt: skip
