@@ -65,7 +65,7 @@ def tell(search: Floats, row: int, value: float, slope: float, other: float, cur
     # Never onto an end itself, or the other one would stay where it is.
     away = min(max(away, 0.001 * width), 0.999 * width)
     search[row, NEXT] = low + away
-    return low < search[row, NEXT] < high
+    return bool(low < low + away < high)
 
 
 @bare
@@ -81,9 +81,9 @@ def change_of_peak(search: Floats, row: int, low_moves: float, high_moves: float
     """How the logarithm of the peak changes with the other thing, with which the ends of the search move so fast."""
     rise, fall = search[row, LOW_SLOPE], search[row, HIGH_SLOPE]
     if search[row, STEP] == 1.0 or rise <= 0.0:
-        return search[row, LOW_OTHER] + rise * low_moves
+        return float(search[row, LOW_OTHER] + rise * low_moves)
     if fall >= 0.0:
-        return search[row, HIGH_OTHER] + fall * high_moves
+        return float(search[row, HIGH_OTHER] + fall * high_moves)
     # Between two places: the share of each at which the slopes cancel. So it is right in a corner too.
     share = rise / (rise - fall)
-    return search[row, LOW_OTHER] + share * (search[row, HIGH_OTHER] - search[row, LOW_OTHER])
+    return float(search[row, LOW_OTHER] + share * (search[row, HIGH_OTHER] - search[row, LOW_OTHER]))

@@ -95,6 +95,8 @@ def edge(
     """Where the greatest product over u passes p, between a time outside and one inside at which it reaches p. Whether
     it passes there; else it is as great already at `outside`. It is the first whole grain inside, wherever the two
     times are. By tangents of the logarithm, which from outside never lead too far; every fifth step halves."""
+    if inside == outside:
+        return False, outside
     towards = 1.0 if outside < inside else -1.0
     wanted = math.log(p) if p > 0.0 else NOTHING
     middle = outside
