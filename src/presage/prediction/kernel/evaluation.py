@@ -9,21 +9,24 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
+from presage.prediction.kernel.peaks import SEARCHES
 from presage.prediction.kernel.regions import most_lines, project
 from presage.prediction.kernel.solutions import MOST
-from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices
+from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices, slices_of
 from presage.prediction.kernel.trimming import (
+    ALL,
     CHANCE,
     GIVEN,
     HIGH,
     HIGH_OPEN,
     LOW,
     LOW_OPEN,
-    PARTS,
+    NOW,
     REGIONS,
     find_levels,
     put,
@@ -56,6 +59,8 @@ def evaluate(
     window: float,
     after: int,
     until: int,
+    since: int,
+    final: bool,
     p: float,
     strict: bool,
     asked: bool,
@@ -64,24 +69,26 @@ def evaluate(
 ) -> tuple[Ints, Floats, Bools, int]:
     """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
     and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times t with after < t <= until. p below 0: no trimming."""
+    Only times t with after < t <= until. A probability is that of all times after `since`, and 0 while what it is about
+    goes on, unless `until` is `final`. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
-    per_pair = 2 * PARTS * most_choices(terms)
+    chancy = asked or p >= 0.0
+    slices = slices_of(chancy, most)
+    per_pair = 2 * most_choices(terms, slices)
     room = 2 * (len(pair_a) - begin) + per_pair
     whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
     slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
     # Of a and b, placed on one axis of time.
-    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty(2)
+    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty((2, 2))
     lines, counts = np.empty((REGIONS, 2, most_lines(count + most), 5)), np.zeros((REGIONS, 2), np.int64)
     ends = np.empty((REGIONS, 4))
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
     wanted, sure = np.empty(most), np.empty(most)
-    reaches, can_be_sure, known = False, False, -1
-    found = np.empty((2 * PARTS, 5))
-    chancy = asked or p >= 0.0
+    reaches, can_be_sure, most_likely, known = False, False, 1.0, -1
+    search, found = np.empty((SEARCHES, SEARCH)), np.empty((2, 5))
     made = 0
     row = begin - 1
     while row + 1 < len(pair_a) and made + per_pair <= room:
@@ -94,9 +101,9 @@ def evaluate(
         # No farther apart than the window.
         if max(segments[0, 0], segments[1, 0]) - window > min(segments[0, 1], segments[1, 1]) + NEAR:
             continue
-        times[0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
-        times[1] = np.inf if until == FOREVER else (until - origin) / 1e6
-        never = find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
+        set_times(times, origin, after, until, since, final)
+        pending = np.inf if final else float(until - origin)
+        never = find_strips(terms, constants, lines_a, a, lines_b, b, slices, slacks, strips, numbers)
         never = never or never_a[a] or never_b[b]
         choices = 1
         for k in range(count):
@@ -111,7 +118,7 @@ def evaluate(
             # Thresholds are mostly the same from pair to pair, and so are the levels.
             if number != known or not _same(factors, before, number):
                 before[:], known = factors, number
-                reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
+                reaches, can_be_sure, most_likely = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
             if not reaches:
                 continue
         for choice in range(choices):
@@ -119,18 +126,18 @@ def evaluate(
             for half in range(2):
                 # One call for both halves: a call is compiled where it stands.
                 choose_strips(choice, strips, numbers, half == 1, chosen)
-                if not start_region(segments, functions, half, window, times, chosen, lines, counts, ends):
+                if not start_region(segments, functions, half, window, chosen, lines, counts, ends):
                     pass
                 elif number == 0:
-                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends)
+                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends, times, NOW)
                     if there_is:
                         put(found, total, low, high, low_open, high_open, 1.0)
                         total += 1
                 else:
-                    cuts = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
+                    curved = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
                     total += trim(
-                        lines, counts, ends, factors, number, count, cuts, wanted, can_be_sure, sure, p, strict, asked,
-                        model, sigma, found, total,
+                        lines, counts, ends, times, factors, number, count, curved, wanted, can_be_sure, sure,
+                        most_likely, p, strict, asked, pending, model, sigma, search, found, total,
                     )  # fmt: skip
                 first = total if half == 0 else first
             if first == 1 and total == 2 and _united(found):
@@ -145,6 +152,15 @@ def evaluate(
                 opens[made, 0], opens[made, 1] = found[i, LOW_OPEN] > 0.0, found[i, HIGH_OPEN] > 0.0
                 made += 1
     return whole[:made].copy(), parts[:made].copy(), opens[:made].copy(), row + 1
+
+
+@bare
+def set_times(times: Floats, origin: int, after: int, until: int, since: int, final: bool) -> None:
+    """Seconds from the origin: what is asked for, and what probabilities are about."""
+    times[NOW, 0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
+    times[NOW, 1] = np.inf if until == FOREVER else (until - origin) / 1e6
+    times[ALL, 0] = -np.inf if since == ALWAYS else (since - origin) / 1e6
+    times[ALL, 1] = times[NOW, 1] if final else np.inf
 
 
 @bare

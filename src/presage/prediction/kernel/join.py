@@ -22,6 +22,7 @@ from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.polygons import Polygons, clip
 from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
+from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
 
 
@@ -52,15 +53,19 @@ class Found:
 
 def join(
     left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True,
-    threads: int = 1,
+    threads: int = 1, since: int | None = None, final: bool = True,
 ) -> Matches:  # fmt: skip
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
-    symmetric join only the order in which the left key is the smaller."""
+    symmetric join only the order in which the left key is the smaller.
+
+    A probability is taken over all times after `since`, also those asked for before: it depends on the pieces alone. If
+    there is more to come after `until` (not `final`), what reaches it has the probability 0 until its end is known."""
     sides = build_sides(left, right, spec)
 
     def look(pairs: tuple[Ints, Ints]) -> Intervals:
-        return _joined([_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until, [pairs])])
+        found = evaluate_pairs(sides, spec, after, until, [pairs], since, final)
+        return _joined([_merge_block(sides, block) for block in found])
 
     pairs = _candidates(sides, spec, after, until)
     if threads == 1:
@@ -94,7 +99,11 @@ def join_with_boundary(
     starts, t_a, t_b = clip(
         distinct[:, 1], distinct[:, 2], distinct[:, 3], one.start, one.ends, one.lines,
         other.start, other.ends, other.lines, terms, constants, spec.window / 1e6,
-        spec.probability or trimmed_at(spec.at_least)[0] >= 0, FOREVER if until is None else until,
+        slices_of(
+            spec.probability or trimmed_at(spec.at_least)[0] >= 0,
+            len(terms) + one.margins.shape[1] + other.margins.shape[1],
+        ),
+        FOREVER if until is None else until,
     )  # fmt: skip
     polygons = Polygons(distinct[:, 0].copy(), one.piece[distinct[:, 1]], other.piece[distinct[:, 2]], starts, t_a, t_b)
     return _as_matches(sides, rows), polygons
@@ -123,6 +132,8 @@ def evaluate_pairs(
     after: int | None = None,
     until: int | None = None,
     pairs: Iterable[tuple[Ints, Ints]] | None = None,
+    since: int | None = None,
+    final: bool = True,
 ) -> Iterator[Found]:
     """Intervals of pairs of segments, block by block. `pairs`: which to look at; by default what the index finds. Of a
     symmetric join only pairs with rising keys are made."""
@@ -139,6 +150,7 @@ def evaluate_pairs(
                 other.start, other.ends, other.lines, other.margins, other.never,
                 terms, constants, spec.window / 1e6,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
+                ALWAYS if since is None else since, final or until is None,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
             )  # fmt: skip
             yield Found(whole, parts, opens)

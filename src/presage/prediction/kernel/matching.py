@@ -33,7 +33,7 @@ from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
 
 KERNEL = "prediction"
-OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
+OPEN, FORESEEN, ASKED, SINCE = "open", "foreseen", "asked", "since"
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class _Step:
         self.streams = [self._read(number, events) for number in range(len(spec.streams))]
         self.held = [self._hold(number) for number in range(len(spec.streams))]
         self.asked = state.numbers.get(ASKED)
+        self.since = state.numbers.get(SINCE)  # where rows or functions were cut last: so far back chances are sought
         carried = state.tables.get(OPEN)
         self.objects = [self._objects(side, carried) for side in range(len(spec.sides))]
         self.codes = [equality_codes(table.columns, table.num_rows) for table in self.objects]
@@ -91,7 +92,7 @@ class _Step:
     def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
         self.last = self._last(clock, end)
         for moment, heard, cut in self._moments(clock, end):
-            self._advance(moment, cut)
+            self._advance(moment, heard, cut)
             if heard:
                 assert moment is not None
                 for held in self.held:
@@ -225,10 +226,10 @@ class _Step:
 
     # -- matches ---------------------------------------------------------------------------------------------
 
-    def _advance(self, moment: int | None, cut: bool) -> None:
+    def _advance(self, moment: int | None, heard: bool, cut: bool) -> None:
         """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
         updates may still come, unless rows are cut there, which is when all is known."""
-        now = self._merged(moment)
+        now = self._merged(moment, heard or cut)
         if moment is None:
             self.made.append(now)
             self.ongoing = now.take(np.empty(0, np.int64))
@@ -245,13 +246,14 @@ class _Step:
             # Of one that begins in the last microsecond nothing is known yet.
             self.ongoing = begun
         self.asked = moment if cut else moment - 1
+        self.since = self.asked if heard or cut else self.since
         count = len(self.ongoing.again)
         known = replace(self.ongoing.spans, end=np.full(count, self.asked), end_open=np.zeros(count, np.bool_))
         self.ongoing = replace(self.ongoing, spans=known)
 
-    def _merged(self, moment: int | None) -> Ongoing:
-        """What was open, and what there is since."""
-        found = self._found(moment)
+    def _merged(self, moment: int | None, final: bool = True) -> Ongoing:
+        """What was open, and what there is since. `final`: nothing goes on at the moment as it was."""
+        found = self._found(moment, final)
         both = joined([self.ongoing.spans, found])
         group = groups_of(both.codes)
         zeros = np.zeros(len(both))
@@ -280,19 +282,18 @@ class _Step:
         spans = Spans(lasting.spans.codes, at, at, closed, closed, np.full(count, np.nan))
         return Ongoing(spans, self._shown(spans), np.ones(count, np.bool_))
 
-    def _found(self, until: int | None) -> Spans:
+    def _found(self, until: int | None, final: bool) -> Spans:
         spec, after = self.spec, self.asked
         if self._pieces is None:
             self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
         pieces = self._pieces
         if not spec.pairs:
             asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
-            return of_one(validity(pieces[0], asked, after, until))
+            return of_one(validity(pieces[0], asked, after, until, self.since, final))
         whole: Spans | None = None
         for pair in spec.pairs:
-            matches = join(
-                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads
-            )
+            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored,
+                           self.threads, self.since, final)  # fmt: skip
             spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
@@ -366,8 +367,7 @@ class _Step:
             rows, more, counts = held.kept(since)
             tables |= {f"updates{number}": rows, **more}
             numbers |= counts
-        if self.asked is not None:
-            numbers[ASKED] = self.asked
+        numbers |= {name: at for name, at in ((ASKED, self.asked), (SINCE, self.since)) if at is not None}
         spans = self.ongoing.spans
         shown = {f"x{i}": pa.array(self.ongoing.shown[:, i]) for i in range(self.ongoing.shown.shape[1])}
         objects = {name: part[name] for part in self._known_objects(spans) for name in part.column_names}

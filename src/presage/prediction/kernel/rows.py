@@ -15,8 +15,6 @@ from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, Predictio
 from presage.prediction.kernel.spans import Spans
 
 MOMENT = pa.timestamp("us", tz="UTC")
-# A greatest probability is sought; what is found differs beyond these digits by where a step begins to seek.
-SURE_DIGITS = 10
 
 
 def object_column(side: int, number: int) -> str:
@@ -42,7 +40,7 @@ def row_table(
         own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
-    own += [pa.array(np.round(spans.probability[order], SURE_DIGITS))] if tables.probability else []
+    own += [pa.array(spans.probability[order])] if tables.probability else []
     own += [column.take(rows) for column in more]
     places = ordinals(changes([time], len(time))) if hashes is None else hashes(known, len(spans))[order]
     seq = np.full(len(time), TIMER, np.int64)
