@@ -1,4 +1,4 @@
-"""What is in force of a stream's updates, as time goes on: of all of them, or of those that a bounded buffer holds."""
+"""What is in force of a stream's updates: of all of them, or of those that a bounded buffer held as time went on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from presage.prediction.kernel.buffer import Buffer, BufferSpec
 from presage.prediction.kernel.pieces import InForce
 from presage.prediction.kernel.query import Stream
 from presage.prediction.kernel.updates import FOR_EVER, Updates
+from presage.prediction.kernel.versions import Versions, unchanged, versions_of
 
 # The number of a row among all that its buffer was ever given; -1: it was not given yet.
 ARRIVAL = "_arrival"
@@ -21,8 +22,6 @@ _TUPLES = "tuples"
 class Unbounded:
     """Everything is in force when it is."""
 
-    times: Ints = np.empty(0, np.int64)
-
     def __init__(self, stream: Stream, updates: Updates) -> None:
         self._updates = updates
         self._alive = updates.alive(stream.period)
@@ -30,8 +29,12 @@ class Unbounded:
     def alive(self) -> InForce:
         return self._alive
 
-    def feed(self, time: int) -> None:
+    def versions(self) -> tuple[InForce, None]:
         """Nothing depends on when an update is heard of."""
+        return self._alive, None
+
+    def feed(self, before: int | None) -> None:
+        """All is known anyway."""
 
     def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
         """The rows that can matter from then on, and what else must be remembered."""
@@ -41,7 +44,8 @@ class Unbounded:
 
 
 class Bounded:
-    """What the buffer holds is in force. `times`: when there is something to give to it, in order."""
+    """What the buffer holds is in force: an update is heard of at its own time, and whoever asks for a time before that
+    is told what was held until then."""
 
     def __init__(self, stream: Stream, updates: Updates, name: str, width: int, seed: int, state: State) -> None:
         assert stream.limit is not None
@@ -51,7 +55,7 @@ class Bounded:
         spec = BufferSpec(stream.limit, width, period, len(stream.value), stream.policy, seed)
         self._arrival = ints(updates.rows, ARRIVAL).copy()
         self._buffer = self._restored(spec, state)
-        self.times = np.unique(updates.time[self._arrival < 0])
+        self._versions: Versions = unchanged(self._buffer.in_force())
 
     def _restored(self, spec: BufferSpec, state: State) -> Buffer:
         table = state.tables.get(f"{self._name}_{_TUPLES}")
@@ -68,17 +72,31 @@ class Bounded:
         return order[np.searchsorted(self._arrival[order], arrival)]
 
     def alive(self) -> InForce:
+        """What is in force now."""
         held = self._buffer.in_force()
         return InForce(self._row_of(held.arrival), held.start, held.end, held.end_open)
 
-    def feed(self, time: int) -> None:
-        rows = np.flatnonzero((self._updates.time == time) & (self._arrival < 0))
-        if len(rows):
-            self._arrival[rows] = self._buffer.arrivals + np.arange(len(rows))
-            # What says nothing is worth nothing.
-            value, rate = (np.nan_to_num(x[rows], nan=0.0, posinf=0.0, neginf=0.0)
-                           for x in (self._updates.value, self._updates.rate))  # fmt: skip
-            self._buffer.feed(self._updates.time[rows], self._updates.key[rows], value, rate)
+    def versions(self) -> tuple[InForce, Ints]:
+        """What was in force since the last step, and of each the times at which it was so, see `Versions`."""
+        made = self._versions
+        return InForce(self._row_of(made.arrival), made.start, made.end, made.end_open), made.known
+
+    def feed(self, before: int | None) -> None:
+        """Hear of the updates before a moment; None: of all."""
+        new = self._arrival < 0
+        if before is not None:
+            new &= self._updates.time < before
+        rows = np.flatnonzero(new)
+        if not len(rows):
+            return
+        first, held = self._buffer.arrivals, self._buffer.in_force()
+        self._arrival[rows] = first + np.arange(len(rows))
+        # What says nothing is worth nothing.
+        value, rate = (np.nan_to_num(x[rows], nan=0.0, posinf=0.0, neginf=0.0)
+                       for x in (self._updates.value, self._updates.rate))  # fmt: skip
+        time = self._updates.time[rows]
+        changes = self._buffer.feed(time, self._updates.key[rows], value, rate).changes
+        self._versions = versions_of(held, changes, time[changes.at - first])
 
     def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
         # What is purged must not depend on when a step ends: only updates make the buffer look.

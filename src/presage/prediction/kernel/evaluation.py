@@ -36,6 +36,16 @@ ALWAYS, FOREVER = -(2**63), 2**63 - 1
 LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
 
 
+def times_asked(piece: Ints, after: int | None, until: int | None, known: Ints | None = None) -> Ints:
+    """Of each segment, by its piece, after when and up to when it may be asked for. `known`: bounds of each piece."""
+    asked = np.empty((len(piece), 2), np.int64)
+    asked[:, 0], asked[:, 1] = ALWAYS if after is None else after, FOREVER if until is None else until
+    if known is not None:
+        asked[:, 0] = np.maximum(asked[:, 0], known[piece, 0])
+        asked[:, 1] = np.minimum(asked[:, 1], known[piece, 1])
+    return asked
+
+
 @compiled
 def evaluate(
     pair_a: Ints,
@@ -54,8 +64,8 @@ def evaluate(
     terms: Ints,
     constants: Floats,
     window: float,
-    after: int,
-    until: int,
+    asked_a: Ints,
+    asked_b: Ints,
     p: float,
     strict: bool,
     asked: bool,
@@ -64,7 +74,8 @@ def evaluate(
 ) -> tuple[Ints, Floats, Bools, int]:
     """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
     and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times t with after < t <= until. p below 0: no trimming."""
+    `asked_a`, `asked_b`: of each segment, only times t after the first and up to the second; of a pair those that both
+    allow. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
@@ -87,6 +98,9 @@ def evaluate(
     while row + 1 < len(pair_a) and made + per_pair <= room:
         row += 1
         a, b = pair_a[row], pair_b[row]
+        after, until = max(asked_a[a, 0], asked_b[b, 0]), min(asked_a[a, 1], asked_b[b, 1])
+        if after >= until:
+            continue
         origin = max(start_a[a], start_b[b])
         offsets[0], offsets[1] = (start_a[a] - origin) / 1e6, (start_b[b] - origin) / 1e6
         _place(ends_a, a, offsets, segments, 0)

@@ -21,6 +21,7 @@ from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.boundaries import boundaries_of
 from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
+from presage.prediction.kernel.evaluation import FOREVER
 from presage.prediction.kernel.join import join
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
@@ -31,6 +32,7 @@ from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
+from presage.prediction.kernel.versions import shown_at
 
 KERNEL = "prediction"
 OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
@@ -86,17 +88,13 @@ class _Step:
         self.ongoing = self._carried(carried)
         self.made: list[Ongoing] = []
         self._pieces: list[Pieces] | None = None
+        self._known: list[Ints | None] = []
         self.last: int | None = None  # the last moment that this step looks at; None: as far as anything holds
 
     def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
         self.last = self._last(clock, end)
-        for moment, heard, cut in self._moments(clock, end):
+        for moment, cut in self._moments(end):
             self._advance(moment, cut)
-            if heard:
-                assert moment is not None
-                for held in self.held:
-                    held.feed(moment)
-                self._pieces = None
         if self.spec.tentative:
             return self._foreseen(end)
         return self._saved(end), self._table(self.made)
@@ -174,27 +172,23 @@ class _Step:
 
     # -- moments ---------------------------------------------------------------------------------------------
 
-    def _moments(self, clock: int, end: bool) -> Iterator[tuple[int | None, bool, bool]]:
-        """Up to when the next part reaches (None: as far as anything holds); whether a buffer hears of updates then;
-        whether what is open is cut there."""
+    def _moments(self, end: bool) -> Iterator[tuple[int | None, bool]]:
+        """Up to when the next part reaches (None: as far as anything holds); whether what is open is cut there."""
         last = self.last
         if self.asked is not None and last is not None and last <= self.asked + 1 and not end:
             return
-        heard = np.unique(np.concatenate([held.times for held in self.held]))
-        if last is not None:
-            heard = heard[heard < last]
-        for moment in heard.tolist():
-            yield from self._ticks(moment)
-            yield moment, True, False
+        # What a buffer lets go does not depend on what is asked of it.
+        for held in self.held:
+            held.feed(last)
         if last is not None:
             yield from self._ticks(last)
-            yield last, False, False
+            yield last, False
         elif self.spec.validate is not None:
             furthest = max((int(held.alive().end.max()) for held in self.held if len(held.alive().end)), default=None)
             if furthest is not None:
                 yield from self._ticks(furthest)
         if end:
-            yield last, False, True
+            yield last, True
 
     def _last(self, clock: int, end: bool) -> int | None:
         until = self.spec.until
@@ -207,7 +201,7 @@ class _Step:
             )
         return until
 
-    def _ticks(self, before: int) -> Iterator[tuple[int, bool, bool]]:
+    def _ticks(self, before: int) -> Iterator[tuple[int, bool]]:
         """The moments at which rows are cut, after what was asked and before a moment."""
         every = self.spec.validate
         if every is None:
@@ -217,7 +211,7 @@ class _Step:
             return
         moment = (first // every + 1) * every
         while moment < before:
-            yield moment, False, True
+            yield moment, True
             moment += every
 
     def _first(self) -> int | None:
@@ -283,31 +277,34 @@ class _Step:
     def _found(self, until: int | None) -> Spans:
         spec, after = self.spec, self.asked
         if self._pieces is None:
-            self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
-        pieces = self._pieces
+            self._pieces, self._known = self._side_pieces()
+        pieces, known = self._pieces, self._known
         if not spec.pairs:
             asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
-            return of_one(validity(pieces[0], asked, after, until))
+            return of_one(validity(pieces[0], asked, after, until, known[0]))
         whole: Spans | None = None
         for pair in spec.pairs:
             matches = join(
-                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads
-            )
+                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads,
+                (known[pair.left], known[pair.right]))  # fmt: skip
             spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
         return whole
 
-    def _side_pieces(self, number: int) -> Pieces:
-        """What is in force of a side's objects, as far as this step looks."""
-        side = self.spec.sides[number]
-        updates = self.streams[side.stream]
-        chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
-        code = self.codes[number][0][: len(updates)]
-        alive = self.held[side.stream].alive()
-        if self.last is not None:
-            alive = alive._replace(end=np.minimum(alive.end, np.maximum(self.last + 1, alive.start)))
-        return updates.pieces(alive, code, chosen)
+    def _side_pieces(self, now: bool = False) -> tuple[list[Pieces], list[Ints | None]]:
+        """What is in force of each side, as far as this step looks, and when a buffer knew it; `now`: what it holds."""
+        pieces, times = list[Pieces](), list[Ints | None]()
+        for number, side in enumerate(self.spec.sides):
+            updates, held = self.streams[side.stream], self.held[side.stream]
+            chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
+            code = self.codes[number][0][: len(updates)]
+            alive, known = (held.alive(), None) if now else held.versions()
+            times.append(known[chosen[alive.row]] if known is not None and chosen is not None else known)
+            last = FOREVER if self.last is None else self.last + 1
+            alive = alive._replace(end=np.minimum(alive.end, np.maximum(last, alive.start)))
+            pieces.append(updates.pieces(alive, code, chosen))
+        return pieces, times
 
     def _apart(self, spans: Spans, pair: Pair) -> Spans:
         """Without pairs of an object with itself."""
@@ -325,6 +322,8 @@ class _Step:
 
     def _shown(self, spans: Spans) -> Floats:
         assert self._pieces is not None
+        if any(known is not None for known in self._known):
+            return shown_at(self.spec, self._pieces, self._known, spans)
         return shown_values(self.spec, self._pieces, spans)
 
     def _known_objects(self, spans: Spans) -> list[pa.Table]:
@@ -347,9 +346,9 @@ class _Step:
         return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes, more)
 
     def _boundaries(self, spans: Spans) -> pa.Array:
-        if self._pieces is None:
-            self._pieces = [self._side_pieces(side) for side in range(len(self.spec.sides))]
-        return boundaries_of(self.spec, self._pieces, spans)
+        # What a buffer has let go is no part of a boundary any more.
+        pieces, _ = self._side_pieces(now=True)
+        return boundaries_of(self.spec, pieces, spans)
 
     # -- state -----------------------------------------------------------------------------------------------
 

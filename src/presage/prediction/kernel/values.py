@@ -8,7 +8,7 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.prediction.kernel.ends import micros
-from presage.prediction.kernel.evaluation import ALWAYS, FOREVER
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, times_asked
 from presage.prediction.kernel.factors import COLUMNS, Z0, ZT, ZU
 from presage.prediction.kernel.halves import add_margins
 from presage.prediction.kernel.merge import Intervals, merge
@@ -34,13 +34,15 @@ class Validity:
         return len(self.key)
 
 
-def validity(pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None) -> Validity:
-    """When the terms hold of each object, at times t with after < t <= until. O(n log n)."""
+def validity(
+    pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None, known: Ints | None = None
+) -> Validity:
+    """When the terms hold of each object, at times t with after < t <= until. `known`: such bounds of each piece, too.
+    O(n log n)."""
     side = build_side(pieces, (), spec.terms)
     p, strict = trimmed_at(spec.at_least)
     whole, parts, opens = hold(
-        side.start, side.ends, side.margins, side.never,
-        ALWAYS if after is None else after, FOREVER if until is None else until,
+        side.start, side.ends, side.margins, side.never, times_asked(side.piece, after, until, known),
         p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
     )  # fmt: skip
     found, _ = merge(
@@ -58,8 +60,7 @@ def hold(
     ends: Floats,
     margins: Floats,
     never: Bools,
-    after: int,
-    until: int,
+    asked_at: Ints,
     p: float,
     strict: bool,
     asked: bool,
@@ -81,7 +82,8 @@ def hold(
     chancy = asked or p >= 0.0
     made = 0
     for i in range(len(start)):
-        if p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
+        after, until = asked_at[i, 0], asked_at[i, 1]
+        if after >= until or p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
             continue
         times[0] = -np.inf if after == ALWAYS else (after - start[i]) / 1e6
         times[1] = np.inf if until == FOREVER else (until - start[i]) / 1e6
