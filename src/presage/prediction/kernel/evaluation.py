@@ -39,6 +39,16 @@ ALWAYS, FOREVER = -(2**63), 2**63 - 1
 LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
 
 
+def times_asked(piece: Ints, after: int | None, until: int | None, known: Ints | None = None) -> Ints:
+    """Of each segment, by its piece, after when and up to when it may be asked for. `known`: bounds of each piece."""
+    asked = np.empty((len(piece), 2), np.int64)
+    asked[:, 0], asked[:, 1] = ALWAYS if after is None else after, FOREVER if until is None else until
+    if known is not None:
+        asked[:, 0] = np.maximum(asked[:, 0], known[piece, 0])
+        asked[:, 1] = np.minimum(asked[:, 1], known[piece, 1])
+    return asked
+
+
 @compiled
 def evaluate(
     pair_a: Ints,
@@ -57,6 +67,8 @@ def evaluate(
     terms: Ints,
     constants: Floats,
     window: float,
+    known_a: Ints,
+    known_b: Ints,
     after: int,
     until: int,
     since: int,
@@ -69,8 +81,9 @@ def evaluate(
 ) -> tuple[Ints, Floats, Bools, int]:
     """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
     and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times t with after < t <= until. A probability is that of all times after `since`, and 0 while what it is about
-    goes on, unless `until` is `final`. p below 0: no trimming."""
+    Only times t with after < t <= until, and after the first and up to the second of what is known of both segments.
+    A probability is that of all such times after `since`, and 0 while what it is about goes on, unless `until` is
+    `final`. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
@@ -87,7 +100,7 @@ def evaluate(
     ends = np.empty((REGIONS, 4))
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
     wanted, sure = np.empty(most), np.empty(most)
-    reaches, can_be_sure, most_likely, known = False, False, 1.0, -1
+    reaches, can_be_sure, most_likely, factors_before = False, False, 1.0, -1
     search, found = np.empty((SEARCHES, SEARCH)), np.empty((2, 5))
     made = 0
     row = begin - 1
@@ -101,7 +114,9 @@ def evaluate(
         # No farther apart than the window.
         if max(segments[0, 0], segments[1, 0]) - window > min(segments[0, 1], segments[1, 1]) + NEAR:
             continue
-        set_times(times, origin, after, until, since, final)
+        first_known, last_known = max(known_a[a, 0], known_b[b, 0]), min(known_a[a, 1], known_b[b, 1])
+        if not set_times(times, origin, first_known, last_known, after, until, since, final):
+            continue
         pending = np.inf if final else float(until - origin)
         never = find_strips(terms, constants, lines_a, a, lines_b, b, slices, slacks, strips, numbers)
         never = never or never_a[a] or never_b[b]
@@ -116,8 +131,8 @@ def evaluate(
         if chancy and not never:
             number = set_factors(terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, factors)
             # Thresholds are mostly the same from pair to pair, and so are the levels.
-            if number != known or not _same(factors, before, number):
-                before[:], known = factors, number
+            if number != factors_before or not _same(factors, before, number):
+                before[:], factors_before = factors, number
                 reaches, can_be_sure, most_likely = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
             if not reaches:
                 continue
@@ -155,12 +170,18 @@ def evaluate(
 
 
 @bare
-def set_times(times: Floats, origin: int, after: int, until: int, since: int, final: bool) -> None:
-    """Seconds from the origin: what is asked for, and what probabilities are about."""
+def set_times(
+    times: Floats, origin: int, first_known: int, last_known: int, after: int, until: int, since: int, final: bool
+) -> bool:
+    """Seconds from the origin: what is asked for, and what probabilities are about. Whether anything is asked for."""
+    after, until, since = max(after, first_known), min(until, last_known), max(since, first_known)
+    if after >= until:
+        return False
     times[NOW, 0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
     times[NOW, 1] = np.inf if until == FOREVER else (until - origin) / 1e6
     times[ALL, 0] = -np.inf if since == ALWAYS else (since - origin) / 1e6
-    times[ALL, 1] = times[NOW, 1] if final else np.inf
+    times[ALL, 1] = times[NOW, 1] if final else np.inf if last_known == FOREVER else (last_known - origin) / 1e6
+    return True
 
 
 @bare

@@ -16,7 +16,7 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.prediction.kernel.boxes import build_boxes, origin_of
 from presage.prediction.kernel.candidates import ANY, DIFFERENT, RISING, candidates
-from presage.prediction.kernel.evaluation import ALWAYS, CHOICE, FOREVER, FROM, LEFT, RIGHT, TO, evaluate
+from presage.prediction.kernel.evaluation import ALWAYS, CHOICE, FOREVER, FROM, LEFT, RIGHT, TO, evaluate, times_asked
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.polygons import Polygons, clip
@@ -24,6 +24,9 @@ from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
 from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
+
+# Of the pieces of both sides: after when and up to when each may be asked for; None: always.
+Known = tuple[Ints | None, Ints | None]
 
 
 @dataclass(frozen=True)
@@ -53,21 +56,22 @@ class Found:
 
 def join(
     left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True,
-    threads: int = 1, since: int | None = None, final: bool = True,
+    threads: int = 1, since: int | None = None, final: bool = True, known: Known | None = None,
 ) -> Matches:  # fmt: skip
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
-    symmetric join only the order in which the left key is the smaller.
+    symmetric join only the order in which the left key is the smaller. `known`: of the pieces of each side, the times
+    that they may be asked for, after the first and up to the second.
 
     A probability is taken over all times after `since`, also those asked for before: it depends on the pieces alone. If
     there is more to come after `until` (not `final`), what reaches it has the probability 0 until its end is known."""
     sides = build_sides(left, right, spec)
 
     def look(pairs: tuple[Ints, Ints]) -> Intervals:
-        found = evaluate_pairs(sides, spec, after, until, [pairs], since, final)
+        found = evaluate_pairs(sides, spec, after, until, [pairs], since, final, known)
         return _joined([_merge_block(sides, block) for block in found])
 
-    pairs = _candidates(sides, spec, after, until)
+    pairs = _candidates(sides, spec, after, until, known)
     if threads == 1:
         blocks = [look(several) for several in pairs]
     else:
@@ -134,6 +138,7 @@ def evaluate_pairs(
     pairs: Iterable[tuple[Ints, Ints]] | None = None,
     since: int | None = None,
     final: bool = True,
+    known: Known | None = None,
 ) -> Iterator[Found]:
     """Intervals of pairs of segments, block by block. `pairs`: which to look at; by default what the index finds. Of a
     symmetric join only pairs with rising keys are made."""
@@ -142,13 +147,14 @@ def evaluate_pairs(
         return
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
-    for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
+    bounds = _asked(sides, None, None, known)
+    for a, b in _candidates(sides, spec, after, until, known) if pairs is None else pairs:
         begin = 0
         while begin < len(a):
             whole, parts, opens, begin = evaluate(
                 a, b, begin, one.start, one.ends, one.lines, one.margins, one.never,
                 other.start, other.ends, other.lines, other.margins, other.never,
-                terms, constants, spec.window / 1e6,
+                terms, constants, spec.window / 1e6, *bounds,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
                 ALWAYS if since is None else since, final or until is None,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
@@ -157,13 +163,23 @@ def evaluate_pairs(
 
 
 def _candidates(
-    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None
+    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None, known: Known | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
     one, other = sides
     origin = origin_of(one.start, other.start)
-    asked = (-np.inf if after is None else float(after - origin), np.inf if until is None else float(until - origin))
-    left, right = build_boxes(one, spec, origin, asked, True), build_boxes(other, spec, origin, asked, False)
+    # Times are exact as floats, and what is no bound stays far away.
+    one_asked, other_asked = (tuple((x - float(origin)).T)
+                              for x in _asked(sides, after, until, known))  # fmt: skip
+    left, right = build_boxes(one, spec, origin, one_asked, True), build_boxes(other, spec, origin, other_asked, False)
     return candidates(left, right, one.key, other.key, pairing_of(spec))
+
+
+def _asked(sides: tuple[Side, Side], after: int | None, until: int | None, known: Known | None) -> tuple[Ints, Ints]:
+    """Of the segments of each side, the times that may be asked for."""
+    one, other = (
+        times_asked(side.piece, after, until, None if known is None else known[i]) for i, side in enumerate(sides)
+    )
+    return one, other
 
 
 def pairing_of(spec: JoinSpec) -> int:

@@ -38,6 +38,12 @@ class Spans:
             self.probability[rows],
         )  # fmt: skip
 
+    def part(self, begin: int, end: int) -> Spans:
+        return Spans(
+            self.codes[begin:end], self.start[begin:end], self.end[begin:end], self.start_open[begin:end],
+            self.end_open[begin:end], self.probability[begin:end],
+        )  # fmt: skip
+
 
 def of_one(found: Validity) -> Spans:
     return Spans(

@@ -9,7 +9,7 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.ends import micros
-from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, set_times
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, set_times, times_asked
 from presage.prediction.kernel.factors import COLUMNS, OF_A, Z0, ZT, ZU
 from presage.prediction.kernel.halves import add_margins
 from presage.prediction.kernel.merge import Intervals, merge
@@ -38,14 +38,13 @@ class Validity:
 
 def validity(
     pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None, since: int | None = None,
-    final: bool = True,
+    final: bool = True, known: Ints | None = None,
 ) -> Validity:  # fmt: skip
-    """When the terms hold of each object, at times t with after < t <= until. `since`, `final`: see `join.join`.
-    O(n log n)."""
+    """When the terms hold of each object, at times t with after < t <= until. The rest: see `join.join`. O(n log n)."""
     side = build_side(pieces, (), spec.terms)
     p, strict = trimmed_at(spec.at_least)
     whole, parts, opens = hold(
-        side.start, side.ends, side.margins, side.never,
+        side.start, side.ends, side.margins, side.never, times_asked(side.piece, None, None, known),
         ALWAYS if after is None else after, FOREVER if until is None else until,
         ALWAYS if since is None else since, final or until is None,
         p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
@@ -65,6 +64,7 @@ def hold(
     ends: Floats,
     margins: Floats,
     never: Bools,
+    known: Ints,
     after: int,
     until: int,
     since: int,
@@ -92,7 +92,8 @@ def hold(
     for i in range(len(start)):
         if p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
             continue
-        set_times(times, start[i], after, until, since, final)
+        if not set_times(times, start[i], known[i, 0], known[i, 1], after, until, since, final):
+            continue
         pending = np.inf if final else float(until - start[i])
         number = add_margins(margins, i, 0, OF_A, factors, 0) if chancy and not never[i] else 0
         k = 0
