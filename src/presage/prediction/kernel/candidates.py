@@ -18,7 +18,7 @@ from presage.prediction.kernel.boxes import Boxes, in_time, take_boxes
 from presage.prediction.kernel.grid import BITS, CROWD, Grid, bucket_of, build_grid, cell_of, count_cells, size_cells
 
 # Pairs of a block: enough to forget the cost of a call, few enough to stay small in memory.
-BLOCK = 1 << 20
+BLOCK = 1 << 17
 # Which keys may meet: any, different ones, the smaller with the greater.
 ANY, DIFFERENT, RISING = 0, 1, 2
 
