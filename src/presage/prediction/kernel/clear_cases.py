@@ -2,9 +2,9 @@
 
 Most pairs are near each other, or apart, for as long as they are looked at. A region is convex: where all terms hold at
 its first and at its last moment they hold at all moments between, and its ends are those of the segments and of the
-window. Where one term fails at the nearest that the window lets the two come, at the first moment and at the last, there
-is nothing. An end of a strip that is out of reach draws no line. All are judged with a margin far wider than what `regions` takes as equal, so that the outcome is
-the one that its lines would give, to the last bit.
+window. Where one term fails at the nearest that the window lets the two come, at both moments, there is nothing. An end
+of a strip that is out of reach draws no line. All is judged with a margin far wider than what `regions` takes as equal,
+so that the outcome is the one that all lines would give, to the last bit.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ goes on from there. However updates are cut into steps, the rows are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,13 @@ from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.boundaries import boundaries_of
 from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.join import join, join_on
+from presage.prediction.kernel.ongoing import Ongoing, ongoing_table, read_ongoing, rising, together
+from presage.prediction.kernel.pair_merge import Carried, joined_blocks
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
-from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair, turned
+from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
 from presage.prediction.kernel.updates import Updates, read_updates
@@ -34,23 +35,6 @@ from presage.prediction.kernel.values import validity
 
 KERNEL = "prediction"
 OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
-
-
-@dataclass(frozen=True)
-class Ongoing:
-    """Intervals that are still open: the objects and the beginning of each, what is shown of that moment, and whether
-    it is only the rest of one that was cut and released."""
-
-    spans: Spans
-    shown: Floats
-    again: Bools
-
-    def take(self, rows: Ints | Bools) -> Ongoing:
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-            if len(rows) == len(self.again):
-                return self
-        return Ongoing(self.spans.take(rows), self.shown[rows], self.again[rows])
 
 
 class PredictionKernel:
@@ -106,7 +90,7 @@ class _Step:
         state = self._saved(end)
         # Functions are looked at beyond the clock, to where they would end.
         self.last, self._pieces = self.spec.until, None
-        coming = [self._merged(self.spec.until)] if not end else []
+        coming = [self._gone_on(self.spec.until)[0]] if not end else []
         rows = self._table([*self.made, *coming])
         before = self.state.tables.get(FORESEEN)
         if not end:
@@ -155,22 +139,11 @@ class _Step:
         return pa.concat_tables([rows, carried.select(rows.column_names).cast(rows.schema)])
 
     def _carried(self, carried: pa.Table | None) -> Ongoing:
-        spec = self.spec
         count = 0 if carried is None else carried.num_rows
-        codes = np.zeros((count, len(spec.sides)), np.int64)
-        for side, (code, _) in enumerate(self.codes):
-            codes[:, side] = code[len(code) - count :]
-        places = [f"x{i}" for i in range(sum(len(side.shown) for side in spec.sides))]
-        if carried is None:
-            none, nothing = np.empty(0, np.int64), np.empty(0, np.bool_)
-            return Ongoing(Spans(codes, none, none, nothing, nothing, np.empty(0)), np.empty((0, len(places))), nothing)
-        assert self.asked is not None
-        closed = np.zeros(count, np.bool_)
-        spans = Spans(codes, ints(carried, "from"), np.full(count, self.asked), bools(column(carried, "from_open")),
-                      closed, _floats(carried, "probability"))  # fmt: skip
-        shown = np.stack([_floats(carried, name) for name in places], axis=1) if places else np.empty((count, 0))
-        found = Ongoing(spans, shown, bools(column(carried, "again")))
-        return _rising(found) if spec.mirrored else found
+        codes = np.stack([code[len(code) - count :] for code, _ in self.codes], axis=1)
+        shown = sum(len(side.shown) for side in self.spec.sides)
+        found = read_ongoing(carried, codes, shown, self.asked)
+        return rising(found) if self.spec.mirrored else found
 
     # -- moments ---------------------------------------------------------------------------------------------
 
@@ -228,72 +201,83 @@ class _Step:
     def _advance(self, moment: int | None, cut: bool) -> None:
         """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
         updates may still come, unless rows are cut there, which is when all is known."""
-        now = self._merged(moment)
+        now, over = self._gone_on(moment)
         if moment is None:
             self.made.append(now)
-            self.ongoing = now.take(np.empty(0, np.int64))
+            self.ongoing = now.part(0, 0)
             return
-        reaches = now.spans.end >= moment
-        self.made.append(now.take(~reaches))
-        lasting = now.take(reaches)
+        self.made.append(now.part(0, over))
+        lasting = now.part(over, len(now))
         begun = lasting.take(lasting.spans.start < moment)
         if cut:
-            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun.again), moment))))
+            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun), moment))))
             # One that begins there is not cut.
-            self.ongoing = _together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
+            self.ongoing = together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
         else:
             # Of one that begins in the last microsecond nothing is known yet.
             self.ongoing = begun
         self.asked = moment if cut else moment - 1
-        count = len(self.ongoing.again)
+        count = len(self.ongoing)
         known = replace(self.ongoing.spans, end=np.full(count, self.asked), end_open=np.zeros(count, np.bool_))
         self.ongoing = replace(self.ongoing, spans=known)
 
-    def _merged(self, moment: int | None) -> Ongoing:
-        """What was open, and what there is since."""
-        found = self._found(moment)
-        both = joined([self.ongoing.spans, found])
-        group = groups_of(both.codes)
-        zeros = np.zeros(len(both))
-        merged, row = merge(Intervals(group, both.start, both.end, zeros, zeros, both.start_open, both.end_open,
-                                      both.probability))  # fmt: skip
-        count, first = len(self.ongoing.again), first_of(row, len(merged))
-        old = first < count
-        spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open,
-                      merged.probability)  # fmt: skip
-        shown = np.empty((len(spans), self.ongoing.shown.shape[1]))
-        shown[old] = self.ongoing.shown[first[old]]
-        shown[~old] = self._shown(spans.take(~old))
+    def _gone_on(self, moment: int | None) -> tuple[Ongoing, int]:
+        """What was open, and what there is since. First those that end before the moment, so many."""
+        spec, carried = self.spec, self.ongoing
+        if self._pieces is None:
+            self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
+        if len(spec.pairs) == 1:
+            spans, origin, over = self._joined_on(spec.pairs[0], moment)
+        else:
+            spans, origin, over = continued(carried.spans, self._found(moment), moment)
+        old = origin >= 0
         again = np.zeros(len(spans), np.bool_)
-        again[old] = self.ongoing.again[first[old]]
+        again[old] = carried.again[origin[old]]
+        shown = np.empty((len(spans), carried.shown.shape[1]))
+        if shown.shape[1]:
+            shown[old] = carried.shown[origin[old]]
+            shown[~old] = self._shown(spans.take(~old))
         now = Ongoing(spans, shown, again)
         if self.asked is not None:
             # What is left of an interval that ended within a microsecond of the last moment was released there.
             left = (spans.end == self.asked) & np.where(old, again & (spans.start == self.asked), spans.start_open)
-            now = now.take(~left)
-        return now
+            now, over = now.take(~left), over - int(left[:over].sum())
+        return now, over
+
+    def _joined_on(self, pair: Pair, moment: int | None) -> tuple[Spans, Ints, int]:
+        """One join alone: what is open goes through it with what is found."""
+        assert self._pieces is not None
+        open_spans = self.ongoing.spans
+        carried = Carried(
+            open_spans.codes, open_spans.start, open_spans.start_open, open_spans.probability, self.asked or 0
+        )
+        left, right = (self._pieces[side] for side in (pair.left, pair.right))
+        counts = self.codes[pair.left][1], self.codes[pair.right][1]
+        found = joined_blocks(join_on(left, right, pair.spec, self.asked, moment, carried, counts, self.threads))
+        spans = Spans(*found[:6])
+        apart = self._apart(spans, pair)
+        if apart.all():
+            return spans, found.origin, found.over
+        return spans.take(apart), found.origin[apart], int(apart[: found.over].sum())
 
     def _begun_again(self, lasting: Ongoing, moment: int) -> Ongoing:
-        count = len(lasting.again)
+        count = len(lasting)
         closed = np.zeros(count, np.bool_)
         at = np.full(count, moment)
         spans = Spans(lasting.spans.codes, at, at, closed, closed, np.full(count, np.nan))
         return Ongoing(spans, self._shown(spans), np.ones(count, np.bool_))
 
     def _found(self, until: int | None) -> Spans:
-        spec, after = self.spec, self.asked
-        if self._pieces is None:
-            self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
-        pieces = self._pieces
+        spec, after, pieces = self.spec, self.asked, self._pieces
+        assert pieces is not None
         if not spec.pairs:
             asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
             return of_one(validity(pieces[0], asked, after, until))
         whole: Spans | None = None
         for pair in spec.pairs:
-            matches = join(
-                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads
-            )
-            spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
+            matches = join(pieces[pair.left], pieces[pair.right], pair.spec, after, until, threads=self.threads)
+            spans = of_pair(matches, pair.left, pair.right, len(spec.sides))
+            spans = spans.take(self._apart(spans, pair))
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
         return whole
@@ -309,17 +293,19 @@ class _Step:
             alive = alive._replace(end=np.minimum(alive.end, np.maximum(self.last + 1, alive.start)))
         return updates.pieces(alive, code, chosen)
 
-    def _apart(self, spans: Spans, pair: Pair) -> Spans:
-        """Without pairs of an object with itself."""
+    def _apart(self, spans: Spans, pair: Pair) -> Bools:
+        """Which are not of an object with itself."""
         left, right = self.spec.sides[pair.left], self.spec.sides[pair.right]
-        if left.stream != right.stream or not len(spans):
-            return spans
+        if left.stream != right.stream or not len(spans) or (pair.spec.same and not left.told):
+            # Nothing in common, or the join saw to it.
+            return np.ones(len(spans), np.bool_)
         keys = self.streams[left.stream].key
         one, other = (
             keys[first_of(self.codes[i][0][: len(keys)], self.codes[i][1])[spans.codes[:, i]]]
             for i in (pair.left, pair.right)
         )
-        return spans.take(one != other)
+        apart: Bools = one != other
+        return apart
 
     # -- rows ------------------------------------------------------------------------------------------------
 
@@ -337,7 +323,7 @@ class _Step:
         return found
 
     def _table(self, made: list[Ongoing]) -> pa.Table:
-        spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
+        spans = joined([part.spans for part in [*made, self.ongoing.part(0, 0)]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
         if self.spec.mirrored:
@@ -359,7 +345,7 @@ class _Step:
         tables: dict[str, pa.Table] = {}
         numbers: dict[str, int] = {}
         since = -(1 << 62) if self.asked is None else self.asked - self.spec.window
-        if self.spec.boundary and len(self.ongoing.again):
+        if self.spec.boundary and len(self.ongoing):
             # An interval is told with all functions that it comes from.
             since = min(since, int(self.ongoing.spans.start.min()) - self.spec.window)
         for number, held in enumerate(self.held):
@@ -368,32 +354,5 @@ class _Step:
             numbers |= counts
         if self.asked is not None:
             numbers[ASKED] = self.asked
-        spans = self.ongoing.spans
-        shown = {f"x{i}": pa.array(self.ongoing.shown[:, i]) for i in range(self.ongoing.shown.shape[1])}
-        objects = {name: part[name] for part in self._known_objects(spans) for name in part.column_names}
-        tables[OPEN] = pa.table({
-            **objects, "from": pa.array(spans.start), "from_open": pa.array(spans.start_open),
-            "probability": pa.array(spans.probability), "again": pa.array(self.ongoing.again), **shown,
-        })  # fmt: skip
+        tables[OPEN] = ongoing_table(self.ongoing, self._known_objects(self.ongoing.spans))
         return State(KERNEL, tables, numbers)
-
-
-def _rising(found: Ongoing) -> Ongoing:
-    """With the object of the smaller code first, as a symmetric join finds them."""
-    falls = found.spans.codes[:, 0] > found.spans.codes[:, 1]
-    spans, shown = turned(found.spans, found.shown)
-    codes = np.where(falls[:, None], spans.codes, found.spans.codes)
-    return replace(found, spans=replace(found.spans, codes=codes), shown=np.where(falls[:, None], shown, found.shown))
-
-
-def _together(one: Ongoing, other: Ongoing) -> Ongoing:
-    return Ongoing(
-        joined([one.spans, other.spans]),
-        np.concatenate([one.shown, other.shown]),
-        np.concatenate([one.again, other.again]),
-    )
-
-
-def _floats(table: pa.Table, name: str) -> Floats:
-    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    return values

@@ -54,10 +54,18 @@ def row_table(
 def _order(spans: Spans, known: list[pa.ChunkedArray], hashes: Hashes | None) -> Ints:
     if hashes is not None:
         return np.lexsort((hashes(known, len(spans)), spans.end))
-    columns = {f"k{i}": column for i, column in enumerate(known)}
-    numbers = pa.array(np.arange(len(spans)))
-    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start), "row": numbers})
-    return ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+    order = np.argsort(spans.end, kind="stable")
+    time = spans.end[order]
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] = time[1:] == time[:-1]
+    tied[:-1] |= tied[1:]
+    if tied.any():
+        # Few rows end together: objects are compared of these alone.
+        rows = order[tied]
+        columns = {f"k{i}": column.take(pa.array(rows)) for i, column in enumerate(known)}
+        table = pa.table({TIME: time[tied], **columns, "from": spans.start[rows], "row": rows})
+        order[tied] = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+    return order
 
 
 def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
