@@ -7,7 +7,7 @@ goes on from there. However updates are cut into steps, the rows are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -30,11 +30,14 @@ from presage.prediction.kernel.rows import Hashes, object_column, row_table, sho
 from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
+from presage.prediction.kernel.ticks import ticks_within
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
 
 KERNEL = "prediction"
 OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
+# With more ticks than these before something is heard, it is worth finding out at which of them anything holds.
+LOOK_AHEAD = 16
 
 
 class PredictionKernel:
@@ -71,9 +74,11 @@ class _Step:
         self.made: list[Ongoing] = []
         self._pieces: list[Pieces] | None = None
         self.last: int | None = None  # the last moment that this step looks at; None: as far as anything holds
+        self.final = False  # whether that is the last moment of all
 
     def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
         self.last = self._last(clock, end)
+        self.final = end and self.spec.until is None
         for moment, heard, cut in self._moments(clock, end):
             self._advance(moment, cut)
             if heard:
@@ -155,7 +160,7 @@ class _Step:
             return
         heard = np.unique(np.concatenate([held.times for held in self.held]))
         if last is not None:
-            heard = heard[heard < last]
+            heard = heard[heard <= last] if self.final else heard[heard < last]
         for moment in heard.tolist():
             yield from self._ticks(moment)
             yield moment, True, False
@@ -188,10 +193,15 @@ class _Step:
         first = self._first() if self.asked is None else self.asked
         if first is None:
             return
-        moment = (first // every + 1) * every
-        while moment < before:
+        ticks = range((first // every + 1) * every, before, every)
+        if len(ticks) <= LOOK_AHEAD:
+            chosen: Iterable[int] = ticks
+        else:
+            # Where nothing holds there is nothing to cut: what there will be is looked at once.
+            coming = self._gone_on(before)[0].spans
+            chosen = ticks_within(coming.start, coming.end, ticks)
+        for moment in chosen:
             yield moment, False, True
-            moment += every
 
     def _first(self) -> int | None:
         return min((int(updates.time.min()) for updates in self.streams if len(updates)), default=None)
@@ -209,6 +219,9 @@ class _Step:
         self.made.append(now.part(0, over))
         lasting = now.part(over, len(now))
         begun = lasting.take(lasting.spans.start < moment)
+        if cut and self.final and moment == self.last:
+            # Nothing comes after: what begins in the last moment that is known holds for that moment.
+            begun = lasting
         if cut:
             self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun), moment))))
             # One that begins there is not cut.
