@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import ints
 from presage.arrays.jit import Floats, Ints
 from presage.arrays.rows import changes, ordinals
+from presage.prediction.kernel.ordering import row_order
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, PredictionTables
 from presage.prediction.kernel.spans import Spans
@@ -54,18 +54,7 @@ def row_table(
 def _order(spans: Spans, known: list[pa.ChunkedArray], hashes: Hashes | None) -> Ints:
     if hashes is not None:
         return np.lexsort((hashes(known, len(spans)), spans.end))
-    order = np.argsort(spans.end, kind="stable")
-    time = spans.end[order]
-    tied = np.zeros(len(order), np.bool_)
-    tied[1:] = time[1:] == time[:-1]
-    tied[:-1] |= tied[1:]
-    if tied.any():
-        # Few rows end together: objects are compared of these alone.
-        rows = order[tied]
-        columns = {f"k{i}": column.take(pa.array(rows)) for i, column in enumerate(known)}
-        table = pa.table({TIME: time[tied], **columns, "from": spans.start[rows], "row": rows})
-        order[tied] = ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
-    return order
+    return row_order(spans.end, known, spans.start)
 
 
 def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
