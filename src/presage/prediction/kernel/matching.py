@@ -239,7 +239,7 @@ class _Step:
         spec, carried = self.spec, self.ongoing
         if self._pieces is None:
             self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
-        if len(spec.pairs) == 1:
+        if len(spec.pairs) == 1 and (spec.mirrored or not spec.pairs[0].spec.symmetric):
             spans, origin, over = self._joined_on(spec.pairs[0], moment)
         else:
             spans, origin, over = continued(carried.spans, self._found(moment), moment)

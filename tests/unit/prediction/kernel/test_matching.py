@@ -86,3 +86,19 @@ def test_rows_are_cut_alike_whether_ticks_are_looked_for_or_taken_one_by_one(
     assert rows == [(1, 1.0, 7.0), (1, 7.0, 11.0), (2, 15.0, 21.0), (2, 21.0, 28.0), (2, 28.0, 35.0), (2, 35.0, 42.0),
                     (2, 42.0, 44.0), (2, 46.0, 49.0), (2, 49.0, 56.0), (2, 56.0, 63.0), (2, 63.0, 70.0),
                     (2, 70.0, 77.0), (2, 77.0, 84.0)]  # fmt: skip
+
+
+def test_both_orders_go_on_from_step_to_step_where_they_show_different_values() -> None:
+    stream = Stream(("k",), ("v",), ("r",), ("e",), 10 * SECOND)
+    spec = JoinSpec((JoinTerm(0, 0, Comparator.GT, 1.0),), 0, same=True)
+    sides = Side(0, shown=(0,)), Side(0)
+    kernel = PredictionKernel(
+        PredictionTables((stream,), sides, (Pair(0, 1, spec),), columns=("k", "x", "b", "from", "to"))
+    )
+    # The later update of 1 puts it behind 2 in the order in which objects are met.
+    events = updates((0, 1, 0, 0), (0, 2, 0, 0), (5, 1, 2, 0))
+    state, first = kernel.step(kernel.initial(), events, 6 * SECOND)
+    rows = told(first) + told(
+        kernel.step(State.from_bytes(state.to_bytes()), events.slice(0, 0), 20 * SECOND, end=True)[1]
+    )
+    assert rows == [(1, 5.0, 10.0), (2, 5.0, 10.0)]
