@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from presage.prediction.kernel.join import Matches, build_sides, evaluate_pairs, join
+from presage.prediction.kernel.join import Matches, Times, build_sides, evaluate_pairs, join
 from presage.prediction.kernel.pieces import Pieces, build_pieces
 from presage.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm
 from presage.prediction.kernel.warm import warm
@@ -78,7 +78,7 @@ def all_pairs(pieces: Pieces) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def plainly(pieces: Pieces) -> int:
     """The kernel's own evaluation of every two pieces."""
     sides = build_sides(pieces, pieces, ASKED)
-    return sum(len(found.whole) for found in evaluate_pairs(sides, ASKED, pairs=all_pairs(pieces)))
+    return sum(len(found.whole) for found in evaluate_pairs(sides, ASKED, Times(), all_pairs(pieces)))
 
 
 def clip(corners: list[tuple[float, float]], p: float, q: float, c: float) -> list[tuple[float, float]]:

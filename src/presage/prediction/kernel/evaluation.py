@@ -11,6 +11,7 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.clear_cases import EVERYTHING, NOTHING, UNCLEAR, clear_case, whole_interval
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
@@ -90,7 +91,7 @@ def evaluate(
     chancy = asked or p >= 0.0
     slices = slices_of(chancy, most)
     per_pair = 2 * most_choices(terms, slices)
-    room = 2 * (len(pair_a) - begin) + per_pair
+    room = len(pair_a) - begin + per_pair
     whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
     slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
@@ -141,7 +142,17 @@ def evaluate(
             for half in range(2):
                 # One call for both halves: a call is compiled where it stands.
                 choose_strips(choice, strips, numbers, half == 1, chosen)
-                if not start_region(segments, functions, half, window, chosen, lines, counts, ends):
+                case = UNCLEAR
+                if number == 0:
+                    case = clear_case(segments, functions, half, window, times, chosen)
+                if case == NOTHING:
+                    pass
+                elif case == EVERYTHING:
+                    there_is, low, high, low_open, high_open = whole_interval(segments, half, window, times, ends)
+                    if there_is:
+                        put(found, total, low, high, low_open, high_open, 1.0)
+                        total += 1
+                elif not start_region(segments, functions, half, window, chosen, lines, counts, ends):
                     pass
                 elif number == 0:
                     there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends, times, NOW)

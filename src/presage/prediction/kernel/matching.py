@@ -7,7 +7,7 @@ goes on from there. However updates are cut into steps, the rows are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,27 +16,30 @@ import pyarrow as pa
 from presage.arrays.codes import first_of
 from presage.arrays.columns import bools, column, ints, taken
 from presage.arrays.equality import equality_codes
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.boundaries import boundaries_of
 from presage.prediction.kernel.buffering import NEW, Bounded, Unbounded
 from presage.prediction.kernel.evaluation import FOREVER
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.join import Times, join, join_on
 from presage.prediction.kernel.ongoing import Ongoing, ongoing_table, read_ongoing, rising, together
+from presage.prediction.kernel.pair_merge import Carried, joined_blocks
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
-from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair, turned
+from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
+from presage.prediction.kernel.ticks import ticks_within
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
 from presage.prediction.kernel.versions import shown_at
 
 KERNEL = "prediction"
 OPEN, FORESEEN, ASKED, SINCE = "open", "foreseen", "asked", "since"
+# With more ticks than these it is worth finding out at which of them anything holds.
+LOOK_AHEAD = 16
 
 
 class PredictionKernel:
@@ -75,9 +78,11 @@ class _Step:
         self._pieces: list[Pieces] | None = None
         self._known: list[Ints | None] = []
         self.last: int | None = None  # the last moment that this step looks at; None: as far as anything holds
+        self.final = False  # whether that is the last moment of all
 
     def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
         self.last = self._last(clock, end)
+        self.final = end and self.spec.until is None
         for moment, cut in self._moments(end):
             self._advance(moment, cut)
         if self.spec.tentative:
@@ -89,7 +94,7 @@ class _Step:
         state = self._saved(end)
         # Functions are looked at beyond the clock, to where they would end.
         self.last, self._pieces = self.spec.until, None
-        coming = [self._merged(self.spec.until)] if not end else []
+        coming = [self._gone_on(self.spec.until)[0]] if not end else []
         rows = self._table([*self.made, *coming])
         before = self.state.tables.get(FORESEEN)
         if not end:
@@ -153,7 +158,7 @@ class _Step:
             return
         # What a buffer lets go does not depend on what is asked of it.
         for held in self.held:
-            held.feed(last)
+            held.feed(last + 1 if self.final and last is not None else last)
         if last is not None:
             yield from self._ticks(last)
             if self.asked is None or last > self.asked + 1:
@@ -184,10 +189,15 @@ class _Step:
         first = self._first() if self.asked is None else self.asked
         if first is None:
             return
-        moment = (first // every + 1) * every
-        while moment < before:
+        ticks = range((first // every + 1) * every, before, every)
+        if len(ticks) <= LOOK_AHEAD:
+            chosen: Iterable[int] = ticks
+        else:
+            # Where nothing holds there is nothing to cut: what there will be is looked at once.
+            coming = self._gone_on(before)[0].spans
+            chosen = ticks_within(coming.start, coming.end, ticks)
+        for moment in chosen:
             yield moment, True
-            moment += every
 
     def _first(self) -> int | None:
         return min((int(updates.time.min()) for updates in self.streams if len(updates)), default=None)
@@ -197,15 +207,17 @@ class _Step:
     def _advance(self, moment: int | None, cut: bool) -> None:
         """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
         updates may still come, unless rows are cut there, which is when all is known."""
-        now = self._merged(moment, cut)
+        now, over = self._gone_on(moment, cut)
         if moment is None:
             self.made.append(now)
-            self.ongoing = now.take(np.empty(0, np.int64))
+            self.ongoing = now.part(0, 0)
             return
-        reaches = now.spans.end >= moment
-        self.made.append(now.take(~reaches))
-        lasting = now.take(reaches)
+        self.made.append(now.part(0, over))
+        lasting = now.part(over, len(now))
         begun = lasting.take(lasting.spans.start < moment)
+        if cut and self.final and moment == self.last:
+            # Nothing comes after: what begins in the last moment that is known holds for that moment.
+            begun = lasting
         if cut:
             self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun), moment))))
             # One that begins there is not cut.
@@ -219,31 +231,55 @@ class _Step:
         known = replace(self.ongoing.spans, end=np.full(count, self.asked), end_open=np.zeros(count, np.bool_))
         self.ongoing = replace(self.ongoing, spans=known)
 
-    def _merged(self, moment: int | None, final: bool = True) -> Ongoing:
-        """What was open, and what there is since. `final`: nothing goes on at the moment as it was."""
-        found = self._found(moment, final)
-        both = joined([self.ongoing.spans, found])
-        group = groups_of(both.codes)
-        zeros = np.zeros(len(both))
-        merged, row = merge(Intervals(group, both.start, both.end, zeros, zeros, both.start_open, both.end_open,
-                                      both.probability))  # fmt: skip
-        count, first = len(self.ongoing), first_of(row, len(merged))
-        old = first < count
-        spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open,
-                      merged.probability)  # fmt: skip
-        shown = np.empty((len(spans), self.ongoing.shown.shape[1]))
-        shown[old] = self.ongoing.shown[first[old]]
-        shown[~old] = self._shown(spans.take(~old))
+    def _gone_on(self, moment: int | None, final: bool = True) -> tuple[Ongoing, int]:
+        """What was open, and what there is since. First those that end before the moment, so many. `final`: nothing
+        goes on at the moment as it was."""
+        spec, carried = self.spec, self.ongoing
+        if self._pieces is None:
+            self._pieces, self._known = self._side_pieces()
+        late = self._late_chances()
+        if len(spec.pairs) == 1 and (spec.mirrored or not spec.pairs[0].spec.symmetric) and not late:
+            spans, origin, over = self._joined_on(spec.pairs[0], moment, final)
+        else:
+            spans, origin, over = continued(carried.spans, self._found(moment, final, late), moment)
+        old = origin >= 0
         again = np.zeros(len(spans), np.bool_)
-        again[old] = self.ongoing.again[first[old]]
+        again[old] = carried.again[origin[old]]
+        shown = np.empty((len(spans), carried.shown.shape[1]))
+        if shown.shape[1]:
+            shown[old] = carried.shown[origin[old]]
+            shown[~old] = self._shown(spans.take(~old))
         now = Ongoing(spans, shown, again)
         if self.asked is not None:
             # What is left of an interval that was cut or has ended within a microsecond of the last moment was released
             # there. Only where rows were cut nothing was looked at beyond that moment, and one may be new.
-            new = ~spans.start_open & (self.since == self.asked)
-            left = (spans.end <= self.asked) & ~np.where(old, ~again | (spans.start < self.asked), new)
-            now = now.take(~left)
-        return now
+            released = np.where(old, again & (spans.start >= self.asked), self.since != self.asked)
+            left = (spans.end <= self.asked) & released
+            now, over = now.take(~left), over - int(left[:over].sum())
+        return now, over
+
+    def _late_chances(self) -> bool:
+        """Whether a buffer may hear only now that something went on up to the last moment and no longer, so that its
+        chances are told now."""
+        limited = any(known is not None for known in self._known)
+        return limited and self.spec.probability and self.asked is not None and self.since != self.asked
+
+    def _joined_on(self, pair: Pair, moment: int | None, final: bool) -> tuple[Spans, Ints, int]:
+        """One join alone: what is open goes through it with what is found."""
+        assert self._pieces is not None
+        open_spans = self.ongoing.spans
+        carried = Carried(
+            open_spans.codes, open_spans.start, open_spans.start_open, open_spans.probability, self.asked or 0
+        )
+        left, right = (self._pieces[side] for side in (pair.left, pair.right))
+        counts = self.codes[pair.left][1], self.codes[pair.right][1]
+        times = Times(self.asked, moment, self.since, final, (self._known[pair.left], self._known[pair.right]))
+        found = joined_blocks(join_on(left, right, pair.spec, times, carried, counts, self.threads))
+        spans = Spans(*found[:6])
+        apart = self._apart(spans, pair)
+        if apart.all():
+            return spans, found.origin, found.over
+        return spans.take(apart), found.origin[apart], int(apart[: found.over].sum())
 
     def _begun_again(self, lasting: Ongoing, moment: int) -> Ongoing:
         count = len(lasting)
@@ -252,14 +288,11 @@ class _Step:
         spans = Spans(lasting.spans.codes, at, at, closed, closed, np.full(count, np.nan))
         return Ongoing(spans, self._shown(spans), np.ones(count, np.bool_))
 
-    def _found(self, until: int | None, final: bool) -> Spans:
-        spec, after = self.spec, self.asked
-        if self._pieces is None:
-            self._pieces, self._known = self._side_pieces()
-        pieces, known = self._pieces, self._known
-        if after is not None and self.since != after and spec.probability and any(k is not None for k in known):
-            # A buffer may hear just now that something went on only up to the last moment: its chances are told now.
-            after -= 1
+    def _found(self, until: int | None, final: bool, late: bool) -> Spans:
+        """`late`: with the last moment that was asked for already."""
+        spec, pieces, known = self.spec, self._pieces, self._known
+        assert pieces is not None
+        after = self.asked if self.asked is None or not late else self.asked - 1
         if not spec.pairs:
             asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
             return of_one(validity(pieces[0], asked, after, until, self.since, final, known[0]))
@@ -268,7 +301,8 @@ class _Step:
             matches = join(
                 pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads,
                 self.since, final, (known[pair.left], known[pair.right]))  # fmt: skip
-            spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
+            spans = of_pair(matches, pair.left, pair.right, len(spec.sides))
+            spans = spans.take(self._apart(spans, pair))
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
         return whole
@@ -287,17 +321,19 @@ class _Step:
             pieces.append(updates.pieces(alive, code, chosen))
         return pieces, times
 
-    def _apart(self, spans: Spans, pair: Pair) -> Spans:
-        """Without pairs of an object with itself."""
+    def _apart(self, spans: Spans, pair: Pair) -> Bools:
+        """Which are not of an object with itself."""
         left, right = self.spec.sides[pair.left], self.spec.sides[pair.right]
-        if left.stream != right.stream or not len(spans):
-            return spans
+        if left.stream != right.stream or not len(spans) or (pair.spec.same and not left.told):
+            # Nothing in common, or the join saw to it.
+            return np.ones(len(spans), np.bool_)
         keys = self.streams[left.stream].key
         one, other = (
             keys[first_of(self.codes[i][0][: len(keys)], self.codes[i][1])[spans.codes[:, i]]]
             for i in (pair.left, pair.right)
         )
-        return spans.take(one != other)
+        apart: Bools = one != other
+        return apart
 
     # -- rows ------------------------------------------------------------------------------------------------
 
@@ -317,7 +353,7 @@ class _Step:
         return found
 
     def _table(self, made: list[Ongoing]) -> pa.Table:
-        spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
+        spans = joined([part.spans for part in [*made, self.ongoing.part(0, 0)]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
         if self.spec.mirrored:

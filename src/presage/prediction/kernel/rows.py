@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import ints
 from presage.arrays.jit import Floats, Ints
 from presage.arrays.rows import changes, ordinals
+from presage.prediction.kernel.ordering import row_order
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, PredictionTables
 from presage.prediction.kernel.spans import Spans
@@ -52,10 +52,7 @@ def row_table(
 def _order(spans: Spans, known: list[pa.ChunkedArray], hashes: Hashes | None) -> Ints:
     if hashes is not None:
         return np.lexsort((hashes(known, len(spans)), spans.end))
-    columns = {f"k{i}": column for i, column in enumerate(known)}
-    numbers = pa.array(np.arange(len(spans)))
-    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start), "row": numbers})
-    return ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+    return row_order(spans.end, known, spans.start)
 
 
 def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
