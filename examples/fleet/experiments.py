@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from evaluating import UNLIMITED, ideal_pairs, run
+from evaluating import UNLIMITED, Matches, late_matches, matches, memory
 from quality import Score, score
-from sending import predictors, send
+from sending import Updates, all_samples, predictors, real_tracks, send
 from simulator import BUSY, Scenario, simulate
 
 from presage.sensors import Linear
 
 WINDOW = 3
 LIMIT = 325
-WINDOWS = (1, 2, 3, 4, 5, 7, 10)
+WINDOWS = (1, 2, 3, 5, 7, 10)
 POLICIES = ("unlimited", "min-c", "oldest", "random", "if-full")
-OBJECTS = (100, 250, 500, 750, 1000)
-LIMITS = (305, 325, 350, 400, 500, 600)
+OBJECTS = (100, 250, 500, 1000)
+LIMITS = (305, 325, 400, 500, 600)
 
 
 # -- messages -------------------------------------------------------------------------------------------------
@@ -59,16 +59,20 @@ class Accuracy:
 def accuracy(scenario: Scenario, seed: int) -> dict[str, Accuracy]:
     """By predictor, without a limit to the buffer."""
     trace = simulate(scenario, seed)
-    seconds = np.arange(scenario.seconds + 1)
-    samples = trace.last_samples(seconds)
-    ideal, near = (ideal_pairs(samples, window, scenario.reach) for window in (WINDOW, 0))
-    real = ideal_pairs(trace.real(seconds), WINDOW, scenario.reach)
+    samples = all_samples(trace)
+    ideal, near = (ideal_matches(scenario, samples, window) for window in (WINDOW, 0))
+    real = ideal_matches(scenario, real_tracks(trace), WINDOW)
     found = {}
     for name, predictor in predictors(scenario).items():
         updates = send(trace, predictor)
-        pairs = run(scenario, updates, WINDOW).pairs
+        pairs = matches(scenario, updates, WINDOW)
         found[name] = Accuracy(len(updates), score(pairs, ideal), score(pairs, near), score(pairs, real))
     return found
+
+
+def ideal_matches(scenario: Scenario, truth: Updates, window: int) -> Matches:
+    """The same question to what is true; what was said last holds to the end."""
+    return matches(replace(scenario, period=2.0 * scenario.seconds), truth, window)
 
 
 # -- policies of the buffer -----------------------------------------------------------------------------------
@@ -95,19 +99,35 @@ def policies(
     runs: dict[tuple[str, int, int], list[Kept]] = {}
     for seed in seeds:
         trace = simulate(scenario, seed)
-        samples = trace.last_samples(np.arange(scenario.seconds + 1))
+        samples = all_samples(trace)
         updates = send(trace, Linear(), max_delay, seed)
         for window in windows:
-            ideal = ideal_pairs(samples, window, scenario.reach)
+            ideal = ideal_matches(scenario, samples, window)
             for name in names:
-                for limit in limits:
+                # Without a limit there is one case.
+                for limit in limits if name != "unlimited" else limits[:1]:
                     bound = (UNLIMITED, "min-c") if name == "unlimited" else (limit, name)
-                    one = run(
-                        scenario, updates, window, max_delay=max_delay, limit=bound[0], policy=bound[1], seed=seed
-                    )
-                    kept = Kept(score(one.pairs, ideal), one.evicted / scenario.seconds, one.held)
+                    kept = _kept(scenario, updates, window, max_delay, bound, seed, ideal)
                     runs.setdefault((name, window, limit), []).append(kept)
     return {case: _together(kept) for case, kept in runs.items()}
+
+
+def _kept(
+    scenario: Scenario,
+    updates: Updates,
+    window: int,
+    max_delay: float,
+    bound: tuple[int, str],
+    seed: int,
+    ideal: Matches,
+) -> Kept:
+    limit, policy = bound
+    if max_delay:
+        found = late_matches(scenario, updates, window, max_delay, limit=limit, policy=policy, seed=seed)
+    else:
+        found = matches(scenario, updates, window, limit=limit, policy=policy, seed=seed)
+    used = memory(scenario, updates, window, max_delay, limit=limit, policy=policy, seed=seed)
+    return Kept(score(found, ideal), used.evicted / scenario.seconds, used.held)
 
 
 def _together(kept: Sequence[Kept]) -> Kept:

@@ -1,8 +1,7 @@
-"""Pairs found and pairs that are right, second by second, in; precision, recall and F out."""
+"""Pairs found and pairs that are right, each with its second as one number, in; precision, recall and F out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +31,6 @@ class Score:
         return Score(self.found + other.found, self.right + other.right, self.ideal + other.ideal)
 
 
-def score(found: Sequence[np.ndarray], ideal: Sequence[np.ndarray]) -> Score:
-    right = sum(len(np.intersect1d(f, i, assume_unique=True)) for f, i in zip(found, ideal, strict=True))
-    return Score(sum(map(len, found)), right, sum(map(len, ideal)))
+def score(found: np.ndarray, ideal: np.ndarray) -> Score:
+    """Both without repetitions."""
+    return Score(len(found), len(np.intersect1d(found, ideal, assume_unique=True)), len(ideal))

@@ -1,11 +1,12 @@
-"""A trace and a predictor in, the update-tuples that its sensors send out, in order of arrival."""
+"""A trace and a predictor in, the update-tuples that its sensors send out, in order of arrival; and the truth in such
+tuples: all samples, or where the objects really go."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from simulator import SECOND, Scenario, Trace
+from simulator import SECOND, Scenario, Trace, position
 
 from presage.sensors import Constant, Holt, Kalman, Linear, Predictor, Sensor
 
@@ -58,3 +59,25 @@ def send(trace: Trace, predictor: Predictor, max_delay: float = 0.0, seed: int =
     arrival = time + (delay * SECOND).astype(np.int64)
     order = np.lexsort((key, time, arrival))
     return Updates(arrival[order], time[order], key[order], table[order, 2:4], table[order, 4:6], reasons)
+
+
+def all_samples(trace: Trace) -> Updates:
+    """Every sample, each of which holds until the next."""
+    key = np.repeat(np.arange(len(trace.times)), [len(times) for times in trace.times])
+    return _told(np.concatenate(trace.times), key, np.concatenate(trace.places), np.zeros((len(key), 2)))
+
+
+def real_tracks(trace: Trace) -> Updates:
+    """A function for every straight stretch that an object goes."""
+    parts = []
+    for number in range(trace.scenario.objects):
+        times = trace.legs(number)
+        places = position(trace, number, times / SECOND)
+        rates = np.diff(places, axis=0) / (np.diff(times) / SECOND)[:, None]
+        parts.append((times[:-1], np.full(len(rates), number), places[:-1], rates))
+    return _told(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _told(time: np.ndarray, key: np.ndarray, values: np.ndarray, rates: np.ndarray) -> Updates:
+    order = np.lexsort((key, time))
+    return Updates(time[order], time[order], key[order], values[order], rates[order], {})

@@ -61,13 +61,22 @@ class Trace:
         """[second, object, x or y]: where the objects are."""
         return np.stack([position(self, o, seconds) for o in range(self.scenario.objects)], axis=1)
 
-    def last_samples(self, seconds: np.ndarray) -> np.ndarray:
-        """[second, object, x or y]: what each measured last; NaN before its first sample."""
-        found = np.full((len(seconds), self.scenario.objects, 2), np.nan)
-        for o, (times, places) in enumerate(zip(self.times, self.places, strict=True)):
-            last = np.searchsorted(times, seconds * SECOND, side="right") - 1
-            found[last >= 0, o] = places[last[last >= 0]]
-        return found
+    def legs(self, number: int) -> np.ndarray:
+        """Microseconds between which an object goes straight on: from the beginning to the end, with its turns and the
+        moments at which a wall throws it back."""
+        end, side, turns = self.scenario.seconds, self.scenario.side, self.turns[number]
+        breaks = [np.array([0.0, end]), turns]
+        for axis in (0, 1):
+            # Where it would be without walls; a wall is met at every multiple of the side.
+            free = self.corners[number, :, axis]
+            for leg in range(len(turns) - 1):
+                low, high = sorted((free[leg], free[leg + 1]))
+                walls = np.arange(np.ceil(low / side), np.floor(high / side) + 1) * side
+                if free[leg] != free[leg + 1]:
+                    share = (walls - free[leg]) / (free[leg + 1] - free[leg])
+                    breaks.append(turns[leg] + share * (turns[leg + 1] - turns[leg]))
+        times = np.unique(np.round(np.concatenate(breaks) * SECOND).astype(np.int64))
+        return times[(times >= 0) & (times <= end * SECOND)]
 
 
 def simulate(scenario: Scenario, seed: int) -> Trace:

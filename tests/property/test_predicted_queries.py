@@ -142,6 +142,16 @@ QUERIES = {
     "AND a.note = b.note",
     "likely join": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec ON MAY (ABS(a.x - b.x) <= 1) "
     "WITH PROBABILITY > 0.3",
+    "chances": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
+    "ON ABS(a.x - b.x) <= 1 AND MAY (ABS(a.y - b.y) < 2) WHERE a.x > 0 AND b.x > 0",
+    "chances trimmed": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
+    "ON MAY (ABS(a.x - b.x) <= 1) AND ABS(a.y - b.y) <= 2 WITH PROBABILITY >= 0.3",
+    "chances far": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 500 msec "
+    "ON MAY (ABS(a.x - b.x) > 1) AND ABS(a.y - b.y) <> 2 AND ABS(a.y - b.x) >= 1 WITH PROBABILITY > 0.2",
+    "chances in parts": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
+    "ON ABS(a.x - b.x) <= 1 AND ABS(a.y - b.y) <= 2 VALIDATE EVERY 1 sec",
+    "chances of values": "SELECT s.k, probability FROM PREDICTED G s WHERE MAY (s.x > 0) AND s.y <= 2 "
+    "WITH PROBABILITY >= 0.25",
     "three": "SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 "
     "JOIN PREDICTED G c WINDOW 500 msec ON ABS(b.x - c.x) < 2 WHERE a.k < b.k AND b.k < c.k",
     "parts": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 VALIDATE EVERY 1 sec",
@@ -166,7 +176,29 @@ def test_rows_do_not_depend_on_how_the_input_is_cut(
     assert rows_of(workspace, text, several, cuts, end) == rows_of(workspace, text, several, [], end)
 
 
-@pytest.mark.parametrize("name", ["value", "may", "likely", "join", "likely join", "three"])
+def rough(keys: tuple[int, ...]) -> st.SearchStrategy[list[Update]]:
+    """Numbers with all their digits: the last of a probability is another wherever it is computed in another way."""
+    value, rate, threshold = st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(0.1, 1.5)
+    time = st.integers(0, 5 * SECOND)
+    update = st.builds(
+        Update, st.sampled_from(keys), time, st.tuples(value, value), st.tuples(rate, rate),
+        st.tuples(threshold, threshold),
+    )  # fmt: skip
+    return st.lists(update, min_size=4, max_size=9)
+
+
+@pytest.mark.parametrize("errors", ["", ", errors = 'normal'"], ids=["uniform", "normal"])
+@pytest.mark.parametrize("name", [name for name in QUERIES if name.startswith("chances")])
+@settings(max_examples=15)
+@given(rough(KEYS), periods, CUTS, st.sampled_from(BUFFERS))
+def test_no_digit_of_a_probability_depends_on_how_the_input_is_cut(
+    name: str, errors: str, several: list[Update], period: int, cuts: list[int], buffer: str
+) -> None:
+    end, workspace = last_time(several, period), world(period, buffer + errors)
+    assert rows_of(workspace, QUERIES[name], several, cuts, end) == rows_of(workspace, QUERIES[name], several, [], end)
+
+
+@pytest.mark.parametrize("name", ["value", "may", "likely", "join", "likely join", "three", "chances trimmed"])
 @settings(max_examples=20)
 @given(updates(KEYS, most=9), periods, CUTS)
 def test_what_was_foreseen_and_not_taken_back_is_what_holds(

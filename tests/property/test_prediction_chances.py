@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from presage.prediction.kernel.join import join
 from presage.prediction.kernel.likelihood import distance_chances, value_chances
-from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, ValueSpec
+from presage.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm, ValueSpec
 from presage.prediction.kernel.values import validity
 from property.prediction_worlds import (
     COMPARATORS,
@@ -31,6 +31,7 @@ from reference.predictions import SECOND, Join, Term, Update, allowed, chance_at
 
 PERIOD = 4 * SECOND
 sizes = st.one_of(st.just(0.0), st.floats(0.01, 4.0), st.sampled_from([1e-3, 1e6]))
+some_sizes = st.one_of(st.just(0.0), st.floats(0.1, 3.0))
 differences = st.one_of(st.integers(-5, 5).map(float), st.floats(-8.0, 8.0))
 chances = st.sampled_from([0.05, 0.25, 0.5, 0.8, 0.95, 1.0])
 
@@ -49,7 +50,7 @@ def test_the_closed_form_for_uniform_errors_is_the_integral(
 
 
 @settings(max_examples=40)
-@given(comparators, differences, differences, st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.2, 2.0))
+@given(comparators, differences, differences, some_sizes, some_sizes, st.floats(0.2, 2.0))
 def test_quadrature_for_normal_errors_is_the_integral(
     comparator: str, x: float, constant: float, left: float, right: float, sigma: float
 ) -> None:
@@ -139,6 +140,68 @@ def test_the_probability_of_a_row_is_the_greatest_within_it(asked: Join, a: Upda
         assert chance >= best - 1e-9
         # Brute force has a step of an eighth of the row.
         assert best == -1 or chance <= best + 0.25
+
+
+near = st.lists(
+    st.builds(JoinTerm, st.just(0), st.just(0), st.sampled_from([Comparator.LE, Comparator.LT]), st.floats(0.2, 3.0)),
+    min_size=1,
+    max_size=1,
+).flatmap(lambda terms: st.just((*terms, replace(terms[0], left=1, right=1))))
+
+
+def greatest_on_grids(a: Update, b: Update, spec: JoinSpec) -> float:
+    """Over ever finer grids of both times, each around the best of the one before."""
+    low, high, best = np.array([a.at, b.at]) / SECOND, np.array([a.at + PERIOD, b.at + PERIOD]) / SECOND, -1.0
+    for _ in range(12):
+        t_a, t_b = (x.ravel() for x in np.meshgrid(*(np.linspace(low[i], high[i], 41) for i in (0, 1))))
+        chance = (np.abs(t_a - t_b) <= spec.window / SECOND).astype(float)
+        for term in spec.terms:
+            x = a.values[term.left] + a.rates[term.left] * (t_a - a.at / SECOND)
+            z = x - b.values[term.right] - b.rates[term.right] * (t_b - b.at / SECOND)
+            sizes = [np.full(len(z), u.thresholds[k]) for u, k in ((a, term.left), (b, term.right))]
+            allowed_here = np.abs(z) <= term.constant
+            chance *= allowed_here * distance_chances(z, *sizes, term.comparator, term.constant, spec.errors)
+        place = int(np.argmax(chance))
+        best = max(best, float(chance[place]))
+        middle, wide = np.array([t_a[place], t_b[place]]), (high - low) / 6
+        low, high = np.maximum(low, middle - wide), np.minimum(high, middle + wide)
+    return best
+
+
+@settings(max_examples=60)
+@given(near, single(1), single(2), st.sampled_from(ErrorModel), st.sampled_from([0.0, 0.5, 2.0]))
+def test_the_probability_of_two_near_dimensions_is_the_greatest_of_a_fine_grid(
+    terms: tuple[JoinTerm, ...], a: Update, b: Update, model: ErrorModel, window: float
+) -> None:
+    spec = JoinSpec(terms, int(window * SECOND), errors=Errors(model), probability=True)
+    found = join(pieces_of([a], PERIOD), pieces_of([b], PERIOD), spec)
+    best = greatest_on_grids(a, b, spec)
+    if len(found):
+        # Nothing on a grid is greater; the finest is a few millionths of a second wide, where it meets the region.
+        assert found.probability.max() >= best - 1e-9
+        assert best <= 0 or window == 0 or found.probability.max() <= best + 1e-3
+    else:
+        assert best <= 0
+
+
+@settings(max_examples=60)
+@given(
+    joins(), single(1), single(2), st.sampled_from(ErrorModel), st.lists(st.integers(1, 47), max_size=3, unique=True)
+)
+def test_what_is_asked_for_bit_by_bit_has_the_probability_of_the_whole(
+    asked: Join, a: Update, b: Update, model: ErrorModel, cuts: list[int]
+) -> None:
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    spec = replace(kernel_join(asked), probability=True, errors=Errors(model))
+    whole = join(*pieces, spec)
+    places = [None, *(cut * SECOND // 7 for cut in sorted(cuts)), None]
+    # What reaches the end of a bit is told with the next one, which goes back by a microsecond for it.
+    bits = [
+        join(*pieces, spec, None if after is None else after - 1, until, final=until is None)
+        for after, until in itertools.pairwise(places)
+    ]
+    greatest = max((float(bit.probability.max()) for bit in bits if len(bit)), default=-1.0)
+    assert greatest == (float(whole.probability.max()) if len(whole) else -1.0)
 
 
 @given(joins(), single(1), single(2), chances, st.sampled_from(ErrorModel))

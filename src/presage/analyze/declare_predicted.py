@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from presage.analyze.declare_special import check_special
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import Attribute, Catalog, EventType, Predicted
@@ -76,19 +77,8 @@ def _columns(made: EventType, predicted: Predicted, span: Span) -> tuple[Attribu
 
 
 def _check_stream(node: s.CreateType, made: EventType, catalog: Catalog, span: Span) -> None:
-    if node.kind != "stream":
-        raise error("UNSUPPORTED", span, what="PREDICTED", where="on a schema, which has no rows",
-                    fix="write it on the streams that inherit the schema")  # fmt: skip
-    for parent in made.parents:
-        if catalog.types[parent].kind != "schema":
-            raise error("UNSUPPORTED", span, what="PREDICTED", where=f"on a stream that inherits the stream '{parent}'",
-                        fix="inherit schemas only: functions are no events of another stream")  # fmt: skip
-    if not made.key:
-        raise error("BAD_VALUE", span, what=f"KEY of stream '{made.name}'", found="missing",
-                    expected="there: a function belongs to a sensor", fix="add KEY (a, …)")  # fmt: skip
-    if made.event_time in made.key:
-        raise error("BAD_VALUE", span, what=f"KEY of stream '{made.name}'", found="with the event time in it",
-                    expected="what a row is about", fix=f"leave '{made.event_time}' out of KEY")  # fmt: skip
+    belongs = "a function belongs to a sensor"
+    check_special(node, made, catalog, "PREDICTED", span, rows="functions", belongs=belongs)
     if node.probabilistic is not None or node.inference is not None:
         raise error("UNSUPPORTED", span, what="PREDICTED", where="on a probabilistic stream",
                     fix="declare two streams")  # fmt: skip

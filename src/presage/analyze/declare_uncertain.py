@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from presage.analyze.declare_special import check_special
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.sequence_syntax import Inference
@@ -59,19 +60,8 @@ def bind_inference(node: s.CreateType, clause: Inference, made: EventType, catal
 
 
 def _check_stream(node: s.CreateType, made: EventType, catalog: Catalog, word: str, span: Span) -> None:
-    if node.kind != "stream":
-        raise error("UNSUPPORTED", span, what=word, where="on a schema, which has no rows",
-                    fix="write it on the streams that inherit the schema")  # fmt: skip
-    for parent in made.parents:
-        if catalog.types[parent].kind != "schema":
-            raise error("UNSUPPORTED", span, what=word, where=f"on a stream that inherits the stream '{parent}'",
-                        fix="inherit schemas only: uncertain rows are no events of another stream")  # fmt: skip
-    if not made.key:
-        raise error("BAD_VALUE", span, what=f"KEY of stream '{made.name}'", found="missing",
-                    expected="there: a distribution belongs to a key and a time", fix="add KEY (a, …)")  # fmt: skip
-    if made.event_time in made.key:
-        raise error("BAD_VALUE", span, what=f"KEY of stream '{made.name}'", found="with the event time in it",
-                    expected="what a row is about", fix=f"leave '{made.event_time}' out of KEY")  # fmt: skip
+    belongs = "a distribution belongs to a key and a time"
+    check_special(node, made, catalog, word, span, rows="uncertain rows", belongs=belongs)
 
 
 def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventType:

@@ -45,6 +45,11 @@ def ints(table: pa.Table, name: str) -> Ints:
     return values
 
 
+def floats(table: pa.Table, name: str) -> Floats:
+    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return values
+
+
 def bools(array: pa.Array) -> Bools:
     """Null counts as false."""
     filled = array.fill_null(False) if array.null_count else array

@@ -1,7 +1,8 @@
 """A part of a loop that allocates nothing comes in, its compiled form without reference counts goes out.
 
-The evaluation step is made of many small parts that pass arrays on. Counting references to them took half of its time;
-parts that make no array have no need of it, as their callers hold what they are given.
+The evaluation step is made of many small parts that pass arrays on. Parts that make no array need no count of
+references to them, as their callers hold what they are given. Numba has no public option for that, only `_nrt`. With
+counts, a join of 600 objects over 180 seconds takes 2.1 seconds of processor time, without them 1.2.
 """
 
 from __future__ import annotations

@@ -33,10 +33,12 @@ def indexed_terms(spec: JoinSpec) -> tuple[int, ...]:
     return tuple(k for k, term in enumerate(spec.terms) if term.comparator in close)[:INDEXED]
 
 
-def build_boxes(side: Side, spec: JoinSpec, origin: int, asked: tuple[float, float], reaching: bool) -> Boxes:
-    """Boxes that overlap wherever two segments can match. `asked`: from `origin`, in microseconds, the times t; the
-    earlier of a pair may be older by the window. `reaching`: this side's boxes are widened by the window and by what
-    the terms allow; of the others only by their own thresholds."""
+def build_boxes(
+    side: Side, spec: JoinSpec, origin: int, asked: tuple[Floats | float, Floats | float], reaching: bool
+) -> Boxes:
+    """Boxes that overlap wherever two segments can match. `asked`: of each segment the times t, from `origin`, in
+    microseconds; the earlier of a pair may be older by the window. `reaching`: this side's boxes are widened by the
+    window and by what the terms allow; of the others only by their own thresholds."""
     terms = indexed_terms(spec)
     shift = (side.start - origin).astype(np.float64)
     # A microsecond on either side, for rounding.

@@ -17,8 +17,10 @@ from presage.arrays.jit import Floats, Ints, compiled
 from presage.prediction.kernel.boxes import Boxes, in_time, take_boxes
 from presage.prediction.kernel.grid import BITS, CROWD, Grid, bucket_of, build_grid, cell_of, count_cells, size_cells
 
-# Pairs of a block: enough to forget the cost of a call, few enough to stay small in memory.
-BLOCK = 1 << 20
+# Pairs of a block: enough to forget the cost of a call, few enough to stay in the processor's cache.
+BLOCK = 1 << 17
+# Rows of the left that one worker looks at before it takes others.
+SHARE = 1 << 12
 # Which keys may meet: any, different ones, the smaller with the greater.
 ANY, DIFFERENT, RISING = 0, 1, 2
 
@@ -31,21 +33,43 @@ class Probe:
     grid: Grid
 
 
+class Search:
+    """The boxes of two sides, ready to be looked through by ranges of the left's keys."""
+
+    def __init__(self, left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> None:
+        self._left, self._keys, self._pairing = left, (key_left, key_right), pairing
+        self._probes = [
+            Probe(probe.rows[np.argsort(key_left[probe.rows], kind="stable")], probe.grid)
+            for probe in _probes(left, right)
+        ]
+
+    def cuts(self) -> Ints:
+        """Keys at which the work may be cut into shares of some size."""
+        keys = [self._keys[0][probe.rows[SHARE::SHARE]] for probe in self._probes]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
+
+    def pairs(self, first: int | None = None, stop: int | None = None) -> Iterator[tuple[Ints, Ints]]:
+        """Blocks of pairs (row of the left, row of the right), of left keys from `first` on, before `stop`."""
+        for probe in self._probes:
+            keys, grid = self._keys[0][probe.rows], probe.grid
+            begin = 0 if first is None else int(np.searchsorted(keys, first))
+            end = len(keys) if stop is None else int(np.searchsorted(keys, stop))
+            rows, begin, room = probe.rows[begin:end], 0, BLOCK
+            while begin < len(rows):
+                a, b, reached = probe_block(
+                    self._left.low, self._left.high, *self._keys, self._pairing, rows, begin, grid.axes,
+                    grid.low, grid.size, grid.starts, grid.cells, grid.boxes, grid.edges, room,
+                )  # fmt: skip
+                # One row alone may meet more than a block holds.
+                room = 2 * room if reached == begin else BLOCK
+                begin = reached
+                if len(a):
+                    yield a, b
+
+
 def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> Iterator[tuple[Ints, Ints]]:
     """Blocks of pairs (row of the left, row of the right)."""
-    for probe in _probes(left, right):
-        begin, room = 0, BLOCK
-        while begin < len(probe.rows):
-            a, b, stop = probe_block(
-                left.low, left.high, key_left, key_right, pairing, probe.rows, begin, probe.grid.axes,
-                probe.grid.low, probe.grid.size, probe.grid.starts, probe.grid.cells, probe.grid.boxes,
-                probe.grid.edges, room,
-            )  # fmt: skip
-            # One row alone may meet more than a block holds.
-            room = 2 * room if stop == begin else BLOCK
-            begin = stop
-            if len(a):
-                yield a, b
+    return Search(left, right, key_left, key_right, pairing).pairs()
 
 
 def _probes(left: Boxes, right: Boxes) -> list[Probe]:

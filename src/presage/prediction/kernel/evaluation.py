@@ -9,21 +9,25 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.clear_cases import EVERYTHING, NOTHING, UNCLEAR, clear_case, whole_interval
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
+from presage.prediction.kernel.peaks import SEARCHES
 from presage.prediction.kernel.regions import most_lines, project
 from presage.prediction.kernel.solutions import MOST
-from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices
+from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices, slices_of
 from presage.prediction.kernel.trimming import (
+    ALL,
     CHANCE,
     GIVEN,
     HIGH,
     HIGH_OPEN,
     LOW,
     LOW_OPEN,
-    PARTS,
+    NOW,
     REGIONS,
     find_levels,
     put,
@@ -34,6 +38,16 @@ from presage.prediction.kernel.trimming import (
 ALWAYS, FOREVER = -(2**63), 2**63 - 1
 # Columns of whole numbers found: the segments, microseconds from and to, and which choice of strips it was.
 LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
+
+
+def times_asked(piece: Ints, after: int | None, until: int | None, known: Ints | None = None) -> Ints:
+    """Of each segment, by its piece, after when and up to when it may be asked for. `known`: bounds of each piece."""
+    asked = np.empty((len(piece), 2), np.int64)
+    asked[:, 0], asked[:, 1] = ALWAYS if after is None else after, FOREVER if until is None else until
+    if known is not None:
+        asked[:, 0] = np.maximum(asked[:, 0], known[piece, 0])
+        asked[:, 1] = np.minimum(asked[:, 1], known[piece, 1])
+    return asked
 
 
 @compiled
@@ -54,8 +68,12 @@ def evaluate(
     terms: Ints,
     constants: Floats,
     window: float,
+    known_a: Ints,
+    known_b: Ints,
     after: int,
     until: int,
+    since: int,
+    final: bool,
     p: float,
     strict: bool,
     asked: bool,
@@ -64,24 +82,27 @@ def evaluate(
 ) -> tuple[Ints, Floats, Bools, int]:
     """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
     and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times t with after < t <= until. p below 0: no trimming."""
+    Only times t with after < t <= until, and after the first and up to the second of what is known of both segments.
+    A probability is that of all such times after `since`, and 0 while what it is about goes on, unless `until` is
+    `final`. p below 0: no trimming."""
     count = len(terms)
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
-    per_pair = 2 * PARTS * most_choices(terms)
-    room = 2 * (len(pair_a) - begin) + per_pair
+    chancy = asked or p >= 0.0
+    slices = slices_of(chancy, most)
+    per_pair = 2 * most_choices(terms, slices)
+    room = len(pair_a) - begin + per_pair
     whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
     slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
     # Of a and b, placed on one axis of time.
-    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty(2)
+    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty((2, 2))
     lines, counts = np.empty((REGIONS, 2, most_lines(count + most), 5)), np.zeros((REGIONS, 2), np.int64)
     ends = np.empty((REGIONS, 4))
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
     wanted, sure = np.empty(most), np.empty(most)
-    reaches, can_be_sure, known = False, False, -1
-    found = np.empty((2 * PARTS, 5))
-    chancy = asked or p >= 0.0
+    reaches, can_be_sure, most_likely, factors_before = False, False, 1.0, -1
+    search, found = np.empty((SEARCHES, SEARCH)), np.empty((2, 5))
     made = 0
     row = begin - 1
     while row + 1 < len(pair_a) and made + per_pair <= room:
@@ -94,9 +115,11 @@ def evaluate(
         # No farther apart than the window.
         if max(segments[0, 0], segments[1, 0]) - window > min(segments[0, 1], segments[1, 1]) + NEAR:
             continue
-        times[0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
-        times[1] = np.inf if until == FOREVER else (until - origin) / 1e6
-        never = find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
+        first_known, last_known = max(known_a[a, 0], known_b[b, 0]), min(known_a[a, 1], known_b[b, 1])
+        if not set_times(times, origin, first_known, last_known, after, until, since, final):
+            continue
+        pending = np.inf if final else float(until - origin)
+        never = find_strips(terms, constants, lines_a, a, lines_b, b, slices, slacks, strips, numbers)
         never = never or never_a[a] or never_b[b]
         choices = 1
         for k in range(count):
@@ -109,9 +132,9 @@ def evaluate(
         if chancy and not never:
             number = set_factors(terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, factors)
             # Thresholds are mostly the same from pair to pair, and so are the levels.
-            if number != known or not _same(factors, before, number):
-                before[:], known = factors, number
-                reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
+            if number != factors_before or not _same(factors, before, number):
+                before[:], factors_before = factors, number
+                reaches, can_be_sure, most_likely = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
             if not reaches:
                 continue
         for choice in range(choices):
@@ -119,18 +142,28 @@ def evaluate(
             for half in range(2):
                 # One call for both halves: a call is compiled where it stands.
                 choose_strips(choice, strips, numbers, half == 1, chosen)
-                if not start_region(segments, functions, half, window, times, chosen, lines, counts, ends):
+                case = UNCLEAR
+                if number == 0:
+                    case = clear_case(segments, functions, half, window, times, chosen)
+                if case == NOTHING:
+                    pass
+                elif case == EVERYTHING:
+                    there_is, low, high, low_open, high_open = whole_interval(segments, half, window, times, ends)
+                    if there_is:
+                        put(found, total, low, high, low_open, high_open, 1.0)
+                        total += 1
+                elif not start_region(segments, functions, half, window, chosen, lines, counts, ends):
                     pass
                 elif number == 0:
-                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends)
+                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends, times, NOW)
                     if there_is:
                         put(found, total, low, high, low_open, high_open, 1.0)
                         total += 1
                 else:
-                    cuts = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
+                    curved = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
                     total += trim(
-                        lines, counts, ends, factors, number, count, cuts, wanted, can_be_sure, sure, p, strict, asked,
-                        model, sigma, found, total,
+                        lines, counts, ends, times, factors, number, count, curved, wanted, can_be_sure, sure,
+                        most_likely, p, strict, asked, pending, model, sigma, search, found, total,
                     )  # fmt: skip
                 first = total if half == 0 else first
             if first == 1 and total == 2 and _united(found):
@@ -145,6 +178,21 @@ def evaluate(
                 opens[made, 0], opens[made, 1] = found[i, LOW_OPEN] > 0.0, found[i, HIGH_OPEN] > 0.0
                 made += 1
     return whole[:made].copy(), parts[:made].copy(), opens[:made].copy(), row + 1
+
+
+@bare
+def set_times(
+    times: Floats, origin: int, first_known: int, last_known: int, after: int, until: int, since: int, final: bool
+) -> bool:
+    """Seconds from the origin: what is asked for, and what probabilities are about. Whether anything is asked for."""
+    after, until, since = max(after, first_known), min(until, last_known), max(since, first_known)
+    if after >= until:
+        return False
+    times[NOW, 0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
+    times[NOW, 1] = np.inf if until == FOREVER else (until - origin) / 1e6
+    times[ALL, 0] = -np.inf if since == ALWAYS else (since - origin) / 1e6
+    times[ALL, 1] = times[NOW, 1] if final else np.inf if last_known == FOREVER else (last_known - origin) / 1e6
+    return True
 
 
 @bare

@@ -9,23 +9,50 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.ascent import STEEP
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN, chance_of
 from presage.prediction.kernel.regions import add_between
 
 # Columns of a factor: z = Z0 + ZT·t + ZU·u. SIDE: the sign of z, where it is BEYOND. TERM: which term or margin.
-KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM = 0, 1, 2, 3, 4, 5, 6, 7, 8
-COLUMNS = 9
+# OWNER: the sides whose values it is about.
+KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM, OWNER = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+COLUMNS = 10
+OF_BOTH, OF_A, OF_B = 0.0, 1.0, 2.0
 HALVINGS = 64
 
 
 @bare
-def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigma: float) -> float:
-    result = 1.0
+def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigma: float) -> tuple[float, float, float]:
+    """The product, and how its logarithm changes with t and with u. What belongs to either side alone is put together
+    first, so that exchanging the sides changes no bit."""
+    both, both_t, both_u = 1.0, 0.0, 0.0
+    of_a, a_t, a_u = 1.0, 0.0, 0.0
+    of_b, b_t, b_u = 1.0, 0.0, 0.0
     for i in range(count):
+        kind = factors[i, KIND]
         z = factors[i, Z0] + factors[i, ZT] * t + factors[i, ZU] * u
-        result *= chance_of(factors[i, KIND], z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
-    return result
+        chance, slope = chance_of(kind, z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
+        if chance > 0.0:
+            slope /= chance
+        else:
+            slope = STEEP if kind == ABOVE or (z < 0.0) == (kind == WITHIN) else -STEEP
+        by_t, by_u = slope * factors[i, ZT], slope * factors[i, ZU]
+        if factors[i, OWNER] == OF_BOTH:
+            both, both_t, both_u = both * chance, both_t + by_t, both_u + by_u
+        elif factors[i, OWNER] == OF_A:
+            of_a, a_t, a_u = of_a * chance, a_t + by_t, a_u + by_u
+        else:
+            of_b, b_t, b_u = of_b * chance, b_t + by_t, b_u + by_u
+    return both * (of_a * of_b), both_t + (a_t + b_t), both_u + (a_u + b_u)
+
+
+@bare
+def greatest_chance(factors: Floats, row: int, model: int, sigma: float) -> float:
+    """Wherever z is: WITHIN has its peak at 0."""
+    if factors[row, KIND] != WITHIN:
+        return 1.0
+    return chance_of(WITHIN, 0.0, factors[row, LIMIT], factors[row, WIDE], factors[row, NARROW], model, sigma)[0]
 
 
 @bare
@@ -44,7 +71,7 @@ def level(factors: Floats, row: int, p: float, strict: bool, model: int, sigma: 
     # First the ends: does it reach p at the good one, does it even at the bad one? Then halving.
     for step in range(-2, HALVINGS):
         at = good if step == -2 else bad if step == -1 else 0.5 * (good + bad)
-        here = chance_of(kind, at, limit, wide, narrow, model, sigma)
+        here = chance_of(kind, at, limit, wide, narrow, model, sigma)[0]
         if step == -2:
             if within and (here < p or (strict and here == p)):
                 return False, good

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
-from presage.prediction.kernel.factors import KIND, LIMIT, NARROW, SIDE, TERM, WIDE, Z0, ZT, ZU
+from presage.prediction.kernel.factors import (
+    KIND,
+    LIMIT,
+    NARROW,
+    OF_A,
+    OF_B,
+    OF_BOTH,
+    OWNER,
+    SIDE,
+    TERM,
+    WIDE,
+    Z0,
+    ZT,
+    ZU,
+)
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN
 from presage.prediction.kernel.regions import TERMS, add_between, start_half
 from presage.prediction.kernel.solutions import GE, GT, LE, LT
-from presage.prediction.kernel.trimming import GIVEN, PARTS
+from presage.prediction.kernel.trimming import GIVEN
 
 
 @bare
@@ -44,13 +58,14 @@ def set_factors(
             factors[number, WIDE] = max(left, right)
             factors[number, NARROW] = min(left, right)
             factors[number, TERM] = k
+            factors[number, OWNER] = OF_BOTH
             number += 1
-    number = add_margins(margins_a, a, 0, factors, number)
-    return add_margins(margins_b, b, margins_a.shape[1], factors, number)
+    number = add_margins(margins_a, a, 0, OF_A, factors, number)
+    return add_margins(margins_b, b, margins_a.shape[1], OF_B, factors, number)
 
 
 @bare
-def add_margins(margins: Floats, row: int, shift: int, factors: Floats, number: int) -> int:
+def add_margins(margins: Floats, row: int, shift: int, owner: float, factors: Floats, number: int) -> int:
     """A factor for each value term over a value that is not sure; `shift`: how many margins come before these."""
     for i in range(margins.shape[1]):
         if margins[row, i, 2] > 0.0:
@@ -59,6 +74,7 @@ def add_margins(margins: Floats, row: int, shift: int, factors: Floats, number: 
             factors[number, WIDE] = margins[row, i, 2]
             factors[number, NARROW] = 0.0
             factors[number, TERM] = i + shift
+            factors[number, OWNER] = owner
             number += 1
     return number
 
@@ -75,9 +91,10 @@ def aim_factors(
     chosen: Floats,
     factors: Floats,
     number: int,
-) -> int:
-    """Set how z depends on t (the later time) and u. Into how many parts times must be cut for one peak in each."""
-    parts = 1
+) -> bool:
+    """Set how z depends on t (the later time) and u. Whether both tails of a > or >= count: then there may be several
+    peaks."""
+    curved = False
     other = 1 - half
     for i in range(number):
         k = int(factors[i, TERM])
@@ -89,7 +106,7 @@ def aim_factors(
             factors[i, SIDE] = 1.0 if positive else -1.0
             farthest = chosen[k, 1] if positive else -chosen[k, 0]
             if factors[i, KIND] == BEYOND and farthest <= factors[i, WIDE] + factors[i, NARROW] - factors[i, LIMIT]:
-                parts = PARTS
+                curved = number > 1
             continue
         of_b = 1 if k >= margins_a.shape[1] else 0
         margin = margins_b[b, k - margins_a.shape[1], 0] if of_b else margins_a[a, k, 0]
@@ -97,7 +114,7 @@ def aim_factors(
         factors[i, Z0] = margin - rate * offsets[of_b]
         factors[i, ZT] = rate if of_b == half else 0.0
         factors[i, ZU] = 0.0 if of_b == half else rate
-    return parts if number > 1 else 1
+    return curved
 
 
 @bare
@@ -106,7 +123,6 @@ def start_region(
     functions: Floats,
     half: int,
     window: float,
-    times: Floats,
     chosen: Floats,
     lines: Floats,
     counts: Ints,
@@ -114,7 +130,7 @@ def start_region(
 ) -> bool:
     """The lines of one half of a region; False when it is empty. `half`: 0 where a is the later one. The later's value
     minus the earlier's must lie in the strip (low, high, opens) chosen for each term."""
-    start_half(lines, counts, GIVEN, ends, segments, half, window, times)
+    start_half(lines, counts, GIVEN, ends, segments, half, window)
     other = 1 - half
     for k in range(len(chosen)):
         if not add_between(

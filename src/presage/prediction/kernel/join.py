@@ -10,19 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.prediction.kernel.boxes import build_boxes, origin_of
-from presage.prediction.kernel.candidates import ANY, DIFFERENT, RISING, candidates
-from presage.prediction.kernel.evaluation import ALWAYS, CHOICE, FOREVER, FROM, LEFT, RIGHT, TO, evaluate
+from presage.prediction.kernel.candidates import ANY, DIFFERENT, RISING, Search
+from presage.prediction.kernel.evaluation import ALWAYS, CHOICE, FOREVER, FROM, LEFT, RIGHT, TO, evaluate, times_asked
 from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.pair_merge import Carried, United, joined_blocks, nothing_carried, unite_pairs
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.polygons import Polygons, clip
 from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
+from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
+
+# Of the pieces of both sides: after when and up to when each may be asked for; None: always.
+Known = tuple[Ints | None, Ints | None]
+
+
+class Times(NamedTuple):
+    """What is asked for, see `join`."""
+
+    after: int | None = None
+    until: int | None = None
+    since: int | None = None
+    final: bool = True
+    known: Known = (None, None)
 
 
 @dataclass(frozen=True)
@@ -52,24 +68,82 @@ class Found:
 
 def join(
     left: Pieces, right: Pieces, spec: JoinSpec, after: int | None = None, until: int | None = None, both: bool = True,
-    threads: int = 1,
+    threads: int = 1, since: int | None = None, final: bool = True, known: Known = (None, None),
 ) -> Matches:  # fmt: skip
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
-    symmetric join only the order in which the left key is the smaller."""
+    symmetric join only the order in which the left key is the smaller. `known`: of the pieces of each side, the times
+    that they may be asked for, after the first and up to the second.
+
+    A probability is taken over all times after `since`, also those asked for before: it depends on the pieces alone. If
+    there is more to come after `until` (not `final`), what reaches it has the probability 0 until its end is known."""
     sides = build_sides(left, right, spec)
-
-    def look(pairs: tuple[Ints, Ints]) -> Intervals:
-        return _joined([_merge_block(sides, found) for found in evaluate_pairs(sides, spec, after, until, [pairs])])
-
-    pairs = _candidates(sides, spec, after, until)
-    if threads == 1:
-        blocks = [look(several) for several in pairs]
-    else:
-        with ThreadPoolExecutor(threads, thread_name_prefix="presage-pairs") as pool:
-            blocks = list(pool.map(look, pairs))
-    matches = _as_matches(sides, merge(_joined(blocks))[0])
+    one, other = sides
+    width = len(other.keys)
+    blocks = _look(sides, spec, Times(after, until, since, final, known), (one.key, other.key), (len(one.keys), width),
+                   nothing_carried(), ALWAYS, threads)  # fmt: skip
+    whole = joined_blocks(blocks)
+    matches = Matches(
+        one.keys[whole.codes[:, 0]], other.keys[whole.codes[:, 1]], whole.start, whole.end,
+        whole.start_open, whole.end_open, whole.probability,
+    )  # fmt: skip
     return _both_orders(matches) if spec.symmetric and both else matches
+
+
+def join_on(
+    left: Pieces, right: Pieces, spec: JoinSpec, times: Times, carried: Carried, counts: tuple[int, int],
+    threads: int = 1,
+) -> list[United]:  # fmt: skip
+    """The same from one step to the next: with intervals that were open when time stood at `times.after`, each pair in
+    one of the blocks. Keys are codes, `counts` of them on each side; of a symmetric join each pair has the smaller
+    first."""
+    sides = build_sides(left, right, spec)
+    codes = sides[0].keys[sides[0].key], sides[1].keys[sides[1].key]
+    moment = FOREVER if times.until is None else times.until
+    return _look(sides, spec, times, codes, counts, carried, moment, threads)
+
+
+def _look(
+    sides: tuple[Side, Side], spec: JoinSpec, times: Times, codes: tuple[Ints, Ints],
+    counts: tuple[int, int], carried: Carried, moment: int, threads: int,
+) -> list[United]:  # fmt: skip
+    """Shares of the left's objects are dealt with apart from each other, from the index to the last interval."""
+    search = _search(sides, spec, times, codes)
+    cuts = search.cuts()
+    open_rows = _by_share(carried, cuts, counts[0])
+    edges: list[int | None] = [None, *cuts.tolist(), None]
+
+    def look(share: int) -> United:
+        pairs = search.pairs(edges[share], edges[share + 1])
+        found = _one_below_the_other(list(evaluate_pairs(sides, spec, times, pairs)))
+        return unite_pairs((found.whole, found.parts, found.opens), codes, counts[1], carried, open_rows[share], moment)
+
+    shares = range(len(edges) - 1)
+    if threads == 1 or len(shares) == 1:
+        return [look(share) for share in shares]
+    with ThreadPoolExecutor(threads, thread_name_prefix="presage-pairs") as pool:
+        return list(pool.map(look, shares))
+
+
+def _by_share(carried: Carried, cuts: Ints, codes: int) -> list[Ints]:
+    """The rows that are carried, by the share of their left object."""
+    if not len(cuts):
+        return [np.arange(len(carried.start))]
+    # Numbers this small are sorted by counting.
+    share = np.searchsorted(cuts, np.arange(codes), side="right").astype(np.min_scalar_type(len(cuts)))
+    share = share[carried.codes[:, 0]]
+    order = np.argsort(share, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(share, minlength=len(cuts) + 1))[:-1])
+
+
+def _one_below_the_other(blocks: list[Found]) -> Found:
+    if len(blocks) == 1:
+        return blocks[0]
+    return Found(
+        np.concatenate([np.empty((0, 5), np.int64), *(block.whole for block in blocks)]),
+        np.concatenate([np.empty((0, 3)), *(block.parts for block in blocks)]),
+        np.concatenate([np.empty((0, 2), np.bool_), *(block.opens for block in blocks)]),
+    )
 
 
 def join_with_boundary(
@@ -79,13 +153,9 @@ def join_with_boundary(
     choice of strips. They hold what the terms allow up to `until`; WITH PROBABILITY and `after` leave them as they are.
     """
     # Both orders are evaluated: polygons of (b, a) are those of (a, b) turned, and rows must name theirs.
-    sides = build_sides(left, right, spec)
-    blocks = list(evaluate_pairs(sides, spec, after, until, _every_order(sides, spec, after, until)))
-    found = Found(
-        np.concatenate([np.empty((0, 5), np.int64), *(block.whole for block in blocks)]),
-        np.concatenate([np.empty((0, 3)), *(block.parts for block in blocks)]),
-        np.concatenate([np.empty((0, 2), np.bool_), *(block.opens for block in blocks)]),
-    )
+    sides, times = build_sides(left, right, spec), Times(after, until)
+    blocks = list(evaluate_pairs(sides, spec, times, _every_order(sides, spec, times)))
+    found = _one_below_the_other(blocks)
     rows, row = merge(as_intervals(sides, found))
     # The parts of one region that trimming has left belong to one polygon.
     distinct = np.unique(np.column_stack([row, found.whole[:, [LEFT, RIGHT, CHOICE]]]), axis=0)
@@ -94,16 +164,18 @@ def join_with_boundary(
     starts, t_a, t_b = clip(
         distinct[:, 1], distinct[:, 2], distinct[:, 3], one.start, one.ends, one.lines,
         other.start, other.ends, other.lines, terms, constants, spec.window / 1e6,
-        spec.probability or trimmed_at(spec.at_least)[0] >= 0, FOREVER if until is None else until,
+        slices_of(
+            spec.probability or trimmed_at(spec.at_least)[0] >= 0,
+            len(terms) + one.margins.shape[1] + other.margins.shape[1],
+        ),
+        FOREVER if until is None else until,
     )  # fmt: skip
     polygons = Polygons(distinct[:, 0].copy(), one.piece[distinct[:, 1]], other.piece[distinct[:, 2]], starts, t_a, t_b)
     return _as_matches(sides, rows), polygons
 
 
-def _every_order(
-    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None
-) -> Iterator[tuple[Ints, Ints]]:
-    for a, b in _candidates(sides, spec, after, until):
+def _every_order(sides: tuple[Side, Side], spec: JoinSpec, times: Times) -> Iterator[tuple[Ints, Ints]]:
+    for a, b in _search(sides, spec, times, (sides[0].key, sides[1].key)).pairs():
         yield a, b
         if spec.symmetric:
             yield b, a
@@ -118,49 +190,49 @@ def build_sides(left: Pieces, right: Pieces, spec: JoinSpec) -> tuple[Side, Side
 
 
 def evaluate_pairs(
-    sides: tuple[Side, Side],
-    spec: JoinSpec,
-    after: int | None = None,
-    until: int | None = None,
-    pairs: Iterable[tuple[Ints, Ints]] | None = None,
+    sides: tuple[Side, Side], spec: JoinSpec, times: Times, pairs: Iterable[tuple[Ints, Ints]]
 ) -> Iterator[Found]:
-    """Intervals of pairs of segments, block by block. `pairs`: which to look at; by default what the index finds. Of a
-    symmetric join only pairs with rising keys are made."""
+    """Intervals of pairs of segments, block by block. `pairs`: which to look at."""
     p, strict = trimmed_at(spec.at_least)
     if p > 1:
         return
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
-    for a, b in _candidates(sides, spec, after, until) if pairs is None else pairs:
+    after, until, since, final, known = times
+    bounds = _asked(sides, None, None, known)
+    for a, b in pairs:
         begin = 0
         while begin < len(a):
             whole, parts, opens, begin = evaluate(
                 a, b, begin, one.start, one.ends, one.lines, one.margins, one.never,
                 other.start, other.ends, other.lines, other.margins, other.never,
-                terms, constants, spec.window / 1e6,
+                terms, constants, spec.window / 1e6, *bounds,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
+                ALWAYS if since is None else since, final or until is None,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
             )  # fmt: skip
             yield Found(whole, parts, opens)
 
 
-def _candidates(
-    sides: tuple[Side, Side], spec: JoinSpec, after: int | None, until: int | None
-) -> Iterator[tuple[Ints, Ints]]:
+def _search(sides: tuple[Side, Side], spec: JoinSpec, times: Times, keys: tuple[Ints, Ints]) -> Search:
     one, other = sides
     origin = origin_of(one.start, other.start)
-    asked = (-np.inf if after is None else float(after - origin), np.inf if until is None else float(until - origin))
-    left, right = build_boxes(one, spec, origin, asked, True), build_boxes(other, spec, origin, asked, False)
-    return candidates(left, right, one.key, other.key, pairing_of(spec))
+    # Times are exact as floats, and what is no bound stays far away.
+    one_asked, other_asked = (tuple((x - float(origin)).T)
+                              for x in _asked(sides, times.after, times.until, times.known))  # fmt: skip
+    left, right = build_boxes(one, spec, origin, one_asked, True), build_boxes(other, spec, origin, other_asked, False)
+    return Search(left, right, *keys, pairing_of(spec))
+
+
+def _asked(sides: tuple[Side, Side], after: int | None, until: int | None, known: Known) -> tuple[Ints, Ints]:
+    """Of the segments of each side, the times that may be asked for."""
+    one, other = (times_asked(side.piece, after, until, own) for side, own in zip(sides, known, strict=True))
+    return one, other
 
 
 def pairing_of(spec: JoinSpec) -> int:
     """Which keys may meet, see `candidates`."""
     return RISING if spec.symmetric else DIFFERENT if spec.same else ANY
-
-
-def _merge_block(sides: tuple[Side, Side], found: Found) -> Intervals:
-    return merge(as_intervals(sides, found))[0]
 
 
 def as_intervals(sides: tuple[Side, Side], found: Found) -> Intervals:
@@ -179,13 +251,6 @@ def _as_matches(sides: tuple[Side, Side], rows: Intervals) -> Matches:
         sides[0].keys[rows.group // width], sides[1].keys[rows.group % width],
         rows.start, rows.end, rows.start_open, rows.end_open, rows.probability,
     )  # fmt: skip
-
-
-def _joined(blocks: list[Intervals]) -> Intervals:
-    none = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
-    empty = Intervals(none[0], none[0], none[0], none[1], none[1], none[2], none[2], none[1])
-    names = ("group", "start", "end", "start_part", "end_part", "start_open", "end_open", "probability")
-    return Intervals(*(np.concatenate([getattr(block, name) for block in [empty, *blocks]]) for name in names))
 
 
 def _both_orders(half: Matches) -> Matches:

@@ -6,7 +6,7 @@ import numpy as np
 
 from presage.arrays.jit import Floats, compiled
 from presage.prediction.kernel.bare import bare
-from presage.prediction.kernel.normal_errors import normal_survival
+from presage.prediction.kernel.normal_errors import normal_density, normal_survival
 from presage.prediction.kernel.solutions import EQ, GE, GT, LE, LT, NE
 from presage.prediction.kernel.spec import Comparator, ErrorModel, Errors
 from presage.prediction.kernel.uniform_errors import uniform_survival
@@ -17,30 +17,40 @@ WITHIN, BEYOND, ABOVE = 0.0, 1.0, 2.0
 
 
 @bare
-def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> float:
-    """P(e > x) of the difference e of two errors, which is symmetric about 0. `wide` > 0."""
+def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> tuple[float, float]:
+    """P(e > x) of the difference e of two errors, which is symmetric about 0, and its density there. `wide` > 0."""
     far = abs(x)
-    chance = normal_survival(far, wide, narrow, sigma) if model == NORMAL else uniform_survival(far, wide, narrow)
-    return chance if x >= 0.0 else 1.0 - chance
+    if model == NORMAL:
+        chance, density = normal_survival(far, wide, narrow, sigma), normal_density(far, wide, narrow, sigma)
+    else:
+        chance, density = uniform_survival(far, wide, narrow)
+    return chance if x >= 0.0 else 1.0 - chance, density
 
 
 @bare
-def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float) -> float:
-    """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). `wide` > 0, `limit` >= 0.
+def chance_of(
+    kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float
+) -> tuple[float, float]:
+    """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). And how it changes with z. `wide` >
+    0, `limit` >= 0.
 
     Two tails at most, in a loop: the survival function is large, and every place that calls it is compiled anew.
     """
     far = abs(z)
-    total = 0.0
+    total, slope = 0.0, 0.0
     for tail in range(1 if kind == ABOVE else 2):
         x = far + limit
         if kind == ABOVE:
             x = -z
         elif tail == 0:
             x = far - limit if kind == WITHIN else limit - far
-        sign = -1.0 if tail == 1 and kind == WITHIN else 1.0
-        total += sign * survival(x, wide, narrow, model, sigma)
-    return min(1.0, max(0.0, total))
+        chance, density = survival(x, wide, narrow, model, sigma)
+        total += -chance if tail == 1 and kind == WITHIN else chance
+        # The first tail of WITHIN and the second of BEYOND shrink as z goes away from 0.
+        slope += density if (tail == 1) == (kind == WITHIN) else -density
+    if kind != ABOVE and z < 0.0:
+        slope = -slope
+    return min(1.0, max(0.0, total)), slope
 
 
 @bare
@@ -72,7 +82,7 @@ def chance(
     kind, z = (WITHIN if less else BEYOND) if distance else ABOVE, x
     if not distance:
         z = constant - x if less else x - constant
-    return chance_of(kind, z, constant, wide, narrow, model, sigma)
+    return chance_of(kind, z, constant, wide, narrow, model, sigma)[0]
 
 
 @compiled

@@ -7,8 +7,8 @@ goes on from there. However updates are cut into steps, the rows are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,37 +20,26 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.boundaries import boundaries_of
-from presage.prediction.kernel.buffering import ARRIVAL, Bounded, Unbounded
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.buffering import NEW, Bounded, Unbounded
+from presage.prediction.kernel.evaluation import FOREVER
+from presage.prediction.kernel.join import Times, join, join_on
+from presage.prediction.kernel.ongoing import Ongoing, ongoing_table, read_ongoing, rising, together
+from presage.prediction.kernel.pair_merge import Carried, joined_blocks
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
-from presage.prediction.kernel.spans import Spans, groups_of, joined, linked, of_one, of_pair, turned
+from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
 from presage.prediction.kernel.tentative import changed_rows
+from presage.prediction.kernel.ticks import ticks_within
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
+from presage.prediction.kernel.versions import shown_at
 
 KERNEL = "prediction"
-OPEN, FORESEEN, ASKED = "open", "foreseen", "asked"
-
-
-@dataclass(frozen=True)
-class Ongoing:
-    """Intervals that are still open: the objects and the beginning of each, what is shown of that moment, and whether
-    it is only the rest of one that was cut and released."""
-
-    spans: Spans
-    shown: Floats
-    again: Bools
-
-    def take(self, rows: Ints | Bools) -> Ongoing:
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-            if len(rows) == len(self.again):
-                return self
-        return Ongoing(self.spans.take(rows), self.shown[rows], self.again[rows])
+OPEN, FORESEEN, ASKED, SINCE = "open", "foreseen", "asked", "since"
+# With more ticks than these it is worth finding out at which of them anything holds.
+LOOK_AHEAD = 16
 
 
 class PredictionKernel:
@@ -80,23 +69,22 @@ class _Step:
         self.streams = [self._read(number, events) for number in range(len(spec.streams))]
         self.held = [self._hold(number) for number in range(len(spec.streams))]
         self.asked = state.numbers.get(ASKED)
+        self.since = state.numbers.get(SINCE)  # where rows were cut last: so far back chances are sought
         carried = state.tables.get(OPEN)
         self.objects = [self._objects(side, carried) for side in range(len(spec.sides))]
         self.codes = [equality_codes(table.columns, table.num_rows) for table in self.objects]
         self.ongoing = self._carried(carried)
         self.made: list[Ongoing] = []
         self._pieces: list[Pieces] | None = None
+        self._known: list[Ints | None] = []
         self.last: int | None = None  # the last moment that this step looks at; None: as far as anything holds
+        self.final = False  # whether that is the last moment of all
 
     def run(self, clock: int, end: bool) -> tuple[State, pa.Table]:
         self.last = self._last(clock, end)
-        for moment, heard, cut in self._moments(clock, end):
+        self.final = end and self.spec.until is None
+        for moment, cut in self._moments(end):
             self._advance(moment, cut)
-            if heard:
-                assert moment is not None
-                for held in self.held:
-                    held.feed(moment)
-                self._pieces = None
         if self.spec.tentative:
             return self._foreseen(end)
         return self._saved(end), self._table(self.made)
@@ -106,7 +94,7 @@ class _Step:
         state = self._saved(end)
         # Functions are looked at beyond the clock, to where they would end.
         self.last, self._pieces = self.spec.until, None
-        coming = [self._merged(self.spec.until)] if not end else []
+        coming = [self._gone_on(self.spec.until)[0]] if not end else []
         rows = self._table([*self.made, *coming])
         before = self.state.tables.get(FORESEEN)
         if not end:
@@ -121,8 +109,8 @@ class _Step:
         if len(self.spec.streams) > 1:
             events = events.filter(pa.array(ints(events, SOURCE) == number))
         events = events.select([TIME, SEQ, *self._columns(number)])
-        if stream.limit is not None:
-            events = events.append_column(ARRIVAL, pa.array(np.full(events.num_rows, -1, np.int64)))
+        for name, value in NEW.items() if stream.limit is not None else ():
+            events = events.append_column(name, pa.array(np.full(events.num_rows, value, np.int64)))
         return read_updates(stream, append_rows(self.state.tables.get(f"updates{number}"), events))
 
     def _columns(self, number: int) -> list[str]:
@@ -155,46 +143,32 @@ class _Step:
         return pa.concat_tables([rows, carried.select(rows.column_names).cast(rows.schema)])
 
     def _carried(self, carried: pa.Table | None) -> Ongoing:
-        spec = self.spec
         count = 0 if carried is None else carried.num_rows
-        codes = np.zeros((count, len(spec.sides)), np.int64)
-        for side, (code, _) in enumerate(self.codes):
-            codes[:, side] = code[len(code) - count :]
-        places = [f"x{i}" for i in range(sum(len(side.shown) for side in spec.sides))]
-        if carried is None:
-            none, nothing = np.empty(0, np.int64), np.empty(0, np.bool_)
-            return Ongoing(Spans(codes, none, none, nothing, nothing, np.empty(0)), np.empty((0, len(places))), nothing)
-        assert self.asked is not None
-        closed = np.zeros(count, np.bool_)
-        spans = Spans(codes, ints(carried, "from"), np.full(count, self.asked), bools(column(carried, "from_open")),
-                      closed, _floats(carried, "probability"))  # fmt: skip
-        shown = np.stack([_floats(carried, name) for name in places], axis=1) if places else np.empty((count, 0))
-        found = Ongoing(spans, shown, bools(column(carried, "again")))
-        return _rising(found) if spec.mirrored else found
+        codes = np.stack([code[len(code) - count :] for code, _ in self.codes], axis=1)
+        shown = sum(len(side.shown) for side in self.spec.sides)
+        found = read_ongoing(carried, codes, shown, self.asked)
+        return rising(found) if self.spec.mirrored else found
 
     # -- moments ---------------------------------------------------------------------------------------------
 
-    def _moments(self, clock: int, end: bool) -> Iterator[tuple[int | None, bool, bool]]:
-        """Up to when the next part reaches (None: as far as anything holds); whether a buffer hears of updates then;
-        whether what is open is cut there."""
+    def _moments(self, end: bool) -> Iterator[tuple[int | None, bool]]:
+        """Up to when the next part reaches (None: as far as anything holds); whether what is open is cut there."""
         last = self.last
         if self.asked is not None and last is not None and last <= self.asked + 1 and not end:
             return
-        heard = np.unique(np.concatenate([held.times for held in self.held]))
-        if last is not None:
-            heard = heard[heard < last]
-        for moment in heard.tolist():
-            yield from self._ticks(moment)
-            yield moment, True, False
+        # What a buffer lets go does not depend on what is asked of it.
+        for held in self.held:
+            held.feed(last + 1 if self.final and last is not None else last)
         if last is not None:
             yield from self._ticks(last)
-            yield last, False, False
+            if self.asked is None or last > self.asked + 1:
+                yield last, False
         elif self.spec.validate is not None:
             furthest = max((int(held.alive().end.max()) for held in self.held if len(held.alive().end)), default=None)
             if furthest is not None:
                 yield from self._ticks(furthest)
         if end:
-            yield last, False, True
+            yield last, True
 
     def _last(self, clock: int, end: bool) -> int | None:
         until = self.spec.until
@@ -207,7 +181,7 @@ class _Step:
             )
         return until
 
-    def _ticks(self, before: int) -> Iterator[tuple[int, bool, bool]]:
+    def _ticks(self, before: int) -> Iterator[tuple[int, bool]]:
         """The moments at which rows are cut, after what was asked and before a moment."""
         every = self.spec.validate
         if every is None:
@@ -215,10 +189,15 @@ class _Step:
         first = self._first() if self.asked is None else self.asked
         if first is None:
             return
-        moment = (first // every + 1) * every
-        while moment < before:
-            yield moment, False, True
-            moment += every
+        ticks = range((first // every + 1) * every, before, every)
+        if len(ticks) <= LOOK_AHEAD:
+            chosen: Iterable[int] = ticks
+        else:
+            # Where nothing holds there is nothing to cut: what there will be is looked at once.
+            coming = self._gone_on(before)[0].spans
+            chosen = ticks_within(coming.start, coming.end, ticks)
+        for moment in chosen:
+            yield moment, True
 
     def _first(self) -> int | None:
         return min((int(updates.time.min()) for updates in self.streams if len(updates)), default=None)
@@ -228,103 +207,140 @@ class _Step:
     def _advance(self, moment: int | None, cut: bool) -> None:
         """Look at the times after what was asked, up to a moment. What has ended by then is done. At the moment itself
         updates may still come, unless rows are cut there, which is when all is known."""
-        now = self._merged(moment)
+        now, over = self._gone_on(moment, cut)
         if moment is None:
             self.made.append(now)
-            self.ongoing = now.take(np.empty(0, np.int64))
+            self.ongoing = now.part(0, 0)
             return
-        reaches = now.spans.end >= moment
-        self.made.append(now.take(~reaches))
-        lasting = now.take(reaches)
+        self.made.append(now.part(0, over))
+        lasting = now.part(over, len(now))
         begun = lasting.take(lasting.spans.start < moment)
+        if cut and self.final and moment == self.last:
+            # Nothing comes after: what begins in the last moment that is known holds for that moment.
+            begun = lasting
         if cut:
-            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun.again), moment))))
+            self.made.append(replace(begun, spans=replace(begun.spans, end=np.full(len(begun), moment))))
             # One that begins there is not cut.
-            self.ongoing = _together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
+            self.ongoing = together(self._begun_again(begun, moment), lasting.take(lasting.spans.start >= moment))
         else:
             # Of one that begins in the last microsecond nothing is known yet.
             self.ongoing = begun
         self.asked = moment if cut else moment - 1
-        count = len(self.ongoing.again)
+        self.since = self.asked if cut else self.since
+        count = len(self.ongoing)
         known = replace(self.ongoing.spans, end=np.full(count, self.asked), end_open=np.zeros(count, np.bool_))
         self.ongoing = replace(self.ongoing, spans=known)
 
-    def _merged(self, moment: int | None) -> Ongoing:
-        """What was open, and what there is since."""
-        found = self._found(moment)
-        both = joined([self.ongoing.spans, found])
-        group = groups_of(both.codes)
-        zeros = np.zeros(len(both))
-        merged, row = merge(Intervals(group, both.start, both.end, zeros, zeros, both.start_open, both.end_open,
-                                      both.probability))  # fmt: skip
-        count, first = len(self.ongoing.again), first_of(row, len(merged))
-        old = first < count
-        spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open,
-                      merged.probability)  # fmt: skip
-        shown = np.empty((len(spans), self.ongoing.shown.shape[1]))
-        shown[old] = self.ongoing.shown[first[old]]
-        shown[~old] = self._shown(spans.take(~old))
+    def _gone_on(self, moment: int | None, final: bool = True) -> tuple[Ongoing, int]:
+        """What was open, and what there is since. First those that end before the moment, so many. `final`: nothing
+        goes on at the moment as it was."""
+        spec, carried = self.spec, self.ongoing
+        if self._pieces is None:
+            self._pieces, self._known = self._side_pieces()
+        late = self._late_chances()
+        if len(spec.pairs) == 1 and (spec.mirrored or not spec.pairs[0].spec.symmetric) and not late:
+            spans, origin, over = self._joined_on(spec.pairs[0], moment, final)
+        else:
+            spans, origin, over = continued(carried.spans, self._found(moment, final, late), moment)
+        old = origin >= 0
         again = np.zeros(len(spans), np.bool_)
-        again[old] = self.ongoing.again[first[old]]
+        again[old] = carried.again[origin[old]]
+        shown = np.empty((len(spans), carried.shown.shape[1]))
+        if shown.shape[1]:
+            shown[old] = carried.shown[origin[old]]
+            shown[~old] = self._shown(spans.take(~old))
         now = Ongoing(spans, shown, again)
         if self.asked is not None:
-            # What is left of an interval that ended within a microsecond of the last moment was released there.
-            left = (spans.end == self.asked) & np.where(old, again & (spans.start == self.asked), spans.start_open)
-            now = now.take(~left)
-        return now
+            # What is left of an interval that was cut or has ended within a microsecond of the last moment was released
+            # there. Only where rows were cut nothing was looked at beyond that moment, and one may be new.
+            released = np.where(old, again & (spans.start >= self.asked), self.since != self.asked)
+            left = (spans.end <= self.asked) & released
+            now, over = now.take(~left), over - int(left[:over].sum())
+        return now, over
+
+    def _late_chances(self) -> bool:
+        """Whether a buffer may hear only now that something went on up to the last moment and no longer, so that its
+        chances are told now."""
+        limited = any(known is not None for known in self._known)
+        return limited and self.spec.probability and self.asked is not None and self.since != self.asked
+
+    def _joined_on(self, pair: Pair, moment: int | None, final: bool) -> tuple[Spans, Ints, int]:
+        """One join alone: what is open goes through it with what is found."""
+        assert self._pieces is not None
+        open_spans = self.ongoing.spans
+        carried = Carried(
+            open_spans.codes, open_spans.start, open_spans.start_open, open_spans.probability, self.asked or 0
+        )
+        left, right = (self._pieces[side] for side in (pair.left, pair.right))
+        counts = self.codes[pair.left][1], self.codes[pair.right][1]
+        times = Times(self.asked, moment, self.since, final, (self._known[pair.left], self._known[pair.right]))
+        found = joined_blocks(join_on(left, right, pair.spec, times, carried, counts, self.threads))
+        spans = Spans(*found[:6])
+        apart = self._apart(spans, pair)
+        if apart.all():
+            return spans, found.origin, found.over
+        return spans.take(apart), found.origin[apart], int(apart[: found.over].sum())
 
     def _begun_again(self, lasting: Ongoing, moment: int) -> Ongoing:
-        count = len(lasting.again)
+        count = len(lasting)
         closed = np.zeros(count, np.bool_)
         at = np.full(count, moment)
         spans = Spans(lasting.spans.codes, at, at, closed, closed, np.full(count, np.nan))
         return Ongoing(spans, self._shown(spans), np.ones(count, np.bool_))
 
-    def _found(self, until: int | None) -> Spans:
-        spec, after = self.spec, self.asked
-        if self._pieces is None:
-            self._pieces = [self._side_pieces(side) for side in range(len(spec.sides))]
-        pieces = self._pieces
+    def _found(self, until: int | None, final: bool, late: bool) -> Spans:
+        """`late`: with the last moment that was asked for already."""
+        spec, pieces, known = self.spec, self._pieces, self._known
+        assert pieces is not None
+        after = self.asked if self.asked is None or not late else self.asked - 1
         if not spec.pairs:
             asked = ValueSpec(spec.sides[0].terms, spec.errors, spec.at_least, spec.probability)
-            return of_one(validity(pieces[0], asked, after, until))
+            return of_one(validity(pieces[0], asked, after, until, self.since, final, known[0]))
         whole: Spans | None = None
         for pair in spec.pairs:
             matches = join(
-                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads
-            )
-            spans = self._apart(of_pair(matches, pair.left, pair.right, len(spec.sides)), pair)
+                pieces[pair.left], pieces[pair.right], pair.spec, after, until, not spec.mirrored, self.threads,
+                self.since, final, (known[pair.left], known[pair.right]))  # fmt: skip
+            spans = of_pair(matches, pair.left, pair.right, len(spec.sides))
+            spans = spans.take(self._apart(spans, pair))
             whole = spans if whole is None else linked(whole, spans)
         assert whole is not None
         return whole
 
-    def _side_pieces(self, number: int) -> Pieces:
-        """What is in force of a side's objects, as far as this step looks."""
-        side = self.spec.sides[number]
-        updates = self.streams[side.stream]
-        chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
-        code = self.codes[number][0][: len(updates)]
-        alive = self.held[side.stream].alive()
-        if self.last is not None:
-            alive = alive._replace(end=np.minimum(alive.end, np.maximum(self.last + 1, alive.start)))
-        return updates.pieces(alive, code, chosen)
+    def _side_pieces(self, now: bool = False) -> tuple[list[Pieces], list[Ints | None]]:
+        """What is in force of each side, as far as this step looks, and when a buffer knew it; `now`: what it holds."""
+        pieces, times = list[Pieces](), list[Ints | None]()
+        for number, side in enumerate(self.spec.sides):
+            updates, held = self.streams[side.stream], self.held[side.stream]
+            chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
+            code = self.codes[number][0][: len(updates)]
+            alive, known = (held.alive(), None) if now else held.versions()
+            times.append(known[chosen[alive.row]] if known is not None and chosen is not None else known)
+            last = FOREVER if self.last is None else self.last + 1
+            alive = alive._replace(end=np.minimum(alive.end, np.maximum(last, alive.start)))
+            pieces.append(updates.pieces(alive, code, chosen))
+        return pieces, times
 
-    def _apart(self, spans: Spans, pair: Pair) -> Spans:
-        """Without pairs of an object with itself."""
+    def _apart(self, spans: Spans, pair: Pair) -> Bools:
+        """Which are not of an object with itself."""
         left, right = self.spec.sides[pair.left], self.spec.sides[pair.right]
-        if left.stream != right.stream or not len(spans):
-            return spans
+        if left.stream != right.stream or not len(spans) or (pair.spec.same and not left.told):
+            # Nothing in common, or the join saw to it.
+            return np.ones(len(spans), np.bool_)
         keys = self.streams[left.stream].key
         one, other = (
             keys[first_of(self.codes[i][0][: len(keys)], self.codes[i][1])[spans.codes[:, i]]]
             for i in (pair.left, pair.right)
         )
-        return spans.take(one != other)
+        apart: Bools = one != other
+        return apart
 
     # -- rows ------------------------------------------------------------------------------------------------
 
     def _shown(self, spans: Spans) -> Floats:
         assert self._pieces is not None
+        if any(known is not None for known in self._known):
+            return shown_at(self.spec, self._pieces, self._known, spans)
         return shown_values(self.spec, self._pieces, spans)
 
     def _known_objects(self, spans: Spans) -> list[pa.Table]:
@@ -337,7 +353,7 @@ class _Step:
         return found
 
     def _table(self, made: list[Ongoing]) -> pa.Table:
-        spans = joined([part.spans for part in [*made, self.ongoing.take(np.empty(0, np.int64))]])
+        spans = joined([part.spans for part in [*made, self.ongoing.part(0, 0)]])
         width = self.ongoing.shown.shape[1]
         shown = np.concatenate([np.empty((0, width)), *(part.shown for part in made)])
         if self.spec.mirrored:
@@ -347,9 +363,9 @@ class _Step:
         return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes, more)
 
     def _boundaries(self, spans: Spans) -> pa.Array:
-        if self._pieces is None:
-            self._pieces = [self._side_pieces(side) for side in range(len(self.spec.sides))]
-        return boundaries_of(self.spec, self._pieces, spans)
+        # What a buffer has let go is no part of a boundary any more.
+        pieces, _ = self._side_pieces(now=True)
+        return boundaries_of(self.spec, pieces, spans)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -359,41 +375,13 @@ class _Step:
         tables: dict[str, pa.Table] = {}
         numbers: dict[str, int] = {}
         since = -(1 << 62) if self.asked is None else self.asked - self.spec.window
-        if self.spec.boundary and len(self.ongoing.again):
+        if self.spec.boundary and len(self.ongoing):
             # An interval is told with all functions that it comes from.
             since = min(since, int(self.ongoing.spans.start.min()) - self.spec.window)
         for number, held in enumerate(self.held):
             rows, more, counts = held.kept(since)
             tables |= {f"updates{number}": rows, **more}
             numbers |= counts
-        if self.asked is not None:
-            numbers[ASKED] = self.asked
-        spans = self.ongoing.spans
-        shown = {f"x{i}": pa.array(self.ongoing.shown[:, i]) for i in range(self.ongoing.shown.shape[1])}
-        objects = {name: part[name] for part in self._known_objects(spans) for name in part.column_names}
-        tables[OPEN] = pa.table({
-            **objects, "from": pa.array(spans.start), "from_open": pa.array(spans.start_open),
-            "probability": pa.array(spans.probability), "again": pa.array(self.ongoing.again), **shown,
-        })  # fmt: skip
+        numbers |= {name: at for name, at in ((ASKED, self.asked), (SINCE, self.since)) if at is not None}
+        tables[OPEN] = ongoing_table(self.ongoing, self._known_objects(self.ongoing.spans))
         return State(KERNEL, tables, numbers)
-
-
-def _rising(found: Ongoing) -> Ongoing:
-    """With the object of the smaller code first, as a symmetric join finds them."""
-    falls = found.spans.codes[:, 0] > found.spans.codes[:, 1]
-    spans, shown = turned(found.spans, found.shown)
-    codes = np.where(falls[:, None], spans.codes, found.spans.codes)
-    return replace(found, spans=replace(found.spans, codes=codes), shown=np.where(falls[:, None], shown, found.shown))
-
-
-def _together(one: Ongoing, other: Ongoing) -> Ongoing:
-    return Ongoing(
-        joined([one.spans, other.spans]),
-        np.concatenate([one.shown, other.shown]),
-        np.concatenate([one.again, other.again]),
-    )
-
-
-def _floats(table: pa.Table, name: str) -> Floats:
-    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    return values

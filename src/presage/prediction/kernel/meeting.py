@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import first_of
-from presage.arrays.columns import bools, column, ints, taken
+from presage.arrays.columns import bools, column, floats, ints, taken
 from presage.arrays.equality import equality_codes
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.jit import Ints
 from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.cells import parts_of
@@ -129,13 +129,13 @@ class UniteKernel(_AtTheEnd):
         start, end = ints(rows, FROM), ints(rows, TO)
         zeros = np.zeros(rows.num_rows)
         from_open, to_open = (bools(column(rows, name)) for name in (FROM_OPEN, TO_OPEN))
-        found = Intervals(groups_of(codes), start, end, zeros, zeros, from_open, to_open, _floats(rows, PROBABILITY))
+        found = Intervals(groups_of(codes), start, end, zeros, zeros, from_open, to_open, floats(rows, PROBABILITY))
         merged, row = merge(found)
         # Of those that make up an interval, one that begins where it does.
         order = np.lexsort((start, row))
         first = order[np.searchsorted(row[order], np.arange(len(merged)))]
         spans = Spans(codes[first], merged.start, merged.end, merged.start_open, merged.end_open, merged.probability)
-        shown = [_floats(rows, f"x{i}")[first] for i in range(sum(len(side.shown) for side in tables.sides))]
+        shown = [floats(rows, f"x{i}")[first] for i in range(sum(len(side.shown) for side in tables.sides))]
         values = np.stack(shown, axis=1) if shown else np.empty((len(spans), 0))
         return row_table(tables, [part.take(pa.array(first)) for part in objects], spans, values)
 
@@ -151,8 +151,3 @@ def _placed(rows: pa.Table, number: int, tables: PredictionTables) -> tuple[Upda
     order: Ints = np.lexsort((updates.time, updates.key))
     start, end = (ints(rows, name)[order] for name in (START, END))
     return updates, InForce(order, start, end, bools(column(rows, END_OPEN))[order])
-
-
-def _floats(table: pa.Table, name: str) -> Floats:
-    values: Floats = column(table, name).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    return values

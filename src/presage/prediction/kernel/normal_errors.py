@@ -28,6 +28,23 @@ def _share(x: float, threshold: float, sigma: float) -> float:
 
 
 @bare
+def normal_density(x: float, wide: float, narrow: float, sigma: float) -> float:
+    """Of the difference at x >= 0. The product of two normal densities is a normal one, times a number."""
+    if x >= wide + narrow:
+        return 0.0
+    edge = math.erf(1.0 / (ROOT * sigma))
+    spread = sigma * math.hypot(wide, narrow)
+    density = math.exp(-0.5 * (x / spread) ** 2) / (math.sqrt(2.0 * math.pi) * spread * edge)
+    if narrow == 0.0:
+        return density
+    # e = v - w with |v| <= wide, |w| <= narrow: v lies between these two, around the middle.
+    first, last = max(-wide, x - narrow), min(wide, x + narrow)
+    middle = x * (wide / math.hypot(wide, narrow)) ** 2
+    scale = ROOT * sigma * wide * narrow / math.hypot(wide, narrow)
+    return density * 0.5 * (math.erf((last - middle) / scale) - math.erf((first - middle) / scale)) / edge
+
+
+@bare
 def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float:
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:

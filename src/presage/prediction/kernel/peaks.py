@@ -1,61 +1,55 @@
 """A region of (t, u) and factors come in; the greatest probability, and where it passes p, go out. Called from loops.
 
-For a given t, the best u; over t, the best of those. Where the product is log-concave (all of <=, <, value terms, and >
-or >= as long as |z| + K reaches the sum of the thresholds) it has one peak in u, its greatest value one peak in t, and
-the times at which it reaches p are an interval: `parts` is 1, and the search is exact to the width of a golden section.
-Elsewhere `parts` is more: each part is searched as if it had one peak, so that a second one, narrower than a part, may
-be missed.
+For a given t, the best u; over t, the best of those. The product of <=, < and value terms is log-concave, and so
+is that of > and >= where one tail counts: it has one peak in u, its greatest value has one in t, and the times at which
+it reaches p are an interval. Both searches are the same (`ascent`).
+
+What is found at t depends on t and on the lines that bound u there, on nothing else: not on where a search began, and
+not on what comes later.
 """
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from presage.arrays.jit import Floats, Ints
+from presage.prediction.kernel.ascent import BEST, BEST_AT, NEXT, NOTHING, begin, change_of_peak, tell
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import product_at
 from presage.prediction.kernel.regions import slice_at
 
-GOLDEN = 0.6180339887498949
-# 0.618 ** 58 is below 1e-12, as a part of the width searched.
-STEPS = 58
-# Seconds: a tenth of a nanosecond.
-FINE = 1e-10
+# Rows of the two searches.
+OVER_T, OVER_U = 0, 1
+SEARCHES = 2
+# Where the product passes p is told in such parts of a second, some tenth of a nanosecond. A power of two: exact.
+GRAIN = 2.0**33
 EDGE_STEPS = 80
 
 
 @bare
 def peak_over_u(
-    lines: Floats, counts: Ints, at: int, factors: Floats, number: int, t: float, parts: int, model: int, sigma: float
-) -> float:
-    """The greatest product over the u that `lines[at]` allow with t. One call of `product_at` in the loop, whatever is
-    asked: every place that calls it is compiled anew."""
-    first, last = slice_at(lines, counts, at, t)
-    width = (last - first) / parts
-    best = 0.0
-    for part in range(parts):
-        low, high = first + part * width, first + (part + 1) * width
-        a, b, at_a, at_b = low, high, 0.0, 0.0
-        for step in range(-4, STEPS):
-            # Both ends, the two inner points, then one new inner point each time.
-            left = step == -4 or step == -2
-            if step == -2:
-                a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-            elif step >= 0:
-                if high - low < FINE or best >= 1.0:
-                    break
-                left = at_a >= at_b
-                if left:
-                    high, b, at_b = b, a, at_a
-                    a = high - GOLDEN * (high - low)
-                else:
-                    low, a, at_a = a, b, at_b
-                    b = low + GOLDEN * (high - low)
-            here = product_at(factors, number, t, a if left else b, model, sigma)
-            best = max(best, here)
-            if left:
-                at_a = here
-            else:
-                at_b = here
-    return best
+    lines: Floats,
+    counts: Ints,
+    at: int,
+    factors: Floats,
+    number: int,
+    search: Floats,
+    t: float,
+    curved: bool,
+    enough: float,
+    model: int,
+    sigma: float,
+) -> tuple[float, float]:
+    """The greatest product over the u that `lines[at]` allow with t, and how its logarithm changes with t."""
+    first, last, first_moves, last_moves = slice_at(lines, counts, at, t)
+    begin(search, OVER_U, first, last)
+    going = True
+    while going:
+        value, by_t, by_u = product_at(factors, number, t, search[OVER_U, NEXT], model, sigma)
+        going = tell(search, OVER_U, value, by_u, by_t, curved, enough)
+    return search[OVER_U, BEST], change_of_peak(search, OVER_U, first_moves, last_moves)
 
 
 @bare
@@ -65,38 +59,22 @@ def peak_over_t(
     at: int,
     factors: Floats,
     number: int,
+    search: Floats,
     low: float,
     high: float,
-    parts: int,
+    curved: bool,
+    enough: float,
     model: int,
     sigma: float,
 ) -> tuple[float, float]:
-    """Where between two times the product is greatest, and how great: one peak is assumed. Searched as u is."""
-    where, best = low, -1.0
-    a, b, at_a, at_b = low, high, 0.0, 0.0
-    for step in range(-4, STEPS):
-        left = step == -4 or step == -2
-        if step == -2:
-            a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        elif step >= 0:
-            if high - low < FINE or best >= 1.0:
-                break
-            left = at_a >= at_b
-            if left:
-                high, b, at_b = b, a, at_a
-                a = high - GOLDEN * (high - low)
-            else:
-                low, a, at_a = a, b, at_b
-                b = low + GOLDEN * (high - low)
-        t = a if left else b
-        here = peak_over_u(lines, counts, at, factors, number, t, parts, model, sigma)
-        if here > best:
-            where, best = t, here
-        if left:
-            at_a = here
-        else:
-            at_b = here
-    return where, best
+    """Where between two times the product is greatest, and how great. No more than `enough` is sought."""
+    begin(search, OVER_T, low, high)
+    going = True
+    while going:
+        t = search[OVER_T, NEXT]
+        value, slope = peak_over_u(lines, counts, at, factors, number, search, t, curved, enough, model, sigma)
+        going = tell(search, OVER_T, value, slope, 0.0, curved, enough)
+    return search[OVER_T, BEST_AT], search[OVER_T, BEST]
 
 
 @bare
@@ -106,32 +84,48 @@ def edge(
     at: int,
     factors: Floats,
     number: int,
+    search: Floats,
     outside: float,
     inside: float,
     p: float,
-    parts: int,
+    curved: bool,
     model: int,
     sigma: float,
 ) -> tuple[bool, float]:
     """Where the greatest product over u passes p, between a time outside and one inside at which it reaches p. Whether
-    it passes there; else it is as great already at `outside`. Regula falsi, every third step halves."""
-    over, under = 0.0, 0.0
+    it passes there; else it is as great already at `outside`. It is the first whole grain inside, wherever the two
+    times are. By tangents of the logarithm, which from outside never lead too far; every fifth step halves."""
+    if inside == outside:
+        return False, outside
+    towards = 1.0 if outside < inside else -1.0
+    wanted = math.log(p) if p > 0.0 else NOTHING
     middle = outside
     for step in range(EDGE_STEPS):
-        if step > 0:
-            if abs(inside - outside) < FINE:
-                break
-            share = 0.5 if step % 3 == 1 or over <= 0.0 else over / (over - under)
-            # Never onto an end itself, or the other one would stay where it is.
-            share = min(max(share, 0.001), 0.999)
-            middle = inside + share * (outside - inside)
-        here = peak_over_u(lines, counts, at, factors, number, middle, parts, model, sigma) - p
-        if here < 0.0:
-            outside, under = middle, here
-            over *= 0.5
-        elif step == 0:
+        value, slope = peak_over_u(lines, counts, at, factors, number, search, middle, curved, 1.0, model, sigma)
+        reaches = value >= p
+        if reaches and step == 0:
             return False, outside
+        if reaches:
+            inside = middle
         else:
-            inside, over = middle, here
-            under *= 0.5
-    return True, inside
+            outside = middle
+        target = 0.5 * (inside + outside)
+        if value > 0.0 and slope * towards > 0.0 and step % 5 != 4:
+            target = middle + (wanted - math.log(value)) / slope
+            # The grain behind it, so that the other end comes near as well.
+            target += (-towards if reaches else towards) / GRAIN
+        middle = _grain_between(target, inside, outside)
+        if middle == inside:
+            break
+    grains = inside * GRAIN
+    return True, (np.ceil(grains) if towards > 0.0 else np.floor(grains)) / GRAIN
+
+
+@bare
+def _grain_between(at: float, inside: float, outside: float) -> float:
+    """A whole grain near a time and between two others; the one inside, if there is none."""
+    low, high = min(inside, outside), max(inside, outside)
+    first, last = np.floor(low * GRAIN) + 1.0, np.ceil(high * GRAIN) - 1.0
+    if first > last:
+        return inside
+    return float(min(max(np.floor(at * GRAIN + 0.5), first), last) / GRAIN)

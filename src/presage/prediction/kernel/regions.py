@@ -104,16 +104,11 @@ def _set_line(
 
 
 @bare
-def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int, asked: Floats) -> None:
-    """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens; `asked`: only times after
-    the first and up to the second."""
+def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int) -> None:
+    """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens."""
     no_ends(ends, at)
     bound_below(ends, at, segments[row, 0], segments[row, 2] > 0.0)
     bound_above(ends, at, segments[row, 1], segments[row, 3] > 0.0)
-    if asked[0] > -np.inf:
-        bound_below(ends, at, asked[0], True)
-    if asked[1] < np.inf:
-        bound_above(ends, at, asked[1], False)
     _set_line(lines, at, LOWER, 0, 0.0, -1.0, 0.0, 0.0, OWN)
     _set_line(lines, at, UPPER, END_LINE, 0.0, 1.0, 0.0, 0.0, OWN)
     counts[at, LOWER] = 1
@@ -121,11 +116,9 @@ def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Fl
 
 
 @bare
-def start_half(
-    lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, half: int, window: float, asked: Floats
-) -> None:
+def start_half(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, half: int, window: float) -> None:
     """The lines that hold whatever the terms say. `segments`: of a and b; `half`: 0 where a is later, 1 where b is."""
-    start_alone(lines, counts, at, ends, segments, half, asked)
+    start_alone(lines, counts, at, ends, segments, half)
     other = 1 - half
     lines[at, LOWER, 0, C] = -segments[other, 0]
     lines[at, LOWER, 0, OPEN] = segments[other, 2]
@@ -138,10 +131,12 @@ def start_half(
 
 
 @bare
-def project(lines: Floats, counts: Ints, at: int, ends: Floats) -> tuple[bool, float, float, bool, bool]:
-    """The interval of t for which some u satisfies all lines."""
-    low, low_open = ends[at, LOW], ends[at, LOW_OPEN]
-    high, high_open = ends[at, HIGH], ends[at, HIGH_OPEN]
+def project(
+    lines: Floats, counts: Ints, at: int, ends: Floats, times: Floats, which: int
+) -> tuple[bool, float, float, bool, bool]:
+    """The interval of t for which some u satisfies all lines; after the first of `times[which]`, up to the second."""
+    low, low_open = ends[at, LOW], max(ends[at, LOW_OPEN], times[which, 0])
+    high, high_open = min(ends[at, HIGH], times[which, 1]), ends[at, HIGH_OPEN]
     end = lines[at, UPPER, END_LINE, C]
     for i in range(counts[at, LOWER]):
         pi, qi, ci = lines[at, LOWER, i, P], lines[at, LOWER, i, Q], lines[at, LOWER, i, C]
@@ -176,14 +171,19 @@ def project(lines: Floats, counts: Ints, at: int, ends: Floats) -> tuple[bool, f
 
 
 @bare
-def slice_at(lines: Floats, counts: Ints, at: int, t: float) -> tuple[float, float]:
-    """The earlier times that are allowed with t."""
-    low, high = -np.inf, np.inf
+def slice_at(lines: Floats, counts: Ints, at: int, t: float) -> tuple[float, float, float, float]:
+    """The earlier times that are allowed with t: the first, the last, and how fast each of them changes with t."""
+    low, high, low_moves, high_moves = -np.inf, np.inf, 0.0, 0.0
     for i in range(counts[at, LOWER]):
-        low = max(low, (lines[at, LOWER, i, C] - lines[at, LOWER, i, P] * t) / lines[at, LOWER, i, Q])
+        p, q = lines[at, LOWER, i, P], lines[at, LOWER, i, Q]
+        bound = (lines[at, LOWER, i, C] - p * t) / q
+        if bound > low:
+            low, low_moves = bound, -p / q
     for i in range(counts[at, UPPER]):
-        high = min(high, (lines[at, UPPER, i, C] - lines[at, UPPER, i, P] * t) / lines[at, UPPER, i, Q])
+        p, q = lines[at, UPPER, i, P], lines[at, UPPER, i, Q]
+        bound = (lines[at, UPPER, i, C] - p * t) / q
+        if bound < high:
+            high, high_moves = bound, -p / q
     if low > high:
-        middle = 0.5 * (low + high)
-        return middle, middle
-    return low, high
+        low = high = 0.5 * (low + high)
+    return low, high, low_moves, high_moves

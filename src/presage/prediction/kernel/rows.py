@@ -7,16 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import ints
 from presage.arrays.jit import Floats, Ints
 from presage.arrays.rows import changes, ordinals
+from presage.prediction.kernel.ordering import row_order
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import ORDINAL, SEQ, TIME, TIMER, PredictionTables
 from presage.prediction.kernel.spans import Spans
 
 MOMENT = pa.timestamp("us", tz="UTC")
-# A greatest probability is sought; what is found differs beyond these digits by where a step begins to seek.
-SURE_DIGITS = 10
 
 
 def object_column(side: int, number: int) -> str:
@@ -42,7 +40,7 @@ def row_table(
         own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
-    own += [pa.array(np.round(spans.probability[order], SURE_DIGITS))] if tables.probability else []
+    own += [pa.array(spans.probability[order])] if tables.probability else []
     own += [column.take(rows) for column in more]
     places = ordinals(changes([time], len(time))) if hashes is None else hashes(known, len(spans))[order]
     seq = np.full(len(time), TIMER, np.int64)
@@ -54,10 +52,7 @@ def row_table(
 def _order(spans: Spans, known: list[pa.ChunkedArray], hashes: Hashes | None) -> Ints:
     if hashes is not None:
         return np.lexsort((hashes(known, len(spans)), spans.end))
-    columns = {f"k{i}": column for i, column in enumerate(known)}
-    numbers = pa.array(np.arange(len(spans)))
-    table = pa.table({TIME: pa.array(spans.end), **columns, "from": pa.array(spans.start), "row": numbers})
-    return ints(table.sort_by([(name, "ascending") for name in table.column_names]), "row")
+    return row_order(spans.end, known, spans.start)
 
 
 def shown_values(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from presage.arrays.codes import first_of
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.prediction.kernel.join import Matches
+from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.values import Validity
 
 UNBOUND = -1
@@ -36,6 +38,12 @@ class Spans:
         return Spans(
             self.codes[rows], self.start[rows], self.end[rows], self.start_open[rows], self.end_open[rows],
             self.probability[rows],
+        )  # fmt: skip
+
+    def part(self, begin: int, end: int) -> Spans:
+        return Spans(
+            self.codes[begin:end], self.start[begin:end], self.end[begin:end], self.start_open[begin:end],
+            self.end_open[begin:end], self.probability[begin:end],
         )  # fmt: skip
 
 
@@ -73,6 +81,21 @@ def groups_of(codes: Ints) -> Ints:
         _, group = np.unique(group * width + codes[:, side], return_inverse=True)
         group = group.reshape(-1)
     return np.ascontiguousarray(group, np.int64)
+
+
+def continued(carried: Spans, found: Spans, moment: int | None) -> tuple[Spans, Ints, int]:
+    """What is carried and what was found since, as maximal intervals; which of those carried each goes on from, -1 if
+    it is new. First those that end before the moment, so many."""
+    both = joined([carried, found])
+    zeros = np.zeros(len(both))
+    merged, row = merge(Intervals(groups_of(both.codes), both.start, both.end, zeros, zeros, both.start_open,
+                                  both.end_open, both.probability))  # fmt: skip
+    first = first_of(row, len(merged))
+    spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open, merged.probability)
+    lasts = np.zeros(len(spans), np.bool_) if moment is None else spans.end >= moment
+    order = np.argsort(lasts, kind="stable")
+    origin = np.where(first < len(carried), first, -1)
+    return spans.take(order), origin[order], len(spans) - int(lasts.sum())
 
 
 def linked(first: Spans, second: Spans) -> Spans:

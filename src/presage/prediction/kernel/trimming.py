@@ -2,6 +2,9 @@
 
 Each factor must reach p by itself, which cuts the region by strips: exact when there is one factor, a good start when
 there are more. Where all factors are 1 no search is needed.
+
+Rows may be asked for bit by bit. What is sought is sought over all of the region, and told with the last bit of it: so
+it is the same number however many bits there were.
 """
 
 from __future__ import annotations
@@ -10,32 +13,36 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
-from presage.prediction.kernel.factors import add_level, level
+from presage.prediction.kernel.ends import NEAR
+from presage.prediction.kernel.factors import add_level, greatest_chance, level
 from presage.prediction.kernel.peaks import edge, peak_over_t
 from presage.prediction.kernel.regions import TERMS, project
 
 # Columns of what is found: low, high, low open, high open, probability.
 LOW, HIGH, LOW_OPEN, HIGH_OPEN, CHANCE = 0, 1, 2, 3, 4
-# Into how many parts times are cut where more than one peak is possible.
-PARTS = 8
 # Of the lines: the region, the region cut by levels of p, the region cut by levels of 1.
 GIVEN, CUT, SURE = 0, 1, 2
 REGIONS = 3
+# Rows of times (after, up to): what is asked for now, and what a probability is taken over.
+NOW, ALL = 0, 1
+# What reaches p but for this reaches it: a peak that touches p does so wherever it was looked for.
+TOUCH = 1e-10
 
 
 @bare
 def find_levels(
     factors: Floats, number: int, p: float, strict: bool, model: int, sigma: float, wanted: Floats, sure: Floats
-) -> tuple[bool, bool]:
-    """Whether each factor can reach p, and 1, and where."""
-    reaches, can_be_sure = True, True
+) -> tuple[bool, bool, float]:
+    """Whether each factor can reach p, and 1, and where; what the product cannot exceed."""
+    reaches, can_be_sure, most = True, True, 1.0
     for i in range(number):
         can, sure[i] = level(factors, i, 1.0, False, model, sigma)
         can_be_sure = can_be_sure and can
+        most *= 1.0 if can else greatest_chance(factors, i, model, sigma)
         if p >= 0.0:
             can, wanted[i] = level(factors, i, p, strict, model, sigma)
             reaches = reaches and can
-    return reaches, can_be_sure
+    return reaches, can_be_sure, most
 
 
 @bare
@@ -69,70 +76,82 @@ def trim(
     lines: Floats,
     counts: Ints,
     ends: Floats,
+    times: Floats,
     factors: Floats,
     number: int,
     terms: int,
-    parts: int,
+    curved: bool,
     wanted: Floats,
     can_be_sure: bool,
     sure: Floats,
+    most: float,
     p: float,
     strict: bool,
     asked: bool,
+    pending: float,
     model: int,
     sigma: float,
+    search: Floats,
     found: Floats,
-    begin: int,
+    row: int,
 ) -> int:
-    """How many intervals were written to `found`, from row `begin` on. `wanted`: levels of p (below 0: no trimming);
-    `sure`: levels of 1; `asked`: whether the probability itself is of interest, else it is NaN."""
+    """1 if an interval was written to `found[row]`, else 0. `wanted`: levels of p (below 0: no trimming); `sure`:
+    levels of 1; `most`: what the product cannot exceed. `asked`: whether the probability itself is of interest, else it
+    is NaN. `pending`: what reaches this time (microseconds) goes on, and its probability is 0 as long."""
     region = GIVEN
     if p >= 0.0 and number > 0:
         region = CUT
         if not _cut_by(lines, counts, ends, CUT, factors, number, wanted, strict, terms):
             return 0
-    there_is, low, high, low_open, high_open = project(lines, counts, region, ends)
+    there_is, low, high, low_open, high_open = project(lines, counts, region, ends, times, NOW)
     if not there_is:
         return 0
-    if number == 0:
-        put(found, begin, low, high, low_open, high_open, 1.0)
+    several = p >= 0.0 and number > 1
+    open_end = np.floor(high * 1e6 + 0.5) >= pending
+    if number == 0 or not (several or (asked and not open_end)):
+        put(found, row, low, high, low_open, high_open, 1.0 if number == 0 else 0.0)
         return 1
-    # With one factor, or none wanted, the levels have said it all.
-    exact = p < 0.0 or number <= 1
-    is_sure, first, last = False, low, high
-    if can_be_sure and (exact or parts == 1):
-        if _cut_by(lines, counts, ends, SURE, factors, number, sure, False, terms):
-            is_sure, first, last, _, _ = project(lines, counts, SURE, ends)
-        first, last = min(max(first, low), high), max(min(last, high), low)
-    if exact and (is_sure or not asked):
-        put(found, begin, low, high, low_open, high_open, 1.0 if is_sure else np.nan)
-        return 1
-    made = 0
-    # A level was found by halving: what it keeps has at least p.
-    greatest = max(p, 0.0)
-    for part in range(parts):
-        a = low + part * (high - low) / parts
-        b = high if part == parts - 1 else low + (part + 1) * (high - low) / parts
-        best = 1.0
+    first, last = low, high
+    if times[NOW, 0] != times[ALL, 0] or times[NOW, 1] != times[ALL, 1]:
+        _, first, last, _, _ = project(lines, counts, region, ends, times, ALL)
+    is_sure, begin, end = False, first, last
+    if can_be_sure and _cut_by(lines, counts, ends, SURE, factors, number, sure, False, terms):
+        is_sure, begin, end, _, _ = project(lines, counts, SURE, ends, times, ALL)
+        begin, end = min(max(begin, first), last), max(min(end, last), first)
+    if several:
+        enough = p + TOUCH if strict else p - TOUCH
         if not is_sure:
-            first, best = peak_over_t(lines, counts, region, factors, number, a, b, parts, model, sigma)
-            last = first
-        greatest = max(greatest, best)
-        if exact or best < p or (best == p and strict):
-            continue
-        row = begin + made
-        put(found, row, a, b, low_open and part == 0, high_open and part == parts - 1, best)
-        made += 1
-        for end in range(2):
-            outside, inside = (b, last) if end else (a, first)
-            passes, at = edge(lines, counts, region, factors, number, outside, inside, p, parts, model, sigma)
-            if passes:
-                found[row, HIGH if end else LOW] = at
-                found[row, HIGH_OPEN if end else LOW_OPEN] = 1.0 if strict else 0.0
-    if exact:
-        put(found, begin, low, high, low_open, high_open, greatest)
-        return 1
-    return made
+            begin, best = peak_over_t(
+                lines, counts, region, factors, number, search, first, last, curved, enough, model, sigma
+            )
+            end = begin
+            if best < enough:
+                return 0
+        for side in range(2):
+            outside, inside = (last, end) if side else (first, begin)
+            passes, at = edge(
+                lines, counts, region, factors, number, search, outside, inside, enough, curved, model, sigma
+            )
+            if passes and side == 0:
+                first = at
+                if at >= low:
+                    low, low_open = at, strict
+            elif passes:
+                last = max(at, first)
+                if last <= high:
+                    high, high_open = last, strict
+        if high < low or ((low_open or high_open) and high - low <= NEAR):
+            return 0
+        open_end = np.floor(high * 1e6 + 0.5) >= pending
+    chance = 1.0
+    if open_end or not asked:
+        chance = 0.0
+    elif not is_sure:
+        _, chance = peak_over_t(lines, counts, region, factors, number, search, first, last, curved, most, model, sigma)
+        # A level was found by halving: what it keeps has at least p.
+        chance = max(chance, p)
+    put(found, row, low, high, low_open, high_open, chance)
+    return 1
 
 
 @bare

@@ -10,11 +10,12 @@ from presage.prediction.kernel.bare import bare
 
 
 @bare
-def uniform_survival(x: float, wide: float, narrow: float) -> float:
-    """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
+def uniform_survival(x: float, wide: float, narrow: float) -> tuple[float, float]:
+    """P(e > x) for x >= 0, and the density of e at x; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:
-        return 0.0
+        return 0.0, 0.0
     if x > wide - narrow:
         rest = wide + narrow - x
-        return 0.5 * (rest / (2.0 * narrow)) * (rest / (2.0 * wide))
-    return 0.5 - x / (2.0 * wide)
+        share = (rest / (2.0 * narrow)) / (2.0 * wide)
+        return 0.5 * rest * share, share
+    return 0.5 - x / (2.0 * wide), 0.5 / wide

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.ends import micros
-from presage.prediction.kernel.evaluation import ALWAYS, FOREVER
-from presage.prediction.kernel.factors import COLUMNS, Z0, ZT, ZU
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, set_times, times_asked
+from presage.prediction.kernel.factors import COLUMNS, OF_A, Z0, ZT, ZU
 from presage.prediction.kernel.halves import add_margins
 from presage.prediction.kernel.merge import Intervals, merge
+from presage.prediction.kernel.peaks import SEARCHES
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.regions import most_lines, start_alone
 from presage.prediction.kernel.sides import build_side
@@ -34,13 +36,17 @@ class Validity:
         return len(self.key)
 
 
-def validity(pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None) -> Validity:
-    """When the terms hold of each object, at times t with after < t <= until. O(n log n)."""
+def validity(
+    pieces: Pieces, spec: ValueSpec, after: int | None = None, until: int | None = None, since: int | None = None,
+    final: bool = True, known: Ints | None = None,
+) -> Validity:  # fmt: skip
+    """When the terms hold of each object, at times t with after < t <= until. The rest: see `join.join`. O(n log n)."""
     side = build_side(pieces, (), spec.terms)
     p, strict = trimmed_at(spec.at_least)
     whole, parts, opens = hold(
-        side.start, side.ends, side.margins, side.never,
+        side.start, side.ends, side.margins, side.never, times_asked(side.piece, None, None, known),
         ALWAYS if after is None else after, FOREVER if until is None else until,
+        ALWAYS if since is None else since, final or until is None,
         p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
     )  # fmt: skip
     found, _ = merge(
@@ -58,8 +64,11 @@ def hold(
     ends: Floats,
     margins: Floats,
     never: Bools,
+    known: Ints,
     after: int,
     until: int,
+    since: int,
+    final: bool,
     p: float,
     strict: bool,
     asked: bool,
@@ -75,45 +84,31 @@ def hold(
         np.empty((len(start), 2), np.bool_),
     )
     lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
-    bounds, times = np.empty((REGIONS, 4)), np.empty(2)
-    factors, found = np.empty((most, COLUMNS)), np.empty((1, 5))
+    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 2))
+    factors, found, search = np.empty((most, COLUMNS)), np.empty((1, 5)), np.empty((SEARCHES, SEARCH))
     wanted, sure = np.empty(most), np.empty(most)
     chancy = asked or p >= 0.0
     made = 0
     for i in range(len(start)):
         if p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
             continue
-        times[0] = -np.inf if after == ALWAYS else (after - start[i]) / 1e6
-        times[1] = np.inf if until == FOREVER else (until - start[i]) / 1e6
-        number = add_margins(margins, i, 0, factors, 0) if chancy and not never[i] else 0
+        if not set_times(times, start[i], known[i, 0], known[i, 1], after, until, since, final):
+            continue
+        pending = np.inf if final else float(until - start[i])
+        number = add_margins(margins, i, 0, OF_A, factors, 0) if chancy and not never[i] else 0
         k = 0
         for m in range(most):
             if k < number and margins[i, m, 2] > 0.0:
                 factors[k, Z0], factors[k, ZT], factors[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
                 k += 1
-        reaches, can_be_sure = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
+        reaches, can_be_sure, most_likely = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
         if not reaches:
             continue
-        start_alone(lines, counts, GIVEN, bounds, ends, i, times)
+        start_alone(lines, counts, GIVEN, bounds, ends, i)
         if not trim(
-            lines,
-            counts,
-            bounds,
-            factors,
-            number,
-            0,
-            1,
-            wanted,
-            can_be_sure,
-            sure,
-            p,
-            strict,
-            asked,
-            model,
-            sigma,
-            found,
-            0,
-        ):
+            lines, counts, bounds, times, factors, number, 0, False, wanted, can_be_sure, sure, most_likely,
+            p, strict, asked, pending, model, sigma, search, found, 0,
+        ):  # fmt: skip
             continue
         low, low_part = micros(found[0, LOW])
         high, high_part = micros(found[0, HIGH])

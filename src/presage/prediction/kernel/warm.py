@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
-from presage.prediction.kernel.join import join_with_boundary
+from presage.prediction.kernel.join import join, join_with_boundary
 from presage.prediction.kernel.likelihood import value_chances
+from presage.prediction.kernel.ordering import row_order
 from presage.prediction.kernel.pieces import build_pieces
 from presage.prediction.kernel.spec import Comparator, Errors, JoinSpec, JoinTerm, ValueSpec, ValueTerm
 from presage.prediction.kernel.values import validity
@@ -20,8 +22,10 @@ def warm() -> None:
     value, rate, threshold = np.array([[0.0], [1.0]]), np.zeros((2, 1)), np.ones((2, 1))
     pieces = build_pieces(key, at, value, rate, threshold, SECOND)
     spec = JoinSpec((JoinTerm(0, 0, Comparator.LE, 2.0),), SECOND, same=True)
+    join(pieces, pieces, spec)
     join_with_boundary(pieces, pieces, spec)
     validity(pieces, ValueSpec((ValueTerm(0, Comparator.LE, 1.0),)))
+    row_order(at, [pa.chunked_array([key])], at)
     warm_buffer()
     value_chances(value[:, 0], threshold[:, 0], Comparator.LE, 1.0, Errors())
 
