@@ -94,7 +94,7 @@ def covers(row: dict[str, Any], t: int) -> bool:
     return to_micros(row["valid_from"]) <= t <= to_micros(row["valid_to"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     updates(KEYS[:2]),
     st.lists(join_terms(), min_size=1, max_size=2),
@@ -119,7 +119,7 @@ def test_a_join_holds_when_the_definition_says(
     assert {(row["a.k"], row["b.k"]) for row in rows} <= {(0, 1), (1, 0)}
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(updates(KEYS[:2]), st.lists(value_terms(), min_size=1, max_size=2), periods)
 def test_a_value_holds_when_the_definition_says(several: list[Update], terms: list[Term], period: int) -> None:
     text = f"SELECT s.k FROM PREDICTED G s WHERE {' AND '.join(spoken(term, 's', None) for term in terms)}"
@@ -165,7 +165,7 @@ CUTS = st.lists(st.integers(0, 36).map(lambda n: n * SECOND // 4 + n % 3 * 1237)
 
 
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(updates(KEYS, most=9), periods, CUTS, st.sampled_from(BUFFERS))
 def test_rows_do_not_depend_on_how_the_input_is_cut(
     text: str, several: list[Update], period: int, cuts: list[int], buffer: str
@@ -189,7 +189,7 @@ def rough(keys: tuple[int, ...]) -> st.SearchStrategy[list[Update]]:
 
 @pytest.mark.parametrize("errors", ["", ", errors = 'normal'"], ids=["uniform", "normal"])
 @pytest.mark.parametrize("name", [name for name in QUERIES if name.startswith("chances")])
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(rough(KEYS), periods, CUTS, st.sampled_from(BUFFERS))
 def test_no_digit_of_a_probability_depends_on_how_the_input_is_cut(
     name: str, errors: str, several: list[Update], period: int, cuts: list[int], buffer: str
@@ -199,7 +199,7 @@ def test_no_digit_of_a_probability_depends_on_how_the_input_is_cut(
 
 
 @pytest.mark.parametrize("name", ["value", "may", "likely", "join", "likely join", "three", "chances trimmed"])
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(updates(KEYS, most=9), periods, CUTS)
 def test_what_was_foreseen_and_not_taken_back_is_what_holds(
     name: str, several: list[Update], period: int, cuts: list[int]
@@ -218,7 +218,7 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(updates(KEYS, most=9), periods, st.randoms())
 def test_updates_of_different_times_may_arrive_in_any_order(several: list[Update], period: int, random: Any) -> None:
     times = [update.at for update in several]

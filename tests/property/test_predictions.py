@@ -66,6 +66,7 @@ def check_rows(rows: list[Row], truth: Callable[[Fraction | int], bool]) -> None
             assert truth(t) is any(low < t < high for low, high, _, _ in rows)
 
 
+@settings(max_examples=50)
 @given(joins(), updates((1,)), updates((2,)), periods)
 def test_the_rows_of_a_join_are_the_maximal_intervals_of_the_definition(
     asked: Join, left: list[Update], right: list[Update], period: int
@@ -74,7 +75,7 @@ def test_the_rows_of_a_join_are_the_maximal_intervals_of_the_definition(
     check_rows(rows, lambda t: matches_at(asked, left, 1, right, 2, period, t))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(joins(), updates((1,), 3), updates((2,), 3), periods)
 def test_whatever_two_times_of_a_dense_grid_match_lies_in_a_row(
     asked: Join, left: list[Update], right: list[Update], period: int

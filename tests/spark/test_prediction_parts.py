@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import presage.prediction.spark as in_parts
 from presage import Engine
+from presage.spark.contexts import Contexts
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DECLARED = """
@@ -63,7 +64,7 @@ def test_rows_do_not_depend_on_the_parts(engine: Engine, text: str, monkeypatch:
     monkeypatch.setattr(in_parts, "MANY_UPDATES", 10**9)
     whole = engine.query(text).to_arrow()
     monkeypatch.setattr(in_parts, "MANY_UPDATES", 0)
-    monkeypatch.setattr(Engine, "_partitions", lambda self, rows: 3)
+    monkeypatch.setattr(Contexts, "partitions", lambda self, rows: 3)
     taken: list[object] = []
     run = in_parts._run_in_parts
     monkeypatch.setattr(in_parts, "_run_in_parts", lambda *args: taken.append(args) or run(*args))

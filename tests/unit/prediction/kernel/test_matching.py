@@ -9,8 +9,8 @@ import pytest
 from presage.model.state import State
 from presage.prediction.kernel import matching
 from presage.prediction.kernel.matching import PredictionKernel
-from presage.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
-from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, ValueTerm
+from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables, Side, Stream
+from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, Mode, ValueTerm
 
 SECOND = 1_000_000
 YEAR = 31_557_600 * SECOND
@@ -122,3 +122,34 @@ def test_both_orders_go_on_from_step_to_step_where_they_show_different_values() 
         kernel.step(State.from_bytes(state.to_bytes()), events.slice(0, 0), 20 * SECOND, end=True)[1]
     )
     assert rows == [(1, 5.0, 10.0), (2, 5.0, 10.0)]
+
+
+@pytest.mark.parametrize(("limit", "times", "chance"), [(1, (3.999999, 5.999999), 0.85), (2, (4.0, 17.0), 0.75)])
+@pytest.mark.parametrize("cut", [None, 5, 6, 7])
+def test_a_chance_is_that_of_the_times_at_which_a_buffer_held_a_function(
+    limit: int, times: tuple[float, float], chance: float, cut: int | None
+) -> None:
+    rows = []
+    kernel = PredictionKernel(over_a_buffer(limit))
+    # The second update of 1 stands in for the first when that one goes, at 4 with room for one, at 6 with room for two:
+    # it would have been 14 at 0, but from then on nobody asks for what is more than 3 seconds ago. With room for one it
+    # goes itself at 6.
+    events = updates((0, 1, 0, 0), (0, 9, 0, 0), (4, 1, 14 - 2, -0.5), (6, 2, 0, 0))
+    events = events.set_column(events.column_names.index("e"), "e", pa.array([5.0, 0.0, 5.0, 0.0]))
+    events = events.append_column(SOURCE, pa.array([0, 1, 0, 0]))
+    state, moment = kernel.initial(), 0
+    for clock in [cut, 60] if cut is not None else [60]:
+        now = [moment * SECOND <= at < clock * SECOND for at in events[TIME].to_pylist()]
+        state, some = kernel.step(State.from_bytes(state.to_bytes()), events.filter(pa.array(now)), clock * SECOND)
+        rows += [(*row, p) for row, p in zip(told(some), some["p"].to_pylist(), strict=True)]
+        moment = clock
+    assert rows == [(1, *times, pytest.approx(chance, abs=1e-5))]
+
+
+def over_a_buffer(limit: int) -> PredictionTables:
+    names = ("k",), ("v",), ("r",), ("e",)
+    spec = JoinSpec((JoinTerm(0, 0, Comparator.GT, 10.0, mode=Mode.MAY),), 3 * SECOND, probability=True)
+    return PredictionTables(
+        (Stream(*names, 10 * SECOND, limit, "oldest"), Stream(*names, 60 * SECOND)), (Side(0), Side(1)),
+        (Pair(0, 1, spec),), probability=True, columns=("k", "b", "from", "to", "p"),
+    )  # fmt: skip
