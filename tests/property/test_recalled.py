@@ -355,3 +355,15 @@ def test_the_row_of_an_aggregate_without_groups_comes_once_and_is_then_updated(w
     for event in events:
         kinds = [row["change"] for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
         assert kinds == ["insert", *["update"] * (len(kinds) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("rows", ["insert"] * 4), ("unseen groups", ["insert", "update", "insert"])]
+)
+def test_equal_rows_of_several_chunks_are_told_each(name: str, kinds: list[str]) -> None:
+    past = [("H", second * SECOND, ("b" if second == 1 else "a", 1, 0.0)) for second in range(4)]
+    world = World([*past, ("E", 5 * SECOND, ("a", 3))], [2 * SECOND, SECOND], True)
+    progress, _, _ = started(bound(name, None, "", final=False), world)
+    units = world.units()
+    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    assert [row["change"] for row in rows][: len(kinds)] == kinds
