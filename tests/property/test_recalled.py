@@ -44,7 +44,8 @@ SELECTS = {
     "groups": "SELECT h.k AS g, count(*) AS n, sum(h.x) + e.v AS s FROM H h GROUP BY h.k HAVING count(*) > 1",
     "unseen groups": "SELECT count(*) AS n FROM H h GROUP BY h.x, h.k ORDER BY n DESC",
     "some groups": "SELECT h.k AS g, count(*) AS n FROM H h GROUP BY h.k ORDER BY n DESC, g NULLS LAST LIMIT 2",
-    "rows": "SELECT h.x, h.y AS n FROM H h WHERE h.k = e.k OR h.x > e.v ORDER BY h.y DESC NULLS LAST",
+    "rows": "SELECT h.x, h.y AS n FROM H h WHERE h.k = e.k OR e.v > 0 ORDER BY h.x NULLS LAST, h.y DESC NULLS FIRST",
+    "rows backwards": "SELECT h.x, h.y AS n FROM H h ORDER BY h.x DESC, h.y",
     "some rows": "SELECT h.x AS n FROM H h LIMIT 2",
     "different rows": "SELECT DISTINCT h.x AS n FROM H h WHERE h.k <> e.k",
     "a relation": "SELECT r.room, count(h.x) AS n FROM H h LEFT JOIN R r ON r.k = h.k GROUP BY r.room",
@@ -112,16 +113,17 @@ SECOND = 1_000_000
 KEYS = st.sampled_from(["a", "b", None])
 SMALL = st.sampled_from([None, 0, 1, 2, 3])
 HALVES = st.sampled_from([None, -0.5, 0.0, 1.5, 2.0])
-TIMES = st.integers(0, 9).map(lambda second: second * SECOND)
 HAPPENED = st.one_of(
-    st.tuples(st.just("E"), TIMES, st.tuples(KEYS, SMALL)),
-    st.tuples(st.just("H"), TIMES, st.tuples(KEYS, SMALL, HALVES)),
-    st.tuples(st.just("H"), TIMES, st.tuples(KEYS, SMALL, HALVES)),
+    st.tuples(st.just("E"), st.integers(4, 9).map(lambda second: second * SECOND), st.tuples(KEYS, SMALL)),
+    *[st.tuples(st.just("H"), st.integers(0, 7).map(lambda second: second * SECOND), st.tuples(KEYS, SMALL, HALVES))]
+    * 3,
 )
-WORLDS = st.builds(
-    World, st.lists(HAPPENED, max_size=14), st.lists(st.integers(-1, 19).map(lambda n: n * SECOND // 2), max_size=4),
-    st.booleans(),
-)  # fmt: skip
+# Mostly in order: what arrives after all events is no history of any.
+ARRIVING = st.lists(HAPPENED, min_size=5, max_size=14).flatmap(
+    lambda happened: st.sampled_from([sorted(happened, key=lambda one: one[1]), happened, happened[:2]])
+)
+CUTS = st.lists(st.integers(-1, 19).map(lambda half: half * SECOND // 2), max_size=4)
+WORLDS = st.builds(World, ARRIVING, CUTS, st.booleans())
 
 
 def histories(node: Recall, world: World) -> dict[int, list[Row]]:
@@ -329,7 +331,7 @@ def _wanted(recall: Recalled, event: Row, start: int | None) -> int:
 
 
 @pytest.mark.parametrize("name", RECALLS)
-@settings(max_examples=10)
+@settings(max_examples=20)
 @given(world=WORLDS, last=st.sampled_from([None, 2, 5, 30]), condition=st.sampled_from(CONDITIONS))
 def test_FINAL_gives_the_last_revision_in_order_however_history_is_cut(
     name: str, world: World, last: int | None, condition: str
@@ -356,3 +358,15 @@ def test_the_row_of_an_aggregate_without_groups_comes_once_and_is_then_updated(w
     for event in events:
         kinds = [row["change"] for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
         assert kinds == ["insert", *["update"] * (len(kinds) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("rows", ["insert"] * 4), ("unseen groups", ["insert", "update", "insert"])]
+)
+def test_equal_rows_of_several_chunks_are_told_each(name: str, kinds: list[str]) -> None:
+    past = [("H", second * SECOND, ("b" if second == 1 else "a", 1, 0.0)) for second in range(4)]
+    world = World([*past, ("E", 5 * SECOND, ("a", 3))], [2 * SECOND, SECOND], True)
+    progress, _, _ = started(bound(name, None, "", final=False), world)
+    units = world.units()
+    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    assert [row["change"] for row in rows][: len(kinds)] == kinds
