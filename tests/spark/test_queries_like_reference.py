@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-import presage.engine
 from presage import Engine
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME
+from presage.spark import contexts
 from presage.workspace import Workspace
 from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries
 from reference.plans import Row, World, evaluate
@@ -76,7 +76,7 @@ WORLD = world_of(LOADS)
 def engines(spark: SparkSession) -> Iterator[dict[str, Engine]]:
     with pytest.MonkeyPatch.context() as patch:
         # Little data would go into one task, and a wrong key would not be noticed.
-        patch.setattr(presage.engine, "ROWS_PER_TASK", 1)
+        patch.setattr(contexts, "ROWS_PER_TASK", 1)
         made = {way: Engine(spark, **options) for way, options in WAYS.items()}
         for engine in made.values():
             engine.execute(DECLARATIONS)
