@@ -12,7 +12,7 @@ from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.workspace import Workspace
 
-QUERIES = sorted((Path(__file__).parent / "recalls").glob("*.epl"))
+QUERIES = sorted((Path(__file__).parent / "recalls" / "explain").glob("*.sql"))
 DECLARED = """
 CREATE STREAM Overload (sid STRING, bw DOUBLE, note STRING, at TIMESTAMP) EVENT TIME at KEY (sid);
 CREATE STREAM Traffic (sid STRING, bw DOUBLE, packets LONG, at TIMESTAMP) EVENT TIME at KEY (sid);
