@@ -9,7 +9,7 @@ from presage.model.time import format_duration
 from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import AggregateCall, ColumnRef, Expr
-from presage.plan.nodes import Field, Named, Node, RelationScan, Scan
+from presage.plan.nodes import Field, Named, Node, RelationScan
 
 # What a row says beside the user's columns.
 EVENT_ID, COVERED_FROM, COVERED_TO = "event_id", "covered_from", "covered_to"
@@ -275,11 +275,6 @@ class Recall(Node):
         kept = f" where {show(self.condition)}" if self.condition is not None else ""
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
         return f"Recall{' final' if self.final else ''} [{told}]{kept} as [{columns}]"
-
-
-def events_of(node: Node) -> list[Scan]:
-    """The scans of a source, if its rows are events as they lie in the archive: only then it can be read in parts."""
-    return [n for n in node.walk() if isinstance(n, Scan)]
 
 
 def is_relation(node: Node) -> bool:
