@@ -23,10 +23,11 @@ from presage.model.time import to_micros
 from presage.plan.expr import AggregateCall
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.recall import answers as driver
+from presage.recall.answers import aggregates_of
 from presage.recall.asking import BEFORE, EVENT, EVER, HIGH, LOW, Questions
 from presage.recall.nodes import Recall, Recalled, Select, is_relation
 from presage.recall.partial import parts_of
-from presage.recall.progress import History, Progress, aggregates_of
+from presage.recall.progress import History, Progress
 from presage.recall.units import Unit
 from presage.workspace import Workspace
 from reference.expressions import evaluate

@@ -54,6 +54,17 @@ def finished(
     return pa.table(columns)
 
 
+def aggregates_of(select: Select) -> list[Aggregate]:
+    """The aggregates of a select, as they are made of parts."""
+    made = []
+    for call in select.calls:
+        assert isinstance(call.expr, AggregateCall)
+        arg = call.expr.arg
+        kind, shown = (None, "*") if arg is None else (arg.type, show(arg))
+        made.append(Aggregate(call.expr.function, call.name, kind, shown))
+    return made
+
+
 def _with_empty(select: Select, found: pa.Table, asked: Ints) -> pa.Table:
     """An aggregate of nothing is a row, too: a count of 0, and nulls."""
     missing = np.setdiff1d(asked, found[EVENT].to_numpy())
@@ -72,17 +83,11 @@ def _scaled(select: Select, found: pa.Table, scale: Floats) -> pa.Table:
     factor = scale[found[EVENT].to_numpy()]
     if not np.any(factor != 1.0):
         return found
-    for call in select.calls:
-        assert isinstance(call.expr, AggregateCall)
-        if call.expr.function in GROWING:
+    for call, aggregate in zip(select.calls, aggregates_of(select), strict=True):
+        if aggregate.function in GROWING:
             column = one_array(found[call.name])
             values = column.fill_null(0).to_numpy()
-            if call.expr.type == LONG:
-                arg = call.expr.arg
-                aggregate = Aggregate(call.expr.function, call.name, shown="*" if arg is None else show(arg))
-                values = scaled(aggregate, values, factor)
-            else:
-                values = values * factor
+            values = scaled(aggregate, values, factor) if call.expr.type == LONG else values * factor
             made = pa.array(values, column.type, mask=column.is_null().to_numpy(zero_copy_only=False))
             found = found.set_column(found.column_names.index(call.name), call.name, made)
     return found

@@ -58,6 +58,11 @@ def answers_of(asked: Questions, answers: pa.Table) -> tuple[Ints, Ints]:
     counts = np.bincount(question, minlength=asked.count)
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     lengths = counts[asked.of]
-    event = np.repeat(np.arange(len(asked.of)), lengths)
-    within = np.arange(len(event)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    event, within = counted_out(lengths)
     return event, order[starts[asked.of][event] + within]
+
+
+def counted_out(lengths: Ints) -> tuple[Ints, Ints]:
+    """Each number of the list as often as the length at its place says, and 0, 1, 2 … beside each."""
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

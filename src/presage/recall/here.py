@@ -23,7 +23,7 @@ from presage.log.reading import read_events
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, InRelation, conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
-from presage.recall.asking import BEFORE, EVENT, HIGH, LOW, Questions
+from presage.recall.asking import BEFORE, EVENT, HIGH, LOW, Questions, counted_out
 from presage.recall.nodes import Select
 from presage.recall.partial import Aggregate, parts_of
 
@@ -147,8 +147,7 @@ def _pairs(plain: Plain, rows: pa.Table, asked: Questions, evaluator: Evaluator)
     of_question = np.where(asking, codes[rows.num_rows :], -1)
     start = np.searchsorted(sorted_codes, of_question, side="left")
     counts = np.where(asking, np.searchsorted(sorted_codes, of_question, side="right") - start, 0)
-    question = np.repeat(np.arange(asked.count), counts)
-    within = np.arange(len(question)) - np.repeat(np.cumsum(counts) - counts, counts)
+    question, within = counted_out(counts)
     return rows, question, order[start[question] + within]
 
 

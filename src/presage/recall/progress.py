@@ -18,14 +18,12 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import MOMENT
 from presage.columnar.vectors import one_array
 from presage.model.arrow import to_arrow
-from presage.plan.display import show
-from presage.plan.expr import AggregateCall
 from presage.plan.nodes import TIME
-from presage.recall.answers import finished
-from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
-from presage.recall.finish import finish
-from presage.recall.nodes import Recall, Recalled, Select, Similar
-from presage.recall.partial import Aggregate, merge_parts
+from presage.recall.answers import aggregates_of, finished
+from presage.recall.asking import EVENT, EVER, Questions, answers_of, counted_out, questions
+from presage.recall.finish import finish, scale_factors
+from presage.recall.nodes import Recall, Recalled, Similar
+from presage.recall.partial import merge_parts
 from presage.recall.revisions import Revisions, Told
 from presage.recall.texts import as_texts
 from presage.recall.units import Unit
@@ -187,8 +185,8 @@ class Progress:
         at, wanted, covered = self.at[rows], self.wanted(recall)[rows], self.covered[rows]
         known = at - np.maximum(covered, wanted)
         start = -EVER if self.history.start is None else self.history.start
-        partial = (covered > wanted) & (known > 0) & (covered > start) & bool(recall.select.numbers)
-        return np.where(partial, (at - wanted) / np.where(known > 0, known, 1), 1.0)
+        partial = (covered > wanted) & (covered > start) & bool(recall.select.numbers)
+        return scale_factors(at - wanted, np.where(partial, known, 0))
 
     # -- telling -------------------------------------------------------------------------------------
 
@@ -208,17 +206,6 @@ class Progress:
         )
         texts = [as_texts(column) for column in self.evaluator.columns(list(self.node.event_id), moment)]
         return pa.compute.binary_join_element_wise(*texts, "/", null_handling="replace", null_replacement="null")
-
-
-def aggregates_of(select: Select) -> list[Aggregate]:
-    """The aggregates of a select, as they are made of parts."""
-    made = []
-    for call in select.calls:
-        assert isinstance(call.expr, AggregateCall)
-        arg = call.expr.arg
-        kind, shown = (None, "*") if arg is None else (arg.type, show(arg))
-        made.append(Aggregate(call.expr.function, call.name, kind, shown))
-    return made
 
 
 def _known_by(recall: Recalled | Similar) -> Sequence[str]:
@@ -250,9 +237,7 @@ def _left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(right, kind="stable")
     first = np.searchsorted(right[order], left, side="left")
     counts = np.searchsorted(right[order], left, side="right") - first
-    lengths = np.maximum(counts, 1)
-    lefts = np.repeat(np.arange(len(left)), lengths)
-    within = np.arange(len(lefts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    lefts, within = counted_out(np.maximum(counts, 1))
     if not len(right):
         return lefts, np.full(len(lefts), -1)
     found = order[np.minimum(first[lefts] + within, len(right) - 1)]

@@ -17,13 +17,13 @@ from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
-from presage.recall.answers import ARRIVED, WHEN
+from presage.recall.answers import ARRIVED, WHEN, aggregates_of
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
 from presage.recall.finish import overflow
 from presage.recall.here import ask_here, plain_select
 from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
-from presage.recall.progress import History, Progress, aggregates_of
+from presage.recall.progress import History, Progress
 from presage.recall.similar_rows import PastEvents, similar_rows
 from presage.recall.spark_near import near_rows
 from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
