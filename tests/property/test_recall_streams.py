@@ -48,7 +48,9 @@ TEXTS = [
     f"{FILL}; {DEEP}; SELECT k, count(*) AS n, sum(m) AS m FROM Deep#time(3 sec) GROUP BY k",
     f"{DEEP.replace('Told', 'Past')}; SELECT k, c, m FROM Deep",
     *(reader.format("Past") for reader in READERS),
-    FILL + " WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:05)",
+    # One that began in the past would come too late for those that read its stream already.
+    FILL + " WITHIN [now, 2024-03-01T09:00:05)",
+    f"{FILL} WITHIN [now, 2024-03-01T09:00:04); {READERS[0].format('Told')}",
     f"{FILL}; {GROUPS}; {READERS[1].format('Told')}",
 ]
 
