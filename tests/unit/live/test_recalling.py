@@ -188,6 +188,24 @@ def test_open_events_and_their_boundary_survive_a_death(home: Living, tmp_path: 
         assert told(again, "reader") == [("a", 12), ("b", 12)]
 
 
+def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_path: Path) -> None:
+    home.deploy(FILL.format(""), "told")
+    home.deploy("SELECT sid, count(*) AS n FROM Told#length(9)", "reader")
+    load(home, (100, "a"), (101, "b"))
+    home.drain()
+    load(home, (102, "c"), traffic=0)
+    home.standing.job.advance()
+    assert home.standing["told"].status.recalls_ready
+    home.die()
+    for path in (tmp_path / "home" / "states").iterdir():
+        path.unlink()
+    with recalling_home(tmp_path / "home") as again:
+        load(again, (103, "d"), traffic=0)
+        again.drain()
+        assert told(again) == [("a", 12), ("b", 12), ("c", 12), ("d", 12)]
+        assert [(row["sid"], row["n"]) for row in again.rows("reader")] == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+
+
 def test_rows_that_are_revised_cannot_fill_a_stream(home: Living) -> None:
     with pytest.raises(PresageError, match="write FINAL RECALL"):
         home.deploy("INSERT INTO Told " + RECALL.format("", ""), "told")
