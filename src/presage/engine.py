@@ -137,7 +137,8 @@ class Engine:
         except BaseException:
             self._log.close()
             raise
-        self._upkeep = Upkeep(self._log, lambda: self.catalog.types.values(), self._standing.in_use)
+        types = lambda: self.catalog.types.values()  # noqa: E731
+        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake)
         if live and self._standing.running:
             self.start()
             threading.Thread(target=self._driver.catch_up, name="presage-catch-up", daemon=True).start()

@@ -160,9 +160,13 @@ class BatchEvents:
         parts = [schema_of(scan.columns, scan.order).empty_table()]
         if source:
             parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_clock))
-        # One made now may have the very time that was reached before: its event came late within that moment.
-        parts += [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
+        parts += self._fresh_rows(task, scan)
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
+
+    def _fresh_rows(self, task: Task, scan: Scan) -> list[pa.Table]:
+        """Those that were made in this batch and are due. One may have the very time that was reached before: its event
+        came late within that moment."""
+        return [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
 
     def rows(self, task: Task) -> int:
         """How many events a task takes in."""
@@ -172,5 +176,5 @@ class BatchEvents:
             read = self._counts[id(task.files)] = sum(self.plain(source).num_rows for source in sources if source)
         if not task.program.reads_others:
             return read
-        made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
-        return read + sum(int(table.num_rows) for table in made)
+        scans = [scan for scan in task.program.scans if scan.made]
+        return read + sum(int(table.num_rows) for scan in scans for table in self._fresh_rows(task, scan))

@@ -2,6 +2,7 @@
 
 A live stream that is silent for `idle_after` gets a watermark: time goes on although nothing happens, and the log says
 so, once, for every reader. Where events come from `load` alone, only a stream that names `idle_after` is live.
+Statements for which the wall clock alone makes something to do are woken.
 """
 
 from __future__ import annotations
@@ -26,10 +27,17 @@ IDLE_AFTER = "10 sec"
 class Upkeep:
     """Runs until `stop`. `failure` keeps what went wrong last; the next round tries again."""
 
-    def __init__(self, log: Log, types: Callable[[], Iterable[EventType]], in_use: Callable[[], InUse]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        types: Callable[[], Iterable[EventType]],
+        in_use: Callable[[], InUse],
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
         self._log = log
         self._types = types
         self._in_use = in_use
+        self._wake = wake
         self._stopped = threading.Event()
         self._maintained = log.records
         self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
@@ -55,6 +63,7 @@ class Upkeep:
 
     def round(self, monotonic: int) -> None:
         """One look at everything, at a time (microseconds) of a clock that never jumps."""
+        self._wake()
         for event_type in self._types():
             idle_after = _idle_after(event_type)
             if idle_after is not None and event_type.kind == "stream":

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.steps import Rows, StepContext, run, schema_of
 from presage.errors import error
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Node, Stamp
-from presage.recall.desk import Archive, Desk
+from presage.recall.desk import REACHED, Archive, Desk
 from presage.recall.nodes import Recall, Similar
 
 STATEFUL: tuple[type[Node], ...] = ()
@@ -27,10 +28,12 @@ class Unread:
 
 @dataclass(frozen=True)
 class Recalling(Node):
-    """A Recall in a standing statement."""
+    """A Recall in a standing statement. `in_order`: others take in its rows as events, which come in the order of time;
+    else each event is told of as soon as it is answered."""
 
     input: Node
     unread: Unread
+    in_order: bool = True
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -48,32 +51,39 @@ class Recalling(Node):
         return self.unread.recall.label()
 
 
-def standing(plan: Node) -> Node:
-    """The plan of a standing statement."""
-    return plan.rewrite(lambda node: _standing(node) if isinstance(node, Recall) else node)
+def standing(plan: Node, as_events: bool) -> Node:
+    """The plan of a standing statement; `as_events`: its rows become events of a stream."""
+    plan = _standing(plan)
+    top = plan.input if isinstance(plan, Stamp) else plan
+    if as_events or not isinstance(top, Recalling):
+        return plan
+    told = replace(top, in_order=False)
+    return replace(plan, input=told) if isinstance(plan, Stamp) else told
 
 
-def _standing(node: Recall) -> Node:
+def _standing(node: Node) -> Node:
+    if not isinstance(node, Recall):
+        return node.map_inputs(_standing)
     if any(isinstance(recall, Similar) for recall in node.recalls):
         raise error("UNSUPPORTED", what="RECALL SIMILAR", where="in a statement that stands",
                     fix="ask it as a query, over the events so far")  # fmt: skip
-    return Recalling(node.input, Unread(node))
-
-
-def has_recall(plan: Node) -> bool:
-    """Of a plan as it is bound."""
-    return any(isinstance(node, Recall) for node in plan.walk())
-
-
-def recalls_below(plan: Node) -> bool:
-    """Whether others take in what a RECALL makes, whose rows come later than their time."""
-    top = plan.input if isinstance(plan, Stamp) else plan
-    return any(has_recall(node) for node in (top.inputs if isinstance(top, Recall) else (top,)))
+    # What it reads of the past stays as it is: that is asked as a query.
+    return Recalling(_standing(node.input), Unread(node))
 
 
 def recalls(plan: Node) -> bool:
     """Of the plan of a standing statement."""
     return any(isinstance(node, Recalling) for node in plan.walk())
+
+
+def lags(plan: Node) -> bool:
+    """Whether rows come later than their time although others take them in as events: they wait for answers."""
+    return any(isinstance(node, Recalling) and node.in_order for node in plan.walk())
+
+
+def wall_clock() -> int:
+    """Microseconds."""
+    return time.time_ns() // 1_000
 
 
 def run_recalling(node: Recalling, context: StepContext) -> Rows:
@@ -85,20 +95,31 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     if context.histories is None:
         raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
     archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
-    desk = Desk(recall, context.evaluator, archive, lambda: time.time_ns() // 1_000)
+    desk = Desk(recall, context.evaluator, archive, wall_clock)
     if known is not None:
         desk.restore(known)
     desk.hear(context.said)
     desk.take(rows.table)
     made = [schema_of(recall.columns, recall.order).empty_table()]
     # A statement that ends is answered at once.
-    while (turn := desk.turn()) is not None:
+    while (turn := desk.turn(wake=context.end)) is not None:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
         if not context.end:
             break
-    if known is not None or desk.cohorts:
-        context.book.put(place, desk.state())
-    return Rows(pa.concat_tables(made), rows.clock)
+    told = Rows(pa.concat_tables(made), rows.clock)
+    if node.in_order:
+        told = _in_order(node, told, desk, known.numbers.get(REACHED) if known is not None else None, context)
+    if known is not None or desk.cohorts or node.in_order:
+        context.book.put(place, desk.state(told.clock))
+    return told
+
+
+def _in_order(node: Recalling, told: Rows, desk: Desk, reached: int | None, context: StepContext) -> Rows:
+    """The rows before the oldest event that is still open; those after it wait. Time is known up to there."""
+    bound = told.clock if desk.oldest is None or context.end else min(told.clock, desk.oldest - 1)
+    held = context.hold(node, told, bound, "h")
+    # One that comes late within the moment that was reached opens that again, and time does not go back.
+    return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
 
 
 def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:

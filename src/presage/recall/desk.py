@@ -17,15 +17,18 @@ import pyarrow as pa
 from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
 from presage.model.state import State
+from presage.plan.nodes import TIME
 from presage.recall.nodes import Recall
 from presage.recall.progress import History, Progress
-from presage.recall.scheduling import READY, RUNNING, Scheduler, Task
+from presage.recall.scheduling import READY, RUNNING, SUSPENDED, Scheduler, Task
 from presage.recall.units import Unit
 
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a unit together
-NEVER = -(2**62)
-OPEN = "ready"  # the number in the state that says how many tasks wait for their turn
+NEVER, NO_TIME = -(2**62), 2**62
+# Numbers in the state: how many tasks wait for their turn, how many for somebody who asks for more, when by the wall
+# clock the first of these is given up, and up to which time all rows have been made.
+OPEN, WAITING, DUE, REACHED = "ready", "suspended", "due", "reached"
 
 
 class Archive(NamedTuple):
@@ -50,9 +53,20 @@ class Cohort:
     progress: Progress
     tasks: list[int]
     reported: Ints  # by the wall clock, when each event was last told of
+    asked: Ints  # from when on each event asks for history
 
     def as_values(self) -> dict[str, Any]:
-        return {"units": self.units, "tasks": self.tasks, "reported": self.reported.tolist()}
+        figures = {"reported": self.reported.tolist(), "asked": self.asked.tolist()}
+        return {"units": self.units, "tasks": self.tasks, **figures}
+
+
+class OpenRecall(NamedTuple):
+    """A task with what it has read: so many of its `chunks`, which is history from one time up to another."""
+
+    task: Task
+    chunks: int
+    covered_from: int
+    covered_to: int
 
 
 @dataclass
@@ -80,7 +94,8 @@ class Desk:
         ]
         held = self.scheduler.submit(tasks)
         never = np.full(len(held), NEVER)
-        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never)
+        asked = np.minimum.reduce([progress.wanted(recall) for recall in self.node.recalls])
+        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never, asked)
 
     def hear(self, said: Sequence[Said]) -> None:
         """What users say of events; who is not known any more has nothing to hear."""
@@ -92,8 +107,12 @@ class Desk:
         for command in said:
             act[command.action](command.event, self.now())
 
-    def turn(self) -> pa.Table | None:
-        """Let the next set of events read the next span of history; None if none is ready."""
+    def turn(self, wake: bool = False) -> pa.Table | None:
+        """Let the next set of events read the next span of history; None if none is ready.
+
+        `wake`: those that wait for somebody who asks for more need not."""
+        if wake:
+            self.hear([Said("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED])
         self.scheduler.drop_overdue(self.now())
         chosen = self.scheduler.choose(EVENTS_AT_ONCE)
         made = None
@@ -107,6 +126,8 @@ class Desk:
             cohort.progress.history = self.archive().history
             now, every = self.now(), self.node.pace.report_every or 0
             quiet = now - cohort.reported < every
+            # What is known when an event begins to wait for somebody is told to them.
+            quiet[[place[task.number] for task in chosen.tasks if task.pauses_next]] = False
             made = cohort.progress.read(cohort.units[chosen.unit], last, mask, quiet)
             cohort.reported[mask & ~quiet] = now
             results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
@@ -122,6 +143,13 @@ class Desk:
     def ready(self) -> int:
         return sum(task.state in (READY, RUNNING) for task in self.scheduler.tasks())
 
+    @property
+    def oldest(self) -> int | None:
+        """The time of the oldest event that is open: waiting for its turn, or for somebody who asks for more."""
+        still = {task.number for task in self.scheduler.tasks() if not task.has_ended}
+        rows = [(cohort, [row for row, n in enumerate(cohort.tasks) if n in still]) for cohort in self.cohorts.values()]
+        return min((int(cohort.progress.at[open_].min()) for cohort, open_ in rows if open_), default=None)
+
     def _clear(self) -> None:
         """Let go of cohorts of which nothing is open."""
         open_plans = {task.plan for task in self.scheduler.tasks() if not task.has_ended}
@@ -132,18 +160,18 @@ class Desk:
 
     # -- between two steps -----------------------------------------------------------------------------
 
-    def state(self) -> State:
+    def state(self, reached: int = NEVER) -> State:
+        """`reached`: up to which time all rows have been made."""
         about = {
             "scheduler": self.scheduler.as_values(),
-            "cohorts": {
-                str(n): {"units": c.units, "tasks": c.tasks, "reported": c.reported.tolist()}
-                for n, c in self.cohorts.items()
-            },
+            "cohorts": {str(number): cohort.as_values() for number, cohort in self.cohorts.items()},
         }
         tables = {"about": pa.table({"json": [json.dumps(about)]})}
         for number, cohort in self.cohorts.items():
             tables |= {f"{number}/{name}": table for name, table in cohort.progress.tables().items()}
-        return State(KERNEL, tables, {OPEN: self.ready})
+        waiting = [task for task in self.scheduler.tasks() if task.state == SUSPENDED]
+        due = min((when for task in waiting if (when := task.overdue_at) is not None), default=NO_TIME)
+        return State(KERNEL, tables, {OPEN: self.ready, WAITING: len(waiting), DUE: due, REACHED: reached})
 
     def restore(self, state: State) -> None:
         about = json.loads(state.tables["about"]["json"][0].as_py())
@@ -156,17 +184,38 @@ class Desk:
             progress = Progress(self.node, tables["events"], self.evaluator, history)
             progress.restore(tables)
             units = [Unit(*unit) for unit in content["units"]]
-            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"], np.array(content["reported"]))
+            figures = (np.array(content[name]) for name in ("reported", "asked"))
+            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"], *figures)
 
 
-def open_recalls(state: State) -> int | None:
-    """How many events wait for their turn; None for a state that is not of this room."""
-    return state.numbers[OPEN] if state.kernel == KERNEL else None
+class Outlook(NamedTuple):
+    """What a state says of its open recalls: so many are ready, so many suspended, and when the first is given up."""
+
+    ready: int
+    suspended: int
+    due: int | None
 
 
-def tasks_of(state: State) -> list[Task]:
-    """The tasks in a state, for SHOW RECALLS."""
+def outlook_of(state: State) -> Outlook | None:
+    """None for a state that is not of this room."""
+    if state.kernel != KERNEL:
+        return None
+    ready, suspended, due = (state.numbers[name] for name in (OPEN, WAITING, DUE))
+    return Outlook(ready, suspended, None if due == NO_TIME else due)
+
+
+def recalls_of(state: State) -> list[OpenRecall]:
+    """The open recalls in a state, for SHOW RECALLS."""
     if state.kernel != KERNEL:
         return []
     about = json.loads(state.tables["about"]["json"][0].as_py())
-    return [task for task in Scheduler.from_values(about["scheduler"]).tasks() if not task.has_ended]
+    still = {t.number: t for t in Scheduler.from_values(about["scheduler"]).tasks() if not t.has_ended}
+    found: list[OpenRecall] = []
+    for number, content in about["cohorts"].items():
+        at = state.tables[f"{number}/events"][TIME].to_numpy()
+        covered = state.tables[f"{number}/figures"]["covered"].to_numpy()
+        begins = np.minimum(np.maximum(covered, content["asked"]), at)
+        chunks = len(content["units"])
+        rows = [(row, still[n]) for row, n in enumerate(content["tasks"]) if n in still]
+        found += [OpenRecall(task, chunks, int(begins[row]), int(at[row])) for row, task in rows]
+    return sorted(found, key=lambda one: one.task.number)

@@ -258,6 +258,10 @@ class Recall(Node):
         return (*(Field(o.name, o.expr.type) for o in self.outputs), *self.said)
 
     @property
+    def awaited(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
     def depth(self) -> int:
         # Which revision it is, and the row's place in it.
         return self.input.depth + 2
