@@ -147,9 +147,11 @@ QUERIES = {
     "chances trimmed": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
     "ON MAY (ABS(a.x - b.x) <= 1) AND ABS(a.y - b.y) <= 2 WITH PROBABILITY >= 0.3",
     "chances far": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 500 msec "
-    "ON MAY (ABS(a.x - b.x) > 1) AND ABS(a.y - b.y) <> 2 AND ABS(a.y - b.x) >= 1 WITH PROBABILITY > 0.2",
+    "ON MAY (ABS(a.x - b.x) > 1) AND ABS(a.y - b.y) <> 2 AND ABS(a.y - b.y) >= 1 WITH PROBABILITY > 0.2",
     "chances in parts": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
     "ON ABS(a.x - b.x) <= 1 AND ABS(a.y - b.y) <= 2 VALIDATE EVERY 1 sec",
+    "chances between": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
+    "ON MAY (ABS(a.x - b.x) <= 2) AND MAY (ABS(a.x - b.x) > 1) AND MAY (a.x BETWEEN 0 AND 1) WITH PROBABILITY >= 0.1",
     "chances of values": "SELECT s.k, probability FROM PREDICTED G s WHERE MAY (s.x > 0) AND s.y <= 2 "
     "WITH PROBABILITY >= 0.25",
     "three": "SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 "

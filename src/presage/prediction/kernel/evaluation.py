@@ -67,6 +67,8 @@ def evaluate(
     never_b: Bools,
     terms: Ints,
     constants: Floats,
+    group_of: Ints,
+    groups: Floats,
     window: float,
     known_a: Ints,
     known_b: Ints,
@@ -130,7 +132,9 @@ def evaluate(
         set_functions(lines_b, b, offsets[1], functions, 1)
         number = 0
         if chancy and not never:
-            number = set_factors(terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, factors)
+            number = set_factors(
+                terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, group_of, groups, factors
+            )
             # Thresholds are mostly the same from pair to pair, and so are the levels.
             if number != factors_before or not _same(factors, before, number):
                 before[:], factors_before = factors, number
@@ -160,7 +164,9 @@ def evaluate(
                         put(found, total, low, high, low_open, high_open, 1.0)
                         total += 1
                 else:
-                    curved = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
+                    curved = aim_factors(
+                        functions, margins_a, a, margins_b, b, offsets, half, chosen, groups, factors, number
+                    )
                     total += trim(
                         lines, counts, ends, times, factors, number, count, curved, wanted, can_be_sure, sure,
                         most_likely, p, strict, asked, pending, model, sigma, search, found, total,
@@ -205,9 +211,9 @@ def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int)
 
 @bare
 def _same(factors: Floats, before: Floats, number: int) -> bool:
-    """Kind, limit and thresholds are in columns 0, 4, 5, 6."""
+    """Kind, limit, thresholds and role are in columns 0, 4, 5, 6 and 10."""
     for i in range(number):
-        for column in (0, 4, 5, 6):
+        for column in (0, 4, 5, 6, 10):
             if factors[i, column] != before[i, column]:
                 return False
     return True

@@ -14,7 +14,7 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR
-from presage.prediction.kernel.factors import add_level, greatest_chance, level
+from presage.prediction.kernel.factors import ALONE, ROLE, add_level, greatest_chance, level
 from presage.prediction.kernel.peaks import edge, peak_over_t
 from presage.prediction.kernel.regions import TERMS, project
 
@@ -34,15 +34,20 @@ def find_levels(
     factors: Floats, number: int, p: float, strict: bool, model: int, sigma: float, wanted: Floats, sure: Floats
 ) -> tuple[bool, bool, float]:
     """Whether each factor can reach p, and 1, and where; what the product cannot exceed."""
-    reaches, can_be_sure, most = True, True, 1.0
+    reaches, can_be_sure, most, together = True, True, 1.0, 1.0
     for i in range(number):
         can, sure[i] = level(factors, i, 1.0, False, model, sigma)
         can_be_sure = can_be_sure and can
-        most *= 1.0 if can else greatest_chance(factors, i, model, sigma)
+        greatest = 1.0 if can else greatest_chance(factors, i, model, sigma)
+        # What shares errors is no product; it is no more likely than each alone.
+        if factors[i, ROLE] == ALONE:
+            most *= greatest
+        else:
+            together = min(together, greatest)
         if p >= 0.0:
             can, wanted[i] = level(factors, i, p, strict, model, sigma)
             reaches = reaches and can
-    return reaches, can_be_sure, most
+    return reaches, can_be_sure, most * together
 
 
 @bare
