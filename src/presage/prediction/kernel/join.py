@@ -28,7 +28,7 @@ from presage.prediction.kernel.spec import JoinSpec, trimmed_at
 from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
 
-# Of the pieces of both sides: after when and up to when each may be asked for; None: always.
+# Of the pieces of both sides: from when and until before when each may be asked for; None: always.
 Known = tuple[Ints | None, Ints | None]
 
 
@@ -74,7 +74,7 @@ def join(
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
     symmetric join only the order in which the left key is the smaller. `known`: of the pieces of each side, the times
-    that they may be asked for, after the first and up to the second.
+    that they may be asked for, from the first and until before the second.
 
     A probability is taken over all times after `since`, also those asked for before: it depends on the pieces alone. If
     there is more to come after `until` (not `final`), what reaches it has the probability 0 until its end is known."""

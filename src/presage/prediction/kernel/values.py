@@ -102,7 +102,7 @@ def hold(
         np.empty((len(start), 2), np.bool_),
     )
     lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
-    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 2))
+    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 4))
     factors, found, search = np.empty((most, COLUMNS)), np.empty((1, 5)), np.empty((SEARCHES, SEARCH))
     wanted, sure = np.empty(most), np.empty(most)
     chancy = asked or p >= 0.0
