@@ -141,8 +141,11 @@ class _Binder:
             for what, found in (("the probability", asked), ("WITH PROBABILITY", query.probability)):
                 if found is not None:
                     raise error("UNSUPPORTED", found.span, what=what, where=where, fix=f"leave it out, or {fix}")
-        boundary = any(isinstance(n, s.Name) and n.name == BOUNDARY for n in nodes_of(rest))
-        node = self._node(conditions, asked is not None, boundary, upper)
+        boundary = next((n for n in nodes_of(rest) if isinstance(n, s.Name) and n.name == BOUNDARY), None)
+        if boundary is not None and len(conditions.joins) != 1:
+            raise error("UNSUPPORTED", boundary.span, what="'boundary'", where="unless two items are joined",
+                        fix="leave it out: it has a time for each of two")  # fmt: skip
+        node = self._node(conditions, asked is not None, boundary is not None, upper)
         return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
 
     # -- items -----------------------------------------------------------------------------------------------
@@ -233,9 +236,6 @@ class _Binder:
         bound = self.query.probability
         at_least = AtLeast(bound.threshold, bound.strict) if bound is not None else None
         pairs = tuple(self._pairs(conditions, sides, errors, at_least, probability))
-        if boundary and len(pairs) != 1:
-            raise error("UNSUPPORTED", self.query.span, what="'boundary'", where="unless two items are joined",
-                        fix="leave it out: it has a time for each of two")  # fmt: skip
         made = tuple(self._made(probability, boundary))
         tables = PredictionTables(
             streams,

@@ -89,6 +89,8 @@ MISTAKES = [
     (f"SELECT a.car {PAIR} ON ⟦ABS(a.x - 7) <= 5⟧", "UNSUPPORTED", "this form", "the distance of two"),
     (f"SELECT a.car {PAIR} ON ⟦ABS(a.x - b.x) <= b.y⟧", "UNSUPPORTED", "this form", FORM),
     (f"SELECT a.car {PAIR} ON ⟦{NEAR} OR ABS(a.y - b.y) <= 5⟧", "UNSUPPORTED", "or another", EACH),
+    ("SELECT ⟦boundary⟧ FROM PREDICTED Temp t", "UNSUPPORTED", "unless two items are joined", "leave it out"),
+    (f"SELECT a.car {PAIR} WINDOW ⟦-⟧1 sec ON {NEAR}", "SYNTAX", "a duration such as 5 sec", "WINDOW 3 sec"),
     ("SELECT t.id FROM ⟦PREDICTED Temp t WINDOW 1 sec⟧", "UNSUPPORTED", "WINDOW", "leave it out"),
     (f"SELECT a.car FROM ⟦PREDICTED Gps a WINDOW 1 sec⟧ JOIN PREDICTED Gps b ON {NEAR}", "UNSUPPORTED",
      "on the first item of a join", "behind 'b'"),
