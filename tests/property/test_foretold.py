@@ -1,4 +1,4 @@
-"""SELECT TENTATIVE as it stands: at any moment what was told and not taken back is what the query without TENTATIVE makes
+"""A standing SELECT TENTATIVE: at any moment what was told and not taken back is what the query without TENTATIVE makes
 of all that has arrived by then, however late, however the input is cut, and through restarts."""
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ MAX_DELAY = 2 * SECOND
 DELAYS = (0, 0, 0, 1, 3, 7, 8)  # quarters of a second, up to max_delay
 BOUNDS = {"": (0, 1 << 60), "WITHIN [1970-01-01T00:00:01, 1970-01-01T00:00:04)": (SECOND, 4 * SECOND)}
 TEXTS = {name: text for name, text in QUERIES.items() if "VALIDATE" not in text}
+
+
+several_updates = st.tuples(updates(KEYS), updates(KEYS)).map(lambda two: two[0] + two[1])
 
 
 def declaration(period: int, more: str) -> str:
@@ -104,7 +107,7 @@ class Told:
 @pytest.mark.parametrize("name", TEXTS)
 @settings(max_examples=8)
 @given(
-    st.tuples(updates(KEYS), updates(KEYS)).map(lambda two: two[0] + two[1]), periods, st.integers(0, 2**16), st.sampled_from(list(BOUNDS)), st.sampled_from(BUFFERS),
+    several_updates, periods, st.integers(0, 2**16), st.sampled_from(list(BOUNDS)), st.sampled_from(BUFFERS),
     st.sampled_from([1, 1, 2]),
 )  # fmt: skip
 def test_what_has_arrived_is_told_at_once(
@@ -125,6 +128,28 @@ def test_what_has_arrived_is_told_at_once(
             life.home.drain()
             assert net(life.rows()) == life.expected()
             event("foreseen" if life.expected() else "nothing foreseen")
+        life.settle()
+        life.home.drain()
+        assert net(life.rows()) == life.expected()
+        life.home.close()
+
+
+@settings(max_examples=10)
+@given(several_updates, periods, st.integers(0, 2**16), st.sampled_from(sorted(TEXTS)), st.sampled_from(list(BOUNDS)))
+def test_where_more_lies_ahead_than_a_batch_holds_the_end_is_the_same(
+    several: list[Update], period: int, seed: int, name: str, bound: str
+) -> None:
+    """What was told stands until somebody looks again."""
+    dice = Random(seed)
+    coming = sorted(several, key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
+    with tempfile.TemporaryDirectory() as folder:
+        life = Told(Path(folder), TEXTS[name], bound, period, "", rows_per_batch=dice.choice([2, 3]))
+        while coming:
+            count = dice.randint(1, 5)
+            life.load(coming[:count])
+            coming = coming[count:]
+            life.home.drain()
+            net(life.rows())
         life.settle()
         life.home.drain()
         assert net(life.rows()) == life.expected()

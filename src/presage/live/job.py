@@ -418,8 +418,8 @@ class Job:
         return values
 
     def _can_repeat(self, statement: Statement, program: Program) -> bool:
-        """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they do
-        not depend on when it looked."""
+        """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
+        do not depend on when it looked."""
         figures = [self._log.archive.describe(s) for s in program.streams if self._log.archive.holds(s)]
         known = not program.knows or self._refreshed() <= statement.started
         return known and not program.foresees and all(info.retained == info.rows for info in figures)
