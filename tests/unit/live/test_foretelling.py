@@ -88,6 +88,31 @@ def test_rows_are_joined_with_relations_at_once(home: Living) -> None:
     assert [row["name"] for row in home.rows("own")] == ["Ann"]
 
 
+def test_a_stream_that_falls_silent_does_not_hold_back_what_others_say(home: Living) -> None:
+    home.deploy(
+        "SELECT TENTATIVE a.car, b.car FROM PREDICTED Still a JOIN PREDICTED Gps b ON ABS(a.x - b.x) <= 100", "near"
+    )
+    home.load("Gps", [update("c2", 10, 1000.0, 0.0)])
+    home.drain()
+    assert home.rows("near") == []
+    home.load("Still", [update("c1", 10, 0.0, 0.0)])
+    home.load("Gps", [update("c2", 40, 50.0, 0.0)])
+    home.drain()
+    assert told(home, "near") == ["insert 40-70 at 5"]
+    home.load("Gps", [update("c2", 60, 500.0, 0.0)])
+    home.drain()
+    assert told(home, "near")[1:] == ["delete 40-70 at 5", "insert 40-60 at 5"]
+
+
+def test_an_update_that_comes_twice_changes_nothing(home: Living) -> None:
+    home.deploy(FAR, "far")
+    for _ in range(2):
+        home.load("Gps", [update("c1", 10, 0.0, 20.0)])
+        home.load("Gps", [update("c1", 11, 20.0, 20.0)], "once")
+        home.drain()
+    assert told(home, "far") == ["insert 25-41 at 6"]
+
+
 def test_an_upper_bound_ends_what_is_foreseen(home: Living) -> None:
     text = FAR.replace(" WHERE", " WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:30) WHERE")
     home.deploy(text, "far")
