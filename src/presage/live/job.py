@@ -396,11 +396,12 @@ class Job:
         return marks
 
     def _can_repeat(self, statement: Statement) -> bool:
-        """Whether it can make its rows again: the log holds all that it read, and what it knew is what is known."""
+        """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
+        do not depend on when it looked."""
         archive, program = self._log.archive, self.programs[statement.number]
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         known = not program.knows or self._refreshed() <= statement.started
-        return known and all(info.retained == info.rows for info in figures)
+        return known and not program.foresees and all(info.retained == info.rows for info in figures)
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""

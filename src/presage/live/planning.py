@@ -15,21 +15,25 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
 from presage.live.program import Program
 from presage.live.rooms import Said, wall_clock
-from presage.live.spans import Place, Snapshots, Span, cut_within
+from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Task
 from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
 
+Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program
+
 
 class Intake(NamedTuple):
-    """What a statement takes in. `files` are those of its scans; without any, the batch has no work for it."""
+    """What a statement takes in. `files` are those of its scans; without any, the batch has no work for it. `ahead`:
+    those beyond its clock, if it looks there."""
 
     span: Span
-    files: tuple[tuple[FileSet, ...], ...] | None
+    files: Files | None
     clock: int
     end: bool
     must_run: bool
+    ahead: Files | None = None
 
 
 @dataclass
@@ -38,7 +42,8 @@ class Batch:
 
     archive: Snapshots
     position: int
-    marks: dict[str, int]  # of each stream: how far its time is known
+    marks: dict[str, int]  # of each stream: how far its time is known, or as much of that as the batch takes in
+    known: dict[str, int]  # of each stream of the log: all of it
     arrivals: int | None  # the record whose arrivals it takes in; None where it stops short of that
     spans: dict[str, Span] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
@@ -111,7 +116,7 @@ class Planner:
             if not is_made(stream):
                 known = point.watermarks.get(stream)
                 marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
-        batch = Batch(Snapshots(self._log.archive), point.position, marks, point.arrivals)
+        batch = Batch(Snapshots(self._log.archive), point.position, marks, dict(marks), point.arrivals)
         self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = [s for s in running if s.place is not None]
@@ -174,7 +179,7 @@ class Planner:
         streams = {name for s in standing for name in self._programs[s.number].streams if not is_made(name)}
         marks = self._log.live.job.get("marks", {})
         known = {name: marks.get(name, NOTHING_KNOWN) for name in streams}
-        batch = Batch(Snapshots(self._log.archive), 0, known, None)
+        batch = Batch(Snapshots(self._log.archive), 0, dict(known), known, None)
         self._mark_made(batch, standing)
         return any(batch.marks[s] != marks.get(s, NOTHING_KNOWN) for s in read)
 
@@ -314,8 +319,23 @@ class Planner:
         if clock == NOTHING_KNOWN:
             return Intake(span, None, clock, end, False)
         files = tuple(batch.files_of(scan, span) for scan in program.scans)
-        goes_on = clock > span.start.clock
-        return Intake(span, files, clock, end, end or (goes_on and (program.timers or program.lags)))
+        must_run = end or (clock > span.start.clock and (program.timers or program.lags))
+        ahead = self._ahead(batch, program, span) if program.foresees and not end else None
+        if ahead is not None and not must_run:
+            since = span.start.position
+            must_run = any(span.ahead(scan, batch.archive, since) for scan in program.scans)
+        return Intake(span, files, clock, end, must_run, ahead)
+
+    def _ahead(self, batch: Batch, program: Program, span: Span) -> Files | None:
+        """What lies beyond the clock of a statement that foretells; None where that is still to be taken in, slice by
+        slice, or is more than a batch may hold: until it is less, only what is settled is told."""
+        if span.end.clock < min(batch.known[s] for s in program.streams):
+            return None
+        found = tuple(tuple(span.ahead(scan, batch.archive)) for scan in program.scans)
+        beyond = Span(span.end, Place(span.end.position, END_OF_TIME))
+        several = {id(files): files for of_scan in found for files in of_scan}
+        more = cut_within([(files, beyond) for files in several.values()], self.rows_per_batch) is not None
+        return None if more else found
 
     def _add(self, batch: Batch, statement: Statement, intake: Intake) -> None:
         program, span = self._programs[statement.number], intake.span
@@ -328,5 +348,8 @@ class Planner:
         )
         must_run = intake.must_run or self.recalling(statement)
         for shard in range(program.shards):
-            task = Task(statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said)
-            batch.tasks.append(task)
+            batch.tasks.append(
+                Task(
+                    statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said, intake.ahead
+                )
+            )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from presage.columnar.compile import supports_node
 from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
-from presage.live.rooms import check_order, has_timers, lags, recalls, shard_node, standing
+from presage.live.rooms import check_order, foresees, has_timers, lags, recalls, shard_node, standing
 from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
@@ -63,6 +63,11 @@ class Program:
         return lags(self.plan)
 
     @cached_property
+    def foresees(self) -> bool:
+        """Whether it tells rows before they are settled, and so looks at events that lie beyond its clock."""
+        return foresees(self.plan)
+
+    @cached_property
     def streams(self) -> frozenset[str]:
         """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
         return frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
@@ -70,7 +75,8 @@ class Program:
     @cached_property
     def asks(self) -> tuple[object, ...]:
         """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
-        return self.streams, tuple(scan.extent for scan in self.scans), self.upper, self.ends, self.timers, self.lags
+        extents = tuple(scan.extent for scan in self.scans)
+        return self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees
 
     @cached_property
     def reads_others(self) -> bool:

@@ -11,6 +11,7 @@ from presage.patterns.open_matches import open_matches
 from presage.patterns.sharing import STATEMENT, alone, claimed, joined, open_by_statement, part, shared_node
 from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
+from presage.prediction.columnar import foresees
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
 from presage.recall.columnar import lags, recalls, standing
@@ -27,6 +28,7 @@ __all__ = [
     "check_end",
     "check_order",
     "claimed",
+    "foresees",
     "has_patterns",
     "has_timers",
     "joined",

@@ -39,7 +39,8 @@ MESSAGE_LENGTH = 2_000
 
 @dataclass(frozen=True)
 class Task:
-    """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans."""
+    """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans; `ahead`:
+    what lies beyond the clock for each of them, None if nobody looks at that."""
 
     number: str
     program: Program
@@ -51,11 +52,12 @@ class Task:
     end: bool
     must_run: bool  # time alone may make rows
     said: tuple[Any, ...] = ()  # of its recalls
+    ahead: tuple[tuple[FileSet, ...], ...] | None = None
 
     @property
     def events(self) -> int:
         """How many events the files hold, at most."""
-        return sum(files.rows for several in self.files for files in several)
+        return sum(files.rows for several in (*self.files, *(self.ahead or ())) for files in several)
 
 
 @dataclass
@@ -284,6 +286,7 @@ class Runner:
             matched=matched,
             histories=kept.histories,
             said=task.said,
+            ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
         made = run_root(program.plan, context)
         outcome.made_to = made.clock
