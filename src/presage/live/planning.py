@@ -138,9 +138,13 @@ class Planner:
         return batch if news or behind or recalling else None
 
     def recalling(self, statement: Statement) -> bool:
-        """Whether it has events that wait for more of history, or that somebody has spoken of."""
+        """Whether it has events that wait for more of history or that somebody has spoken of, or has yet to look at
+        what was there before it."""
         program = self._programs[statement.number]
-        return program.recalls and (statement.partial_matches > 0 or bool(self.said))
+        if not program.recalls:
+            return False
+        unseen = program.looks_back and not statement.states and self.place(statement).clock != NOTHING_KNOWN
+        return statement.partial_matches > 0 or bool(self.said) or unseen
 
     def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
         """Where much has piled up for the statements that are in step, let them go only to the first part of it."""

@@ -14,7 +14,7 @@ from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
-from presage.recall.columnar import has_recall, recalls, recalls_below, standing
+from presage.recall.columnar import has_recall, has_similar, recalls, recalls_below, standing, waited_for
 from presage.recall.desk import Archive, Said, open_recalls, tasks_of
 from presage.recall.scheduling import Task as RecallTask
 from presage.windows import columnar as windows
@@ -31,6 +31,7 @@ __all__ = [
     "claimed",
     "has_patterns",
     "has_recall",
+    "has_similar",
     "has_timers",
     "joined",
     "open_by_statement",
@@ -43,6 +44,7 @@ __all__ = [
     "shared_node",
     "standing",
     "tasks_of",
+    "waited_for",
 ]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
@@ -63,7 +65,7 @@ def open_matches(state: State) -> int | None:
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction))
+    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction, recall))
 
 
 def check_end(plan: Node, ends: int | None) -> None:
