@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from presage.errors import did_you_mean, error
 from presage.lang.recall_syntax import RecallCommand
-from presage.live.rooms import RecallTask, Said, tasks_of
+from presage.live.rooms import EVER, RecallTask, Said, tasks_of
 from presage.live.tasks import Task
+from presage.model.time import format_timestamp
 
 if TYPE_CHECKING:
     from presage.live.job import Job
@@ -40,9 +41,15 @@ def recall_tasks(job: Job) -> list[tuple[str, RecallTask]]:
 
 
 def show_recalls(job: Job) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """SHOW RECALLS: the open recalls, who comes first, and how much each has found."""
-    columns = ("statement", "event_id", "state", "tickets", "chunks", "results", "priority")
+    """SHOW RECALLS: the open recalls, who comes first, how much each has found, and how far back it has read."""
+    columns = ("statement", "event_id", "state", "tickets", "chunks", "results", "priority", "covered_from")
     found = recall_tasks(job)
     return columns, [
-        (name, t.event, t.state, t.tickets, t.unit, t.results, ("live", "background")[t.priority]) for name, t in found
+        (name, t.event, t.state, t.tickets, t.unit, t.results, ("live", "background")[t.priority], _moment(t.covered))
+        for name, t in found
     ]
+
+
+def _moment(time: int | None) -> str | None:
+    """None where nothing bounds what was read."""
+    return None if time is None or abs(time) >= EVER else format_timestamp(time)

@@ -171,11 +171,12 @@ class Desk:
     def _read_past(self, chosen: TaskSet) -> pa.Table:
         """A unit of past events, of which nobody is told; it may be there already, for an event that needed it."""
         assert self.past is not None
+        before = self.past.count
         if not self.past.has_recent:
             self.past.read_next(self._past_events())
         (task,) = chosen.tasks
         done = [task.number] if self.past.has_recent else []
-        self.scheduler.completed(chosen, {}, done, self.now())
+        self.scheduler.completed(chosen, {task.number: self.past.count - before}, done, self.now())
         return schema_of(self.node.columns, self.node.order).empty_table()
 
     def end(self) -> None:
@@ -239,8 +240,13 @@ def has_tasks(state: State) -> bool:
 
 
 def tasks_of(state: State) -> list[Task]:
-    """The tasks in a state, for SHOW RECALLS."""
+    """The tasks in a state, for SHOW RECALLS, each with how far back it has read."""
     if state.kernel != KERNEL:
         return []
     about = json.loads(state.tables["about"]["json"][0].as_py())
-    return [task for task in Scheduler.from_values(about["scheduler"]).tasks() if not task.has_ended]
+    covered: dict[int, int] = {}
+    for number, content in about["cohorts"].items():
+        covered |= dict(zip(content["tasks"], state.tables[f"{number}/figures"]["covered"].to_pylist(), strict=True))
+    tasks = [task for task in Scheduler.from_values(about["scheduler"]).tasks() if not task.has_ended]
+    return [replace(task, covered=about["past"]["low"] if task.plan == NO_COHORT else covered[task.number])
+            for task in tasks]  # fmt: skip

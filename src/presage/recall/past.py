@@ -73,6 +73,7 @@ class Past:
         if there and not archive.in_parts(self.similars[0].past):
             there = [Unit(there[-1].low, horizon)]
         self.units, self.low, self.high = there, horizon, horizon
+        self._held.clear()  # of a step that has not happened
 
     def extend(self, events: pa.Table, horizon: int, archive: PastEvents) -> None:
         """New events of the statement, and all past ones up to the horizon."""

@@ -48,6 +48,7 @@ class Task:
     unanswered: int = 0  # units since the last feedback
     feedback_time: int | None = None
     suspended_time: int | None = None
+    covered: int | None = None  # from when on it has read history, for whoever looks at it
 
     @property
     def stride(self) -> int:
