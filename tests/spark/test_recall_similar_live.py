@@ -112,3 +112,68 @@ def test_a_standing_statement_ends_with_the_rows_of_the_bounded_query(spark: Spa
         rows = list(live.results())
         assert max(row["revision"] for row in rows) > 1
         same_as_bounded(engine, query, rows, minute(80))
+
+
+WITH = "WITH busy AS SELECT u.user FROM Login u WINDOW 2 min ORDER BY u.user BEFORE 3 min AFTER 10 min"
+STATEMENTS = {
+    "shown": f"""SELECT e.server, s.rank, s.similarity, s.at AS was, s.busy, s.around, s.context, r.n FROM Failure e
+        EVENT ID (e.server, e.at) RECALL LAST 1 hour SIMILAR 2 ( {CONTEXTS}, {WITH} ) AS s
+        RECALL ( SELECT count(*) AS n FROM Login l WHERE l.server = e.server ) AS r WHERE e.heat > 0""",
+    "only the last": QUERY.format("FINAL", "LAST 30 min", CONTEXTS, "WHERE s.similarity > 0.1"),
+    "derived": f"""SELECT e.server, s.rank, s.similarity, s.at AS was, s.context FROM Hot e
+        RECALL SIMILAR 2 ( {CONTEXTS} ) AS s""",
+    "joined": """SELECT e.server, s.rank, s.similarity, s.e.at AS was, s.context FROM PATTERN [
+        EVERY e=Failure -> f=Failure(server = e.server) WHERE timer:within(5 min)]
+        RECALL SIMILAR 2 ( CONTEXT SELECT u.user FROM Login u WINDOW 5 min WHERE u.server = f.server ) AS s""",
+}
+
+
+def test_all_that_a_query_may_show_is_shown_by_a_standing_one(spark: SparkSession) -> None:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        engine.execute("INSERT INTO Hot SELECT f.server, f.heat, f.at FROM Failure f WHERE f.heat >= 2")
+        engine.load("Login", logins(0, 20))
+        engine.load("Failure", failures(0, 20))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(60))
+        lives = {name: engine.deploy(query, name=name) for name, query in STATEMENTS.items()}
+        for start in (30, 35):
+            engine.load("Login", shuffled(logins(start, start + 5), start))
+            engine.load("Failure", shuffled(failures(start, start + 5), start))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(200))
+        for name, query in STATEMENTS.items():
+            lives[name].drain(timeout=120)
+            same_as_bounded(engine, query, list(lives[name].results()), minute(60))
+        replayed = list(engine.query(STATEMENTS["shown"], mode="stream", batches=3))
+        same_as_bounded(engine, STATEMENTS["shown"], replayed, BEGIN)
+        assert "5 chunks in the background" in lives["shown"].explain()
+
+
+def test_what_goes_on_in_the_background_is_shown_and_can_be_ended(spark: SparkSession) -> None:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        engine.load("Login", logins(0, 40))
+        engine.load("Failure", failures(0, 40))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(80))
+        with engine._standing.job.between_batches():
+            live = engine.deploy(QUERY.format("", "", CONTEXTS, "PAUSE EVERY 1 CHUNKS"), name="alike")
+            engine._standing.job.advance()
+            (task,) = engine.query("SHOW RECALLS")
+            assert (task["event_id"], task["priority"], task["chunks"]) == ("past events", "background", 1)
+            assert task["covered_from"] is not None
+            engine.execute("CANCEL RECALL 'past events' OF alike")
+        live.drain(timeout=120)
+        assert list(engine.query("SHOW RECALLS")) == []
+        engine.load("Failure", failures(40, 41))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(200))
+        live.drain(timeout=120)
+        (task,) = engine.query("SHOW RECALLS")
+        assert (task["state"], task["priority"]) == ("suspended", "live")
+        assert {row["extrapolated"] for row in live.results()} == {True}
+        while list(engine.query("SHOW RECALLS")):
+            engine.execute(f"CONTINUE RECALL '{task['event_id']}'")
+            live.drain(timeout=120)
+        same_as_bounded(engine, QUERY.format("", "", CONTEXTS, ""), list(live.results()), minute(80))

@@ -15,7 +15,7 @@ from presage.prediction import columnar as prediction
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
 from presage.recall.asking import EVER
-from presage.recall.columnar import has_recall, has_similar, recalls, recalls_below, standing, waited_for
+from presage.recall.columnar import described, has_recall, has_similar, recalls, recalls_below, standing, waited_for
 from presage.recall.desk import Archive, Said, open_recalls, tasks_of
 from presage.recall.scheduling import Task as RecallTask
 from presage.windows import columnar as windows
@@ -31,6 +31,7 @@ __all__ = [
     "check_end",
     "check_order",
     "claimed",
+    "described",
     "has_patterns",
     "has_recall",
     "has_similar",

@@ -14,7 +14,7 @@ from presage.plan.expr import Expr
 from presage.plan.nodes import TIME, Field, Node, Scan, Stamp
 from presage.recall.desk import Archive, Desk, has_tasks
 from presage.recall.nodes import Recall, Similar
-from presage.recall.past import SLOT, Past
+from presage.recall.past import RECENT_UNITS, SLOT, Past
 from presage.recall.past_index import Held
 
 STATEFUL: tuple[type[Node], ...] = ()
@@ -91,6 +91,18 @@ def waited_for(plan: Node) -> frozenset[str]:
             numbers = frozenset[int]().union(*(similar.numbers for similar in _similars(node)))
             found |= {n.stream for i in numbers for n in histories[i].walk() if isinstance(n, Scan)}
     return frozenset(found)
+
+
+def described(plan: Node) -> list[str]:
+    """How past events come into a standing statement, for EXPLAIN."""
+    if not has_similar(plan):
+        return []
+    streams = ", ".join(sorted(waited_for(plan)))
+    waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
+    return [
+        f"past events: computed newest first, {RECENT_UNITS} chunks in the background and older ones when an event "
+        f"asks for them; kept with their contexts{waits}"
+    ]
 
 
 def _similars(node: Recalling) -> list[Similar]:
