@@ -37,7 +37,8 @@ class Past:
         rows = self.histories[source.number]
         if source.relation:
             return rows
-        return [r for r in rows if self.low <= r[WHEN] < self.high and r[ARRIVED] < self.before]
+        low = self.low if source.window is None else max(self.low, self.high - source.window)
+        return [r for r in rows if low <= r[WHEN] < self.high and r[ARRIVED] < self.before]
 
 
 def recalled(node: Recall, event: Row, past: Mapping[str, Past]) -> list[Row]:

@@ -155,10 +155,13 @@ class Planner:
         return any(m.lags and m.into is not None and derived_table(m.into.name) in program.streams for m in makers)
 
     def recalling(self, statement: Statement) -> bool:
-        """Whether it has events that wait for more of history, or that somebody has spoken of, or should have."""
-        if not self._programs[statement.number].recalls:
+        """Whether it has events that wait for more of history, or that somebody has spoken of or should have, or has
+        yet to look at what was there before it."""
+        program = self._programs[statement.number]
+        if not program.recalls:
             return False
-        return statement.recalls_ready > 0 or bool(self.said) or self.overdue(statement)
+        unseen = program.looks_back and not statement.states and self.place(statement).clock != NOTHING_KNOWN
+        return statement.recalls_ready > 0 or bool(self.said) or self.overdue(statement) or unseen
 
     def overdue(self, statement: Statement) -> bool:
         """Whether one of its events has waited too long for somebody to ask for more."""

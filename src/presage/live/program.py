@@ -10,7 +10,17 @@ from typing import Any
 from presage.columnar.compile import supports_node
 from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
-from presage.live.rooms import check_order, foresees, has_timers, lags, recalls, shard_node, standing
+from presage.live.rooms import (
+    check_order,
+    foresees,
+    has_similar,
+    has_timers,
+    lags,
+    recalls,
+    shard_node,
+    standing,
+    waited_for,
+)
 from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
@@ -68,9 +78,15 @@ class Program:
         return foresees(self.plan)
 
     @cached_property
+    def looks_back(self) -> bool:
+        """Whether it has something to do before its first event: past events are computed."""
+        return has_similar(self.plan)
+
+    @cached_property
     def streams(self) -> frozenset[str]:
         """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
-        return frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
+        named = frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
+        return named | waited_for(self.plan)
 
     @cached_property
     def asks(self) -> tuple[object, ...]:

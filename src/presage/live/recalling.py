@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from presage.errors import did_you_mean, error
 from presage.lang.recall_syntax import RecallCommand
-from presage.live.rooms import OpenRecall, Said
+from presage.live.rooms import EVER, OpenRecall, Said
 from presage.model.time import format_timestamp
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ def show_recalls(job: Job) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 def _shown(found: OpenRecall) -> tuple[Any, ...]:
     task = found.task
-    covered = (format_timestamp(found.covered_from), format_timestamp(found.covered_to))
+    covered = (_moment(found.covered_from), _moment(found.covered_to))
     read = (task.unit, found.chunks, task.results)
     return (task.event, task.state, task.tickets, *read, *covered, ("live", "background")[task.priority])
+
+
+def _moment(time: int) -> str | None:
+    """None where nothing bounds what was read."""
+    return None if abs(time) >= EVER else format_timestamp(time)

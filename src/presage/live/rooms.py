@@ -14,11 +14,13 @@ from presage.prediction import columnar as prediction
 from presage.prediction.columnar import foresees
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
-from presage.recall.columnar import lags, recalls, standing
+from presage.recall.asking import EVER
+from presage.recall.columnar import described, has_similar, lags, recalls, standing, waited_for
 from presage.recall.desk import Archive, OpenRecall, Said, outlook_of, recalls_of
 from presage.windows import columnar as windows
 
 __all__ = [
+    "EVER",
     "OPERATORS",
     "STATEMENT",
     "Archive",
@@ -28,8 +30,10 @@ __all__ = [
     "check_end",
     "check_order",
     "claimed",
+    "described",
     "foresees",
     "has_patterns",
+    "has_similar",
     "has_timers",
     "joined",
     "lags",
@@ -43,6 +47,7 @@ __all__ = [
     "shard_node",
     "shared_node",
     "standing",
+    "waited_for",
 ]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
@@ -62,7 +67,7 @@ def wall_clock() -> int:
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction))
+    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction, recall))
 
 
 def check_end(plan: Node, ends: int | None) -> None:

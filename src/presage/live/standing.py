@@ -16,7 +16,7 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
-from presage.live.rooms import check_end, has_patterns
+from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Catalog, Moment
@@ -263,6 +263,7 @@ class Standing(Mapping[str, Deployment]):
             f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
             f"expressions that are asked of Spark: {asked}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
+            *described(program.plan),
         ]
         if has_patterns(program.plan):
             rows.append(f"partial matches that are open now: {statement.partial_matches:,}")

@@ -12,11 +12,14 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.steps import Rows, StepContext, run, schema_of
 from presage.errors import error
 from presage.plan.expr import Expr
-from presage.plan.nodes import Field, Node, Stamp
-from presage.recall.desk import REACHED, Archive, Desk
+from presage.plan.nodes import TIME, Field, Node, Scan, Stamp
+from presage.recall.desk import REACHED, Archive, Desk, has_tasks
 from presage.recall.nodes import Recall, Similar
+from presage.recall.past import RECENT_UNITS, SLOT, Past
+from presage.recall.past_index import Held
 
 STATEFUL: tuple[type[Node], ...] = ()
+WAITING = "waiting"  # the part of the state that holds events until their contexts are there
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,6 @@ def standing(plan: Node, as_events: bool) -> Node:
 def _standing(node: Node) -> Node:
     if not isinstance(node, Recall):
         return node.map_inputs(_standing)
-    if any(isinstance(recall, Similar) for recall in node.recalls):
-        raise error("UNSUPPORTED", what="RECALL SIMILAR", where="in a statement that stands",
-                    fix="ask it as a query, over the events so far")  # fmt: skip
     # What it reads of the past stays as it is: that is asked as a query.
     return Recalling(_standing(node.input), Unread(node))
 
@@ -86,21 +86,60 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000
 
 
+def has_similar(plan: Node) -> bool:
+    """Of the plan of a standing statement: whether it compares events with past ones, which it computes by itself."""
+    return any(isinstance(node, Recalling) and _similars(node) for node in plan.walk())
+
+
+def has_timers(plan: Node) -> bool:
+    """Whether events wait for time to go on: until all that belongs to their contexts is there."""
+    return has_similar(plan)
+
+
+def waited_for(plan: Node) -> frozenset[str]:
+    """Streams whose time a standing statement waits for, beside those of its events: those of contexts."""
+    found = set[str]()
+    for node in plan.walk():
+        if isinstance(node, Recalling):
+            histories = node.unread.recall.histories
+            numbers = frozenset[int]().union(*(similar.numbers for similar in _similars(node)))
+            found |= {n.stream for i in numbers for n in histories[i].walk() if isinstance(n, Scan)}
+    return frozenset(found)
+
+
+def described(plan: Node) -> list[str]:
+    """How past events come into a standing statement, for EXPLAIN."""
+    if not has_similar(plan):
+        return []
+    streams = ", ".join(sorted(waited_for(plan)))
+    waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
+    return [
+        f"past events: computed newest first, {RECENT_UNITS} chunks in the background and older ones when an event "
+        f"asks for them; kept with their contexts{waits}"
+    ]
+
+
+def _similars(node: Recalling) -> list[Similar]:
+    return [recall for recall in node.unread.recall.recalls if isinstance(recall, Similar)]
+
+
 def run_recalling(node: Recalling, context: StepContext) -> Rows:
     """The revisions that this step makes."""
     recall = node.unread.recall
     rows = run(node.input, context)
+    if _similars(node):
+        # At the very time of the clock there may be more to come, and it belongs to the contexts of that time.
+        rows = Rows(context.hold(node, rows, rows.clock - 1, WAITING).table, rows.clock)
     place = str(context.places[id(node)])
     known = context.book.states.get(place)
-    if context.histories is None:
-        raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
-    archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
-    desk = Desk(recall, context.evaluator, archive, wall_clock)
-    if known is not None:
-        desk.restore(known)
-    desk.hear(context.said)
-    desk.take(rows.table)
     made = [schema_of(recall.columns, recall.order).empty_table()]
+    if known is not None and not (rows.table.num_rows or context.said or has_tasks(known)):
+        return Rows(made[0], rows.clock)
+    desk = _desk(node, context)
+    desk.hear(context.said)
+    desk.take(rows.table, _horizon(rows, context))
+    if context.end:
+        desk.end()
     # A statement that ends is answered at once.
     while (turn := desk.turn(wake=context.end)) is not None:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
@@ -109,8 +148,11 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     told = Rows(pa.concat_tables(made), rows.clock)
     if node.in_order:
         told = _in_order(node, told, desk, known.numbers.get(REACHED) if known is not None else None, context)
-    if known is not None or desk.cohorts or node.in_order:
+    if known is not None or desk.cohorts or desk.past is not None or node.in_order:
         context.book.put(place, desk.state(told.clock))
+    if desk.past is not None:
+        for name, piece in desk.past.changes().items():
+            context.book.put(f"{place}{name}", piece)
     return told
 
 
@@ -120,6 +162,31 @@ def _in_order(node: Recalling, told: Rows, desk: Desk, reached: int | None, cont
     held = context.hold(node, told, bound, "h")
     # One that comes late within the moment that was reached opens that again, and time does not go back.
     return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
+
+
+def _desk(node: Recalling, context: StepContext) -> Desk:
+    """The desk as the last step has left it."""
+    if context.histories is None:
+        raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
+    recall = node.unread.recall
+    archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
+    similars = _similars(node)
+    past = Past(recall, context.evaluator, context.once(node, lambda: Held(similars))) if similars else None
+    desk = Desk(recall, context.evaluator, archive, wall_clock, past)
+    place = str(context.places[id(node)])
+    known = context.book.states.get(place)
+    if known is not None:
+        prefix = f"{place}{SLOT}"
+        names = [name for name in context.book.states if name.startswith(prefix)]
+        desk.restore(known, {name.removeprefix(place): context.book.states[name] for name in names})
+    return desk
+
+
+def _horizon(rows: Rows, context: StepContext) -> int:
+    """What lies before it cannot change any more."""
+    if not context.end or not rows.table.num_rows:
+        return rows.clock
+    return max(rows.clock, int(rows.table[TIME].to_numpy().max()) + 1)
 
 
 def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:

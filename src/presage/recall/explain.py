@@ -31,14 +31,21 @@ def describe_recall(node: Recall) -> Report:
     return Report(
         "\n".join([*lines, *(INDENT * 4 + line for line in said)]),
         "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
-        "recall: of each event what was found so far, and the rows that were told last",
+        "recall: of each event what was found so far, and the rows that were told last" + _kept(node),
         warnings,
     )
 
 
+def _kept(node: Recall) -> str:
+    similar = any(isinstance(recall, Similar) for recall in node.recalls)
+    return "; of a standing statement all past events that it has computed, with their contexts" if similar else ""
+
+
 def _lines(recall: Recalled | Similar, node: Recall) -> list[str]:
     if isinstance(recall, Similar):
-        return [f"{recall.alias}: the contexts of all past events are compared on the driver, all of history at once"]
+        back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
+        how = "a query compares them at once; a standing statement with those computed so far, which it keeps"
+        return [f"{recall.alias}: past events of {back}, by their contexts, on the driver; {how}"]
     back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
     depends = [other.alias for other in node.recalls if recall.select.parameters & {c.name for c in other.columns}]
     why = recall.select.whole() or (f"it speaks of {', '.join(depends)}, which changes" if depends else "")

@@ -128,6 +128,13 @@ class Select:
             return "it reads no stream"
         if self.limit is not None:
             return "it has a LIMIT"
+        return self._undivided()
+
+    def in_parts(self) -> bool:
+        """Whether its aggregates can be made of those of parts."""
+        return not self._undivided()
+
+    def _undivided(self) -> str:
         for call in self.calls:
             assert isinstance(call.expr, AggregateCall)
             if call.expr.distinct:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from presage.arrays.columns import selected
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import schema_of
@@ -20,8 +21,8 @@ from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, S
 from presage.recall.answers import ARRIVED, WHEN, aggregates_of
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
-from presage.recall.finish import overflow
-from presage.recall.here import ask_here, plain_select
+from presage.recall.finish import finish, overflow
+from presage.recall.here import MOST_ROWS, ask_event, ask_here, is_plain, plain_select, rows_here
 from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
 from presage.recall.progress import History, Progress
 from presage.recall.similar_rows import PastEvents, similar_rows
@@ -45,20 +46,13 @@ class SparkHistory:
     chunk_rows: int | None = None  # the default, unless somebody needs others
 
     def units(self) -> list[Unit]:
-        """Spans of time, newest first; one for all of it where nothing can be read in parts."""
+        """Spans of time, newest first; one without bounds where there is no history."""
         spans = []
         for history in self.node.histories:
             for scan in _scans(history):
                 spans += self._files(scan).spans
         found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
-        if any(isinstance(recall, Similar) for recall in self.node.recalls):
-            # How rare a term is, all of history says.
-            return self._all(found[-1:])
-        return [Unit(found[0].low, EVER), *found[1:]] if found and len(found) > 1 else self._all(found)
-
-    @staticmethod
-    def _all(found: list[Unit]) -> list[Unit]:
-        return [Unit(found[0].low, EVER)] if found else [Unit(-EVER, EVER)]
+        return [Unit(found[0].low, EVER), *found[1:]] if found else [Unit(-EVER, EVER)]
 
     def history(self) -> History:
         units = self.units()
@@ -109,20 +103,39 @@ class SparkHistory:
         """The answers, where they are sooner found in this process."""
         select = recall.select
         plain = plain_select(select, self.node.histories)
-        if plain is None or (select.grouped and not parts):
+        if plain is None:
+            return ask_event(select, asked)
+        if select.grouped and not parts and not select.in_parts():
             return None
         (scan,) = _scans(plain.node)
         files = self._files(scan).between(unit.low, unit.high)
-        return ask_here(select, plain, files, asked, aggregates_of(select) if parts else None)
+        found = ask_here(select, plain, files, asked, aggregates_of(select) if select.grouped else None)
+        if found is None or parts or not select.grouped:
+            return found
+        return finish(found, [EVENT, *(g.name for g in select.groups)], aggregates_of(select))
 
     def similar(self, recall: Similar, events: pa.Table, evaluator: Evaluator) -> pa.Table:
         """The past events most like each of these."""
-        return similar_rows(recall, events, PastEvents(self._past, self.ask, self._near), evaluator)
+        return similar_rows(recall, events, self.past_events(), evaluator)
 
-    def _past(self, number: int) -> pa.Table:
+    def past_events(self) -> PastEvents:
+        return PastEvents(self._past, self.ask, self._near, lambda number: _in_parts(self.node.histories[number]))
+
+    def _past(self, number: int, unit: Unit) -> pa.Table:
+        """The past events of a span of time."""
         node = self.node.histories[number]
+        if is_plain(node):
+            (scan,) = _scans(node)
+            files = self._files(scan).between(unit.low, unit.high)
+            if files.rows <= MOST_ROWS:
+                return _sorted(node, rows_here(node, files, Evaluator({})))
         # Its time does not end with that of the statement.
-        return _in_order(node, run(node, self.context.inner(None)))
+        context = self.context.inner(None)
+        if _in_parts(node):
+            context = replace(context, read=lambda scan: self._read(scan, unit))
+        rows = _in_order(node, run(node, context))
+        at = rows[TIME].to_numpy()
+        return selected(rows, (at >= unit.low) & (at < unit.high))
 
     def _near(self, stream: Nearby, width: int, asked: Questions) -> pa.Table:
         frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
@@ -155,7 +168,7 @@ class SparkHistory:
 def history_of(node: Recall, context: BatchContext) -> Archive:
     """For a standing statement: history as the context sees it."""
     spark = SparkHistory(node, context)
-    return Archive(spark.units(), spark.history())
+    return Archive(spark.units(), spark.history(), spark.past_events())
 
 
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:
@@ -171,6 +184,9 @@ def run_recall(node: Recall, context: BatchContext) -> DataFrame:
 
 def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:
     units = spark.units()
+    if any(isinstance(recall, Similar) for recall in node.recalls):
+        # How rare a term is, all of history says.
+        units = [Unit(units[-1].low, EVER)]
     progress = Progress(node, events.combine_chunks(), evaluator, spark.history())
     return [progress.read(unit, last=unit is units[-1]) for unit in units]
 
@@ -193,8 +209,12 @@ def _streams(node: Recall) -> frozenset[int]:
 
 
 def _in_order(node: Node, frame: DataFrame) -> pa.Table:
-    rows = sorted_table(frame.toArrow(), (TIME, SEQ, *node.order))
-    return rows.cast(schema_of(node.columns, node.order))
+    return _sorted(node, frame.toArrow())
+
+
+def _sorted(node: Node, rows: pa.Table) -> pa.Table:
+    schema = schema_of(node.columns, node.order)
+    return sorted_table(rows.select(schema.names), (TIME, SEQ, *node.order)).cast(schema)
 
 
 def _scans(node: Node) -> list[Scan]:
