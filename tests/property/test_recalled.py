@@ -169,7 +169,7 @@ class Answering:
 
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
         select, found = recall.select, []
-        for question in _rows(asked.table):
+        for question in rows_of(asked.table):
             event = {name: question[name] for name in select.parameters}
             past = self.past(question[LOW], question[HIGH], question[BEFORE])
             rows = joined(select, event, past)
@@ -185,7 +185,7 @@ class Answering:
         return _table(found, [(EVENT, pa.int64()), *((name, to_arrow(kind)) for name, kind in named)])
 
 
-def _rows(table: pa.Table) -> list[Row]:
+def rows_of(table: pa.Table) -> list[Row]:
     return [{n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} for row in table.to_pylist()]
 
 
@@ -305,7 +305,7 @@ def test_every_revision_is_the_select_over_what_is_covered(
     changing = any(recall.identity is not None for recall in node.recalls)
     units = world.units()
     for unit in units:
-        rows = _rows(progress.read(unit, last=unit is units[-1]))
+        rows = rows_of(progress.read(unit, last=unit is units[-1]))
         for number, event in enumerate(events):
             mine = [row for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
             if number in ended or not (event[TIME] > unit.low or unit is units[-1]):
@@ -343,7 +343,7 @@ def test_FINAL_gives_the_last_revision_in_order_however_history_is_cut(
         progress, events, answering = started(node, cut)
         units = cut.units()
         tables = [progress.read(unit, last=unit is units[-1]) for unit in units]
-        rows = [row for table in tables for row in _rows(table)]
+        rows = [row for table in tables for row in rows_of(table)]
         for event in events:
             mine = [row for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
             assert [_shown(row) for row in mine] == expected(node, event, answering, -EVER, cut.start)
@@ -355,7 +355,7 @@ def test_FINAL_gives_the_last_revision_in_order_however_history_is_cut(
 def test_the_row_of_an_aggregate_without_groups_comes_once_and_is_then_updated(world: World, last: int | None) -> None:
     progress, events, _ = started(bound("all aggregates", last, "", final=False), world)
     units = world.units()
-    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    rows = [row for unit in units for row in rows_of(progress.read(unit, last=unit is units[-1]))]
     for event in events:
         kinds = [row["change"] for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
         assert kinds == ["insert", *["update"] * (len(kinds) - 1)]
@@ -369,5 +369,5 @@ def test_equal_rows_of_several_chunks_are_told_each(name: str, kinds: list[str])
     world = World([*past, ("E", 5 * SECOND, ("a", 3))], [2 * SECOND, SECOND], True)
     progress, _, _ = started(bound(name, None, "", final=False), world)
     units = world.units()
-    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    rows = [row for unit in units for row in rows_of(progress.read(unit, last=unit is units[-1]))]
     assert [row["change"] for row in rows][: len(kinds)] == kinds

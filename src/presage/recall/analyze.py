@@ -19,8 +19,9 @@ from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
+from presage.recall.contexts import Names, bind_recalled, refuse_same_name
 from presage.recall.nodes import SAID, Pace, Recall, Recalled, Similar
-from presage.recall.selects import Histories, bind_select
+from presage.recall.selects import Histories
 from presage.recall.similar import bind_similar, streams_of
 
 Events = Callable[[EventType, str, Span], Node]
@@ -71,8 +72,8 @@ class _Binder:
         scopes = list(self.event.scopes)
         recalls: list[Recalled | Similar] = []
         for clause in self.item.recalls:
-            self._check_alias(clause, scopes)
-            recall, names = self._recalled(clause, tuple(scopes))
+            refuse_same_name(clause, scopes)
+            recall, names = self._recalled(clause, tuple(scopes), recalls)
             recalls.append(recall)
             scopes.append(names)
         scope = Scope(scopes, self.catalog)
@@ -127,21 +128,16 @@ class _Binder:
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
         return scope, history(event_type, alias, source.span), False
 
-    def _check_alias(self, clause: RecallClause | SimilarClause, scopes: list[ScopeItem]) -> None:
-        if any(scope.alias.lower() == clause.alias.lower() for scope in scopes):
-            raise error("DUPLICATE_NAME", clause.span, name=clause.alias, where="FROM",
-                        fix="give one of them another name with AS")  # fmt: skip
-
     def _recalled(
-        self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...]
+        self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...], before: list[Recalled | Similar]
     ) -> tuple[Recalled | Similar, ScopeItem]:
         if isinstance(clause, SimilarClause):
             assert self.past is not None
             streams = streams_of(self.query, self.catalog)
-            return bind_similar(clause, self.event.scopes, self.past, self.histories, streams)
-        select = bind_select(clause.select, scopes, self.histories)
-        columns = tuple((o.name, o.expr.type) for o in select.outputs)
-        return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
+            found = zip(before, scopes[len(self.event.scopes) :], strict=True)
+            names = Names(self.event.scopes, tuple((recall, scope) for recall, scope in found))
+            return bind_similar(clause, names, self.past, self.histories, streams)
+        return bind_recalled(clause, scopes, self.histories)
 
     def _divided(self, where: Expr | None, recalls: list[Recalled | Similar]) -> tuple[Expr | None, Expr | None]:
         """What is asked of the event alone, and decides whether history is looked at; and the rest."""

@@ -23,8 +23,7 @@ def describe_recall(node: Recall) -> Report:
     warnings = tuple(
         f"RECALL '{recall.alias}': no equality ties the event to '{alias}': every event meets every row of its span; "
         f"add a condition such as {alias}.x = {_event_of(node)}x"
-        for recall in node.recalls
-        if isinstance(recall, Recalled)
+        for recall in _plain(node)
         for select in recall.select.selects()
         for alias in untied(select)
     )
@@ -36,16 +35,33 @@ def describe_recall(node: Recall) -> Report:
     )
 
 
+def _plain(node: Recall) -> list[Recalled]:
+    """Its plain RECALLs, also those inside of contexts."""
+    inside = [one for r in node.recalls if isinstance(r, Similar) for select in r.selects() for one in select.recalled]
+    return list(dict.fromkeys([*(r for r in node.recalls if isinstance(r, Recalled)), *inside]))
+
+
 def _lines(recall: Recalled | Similar, node: Recall) -> list[str]:
     if isinstance(recall, Similar):
-        return [f"{recall.alias}: the contexts of all past events are compared on the driver, all of history at once"]
-    back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
+        lines = [f"{recall.alias}: the contexts of all past events are compared on the driver, all of history at once"]
+        used = dict.fromkeys(one for select in recall.selects() for one in select.recalled)
+        return lines + [
+            f"{recall.alias}: its contexts use {one.alias}, {_span(one)}{_joined(one)}; all events ask as one set"
+            for one in used
+        ]
     depends = [other.alias for other in node.recalls if recall.select.parameters & {c.name for c in other.columns}]
     why = recall.select.whole() or (f"it speaks of {', '.join(depends)}, which changes" if depends else "")
     how = f"asked anew over all that is covered, because {why}" if why else "put together from the answers of chunks"
+    return [f"{recall.alias}: {_span(recall)}{_joined(recall)}; {how}"]
+
+
+def _span(recall: Recalled) -> str:
+    return f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
+
+
+def _joined(recall: Recalled) -> str:
     ties = [show(tie) for select in recall.select.selects() for tie in equalities(select)]
-    joined = f", joined by {' and '.join(dict.fromkeys(ties))}" if ties else ""
-    return [f"{recall.alias}: {back}{joined}; {how}"]
+    return f", joined by {' and '.join(dict.fromkeys(ties))}" if ties else ""
 
 
 def equalities(select: Select) -> list[Expr]:

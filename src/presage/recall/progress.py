@@ -17,10 +17,10 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import MOMENT
 from presage.columnar.vectors import one_array
-from presage.model.arrow import to_arrow
 from presage.plan.nodes import TIME
 from presage.recall.answers import aggregates_of, finished
-from presage.recall.asking import EVENT, EVER, Questions, answers_of, counted_out, questions
+from presage.recall.asking import EVENT, EVER, answers_of, questions
+from presage.recall.beside import Ask, with_columns
 from presage.recall.finish import finish, scale_factors
 from presage.recall.nodes import Recall, Recalled, Similar
 from presage.recall.partial import merge_parts
@@ -28,9 +28,6 @@ from presage.recall.revisions import Revisions, Told
 from presage.recall.texts import as_texts
 from presage.recall.units import Unit
 
-# Answers to questions over a span, beside the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
-# parts (True), their partial columns; without groups, outputs and terms of the order.
-Ask = Callable[[Recalled, Questions, Unit, bool], pa.Table]
 # The last position that any event in a span has, of the streams that a RECALL reads.
 LastArrival = Callable[[Recalled, Unit], int]
 # The rows of a RECALL SIMILAR for some events: EVENT, the place of one among them, and its columns.
@@ -150,14 +147,14 @@ class Progress:
         mine = rows[EVENT].to_numpy()
         keys = asking[ROW].to_numpy()[mine] if independent else mine
         wanted = current[ROW].to_numpy() if independent else np.arange(current.num_rows)
-        return _with_columns(recall, current, wanted, rows, keys)
+        return with_columns(recall, current, wanted, rows, keys)
 
     def _beside_similar(self, recall: Similar, current: pa.Table) -> pa.Table:
         """The rows so far, each beside the past events most like its own, or nulls."""
         events = current[ROW].to_numpy()
         asking = selected(self.events, np.isin(np.arange(self.events.num_rows), events))
         rows = self.history.similar(recall, asking, self.evaluator)
-        return _with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
+        return with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
 
     @property
     def events_columns(self) -> frozenset[str]:
@@ -213,32 +210,8 @@ def _known_by(recall: Recalled | Similar) -> Sequence[str]:
     return [column.name for column in recall.columns] if recall.identity is None else recall.identity
 
 
-def _with_columns(recall: Recalled | Similar, current: pa.Table, wanted: Ints, rows: pa.Table, keys: Ints) -> pa.Table:
-    """Each row of `current` beside all `rows` whose key is the one that it wants; beside nulls if there are none."""
-    left, right = _left_join(wanted, keys)
-    made = current.take(pa.array(left))
-    there = pa.array(right, mask=right < 0)
-    for column in recall.columns:
-        values = one_array(rows[column.name])
-        taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
-        made = made.append_column(column.name, taken)
-    return made
-
-
 def _of_events(found: pa.Table, rows: Ints, events: Ints) -> pa.Table:
     taken = found.take(pa.array(rows))
     return taken.set_column(taken.column_names.index(EVENT), EVENT, pa.array(events)).select(
         [EVENT, *(n for n in taken.column_names if n != EVENT)]
     )
-
-
-def _left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Pairs of places whose keys are equal, in the order of both; -1 for a left one without any."""
-    order = np.argsort(right, kind="stable")
-    first = np.searchsorted(right[order], left, side="left")
-    counts = np.searchsorted(right[order], left, side="right") - first
-    lefts, within = counted_out(np.maximum(counts, 1))
-    if not len(right):
-        return lefts, np.full(len(lefts), -1)
-    found = order[np.minimum(first[lefts] + within, len(right) - 1)]
-    return lefts, np.where(counts[lefts] > 0, found, -1)
