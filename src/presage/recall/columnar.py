@@ -10,12 +10,17 @@ import pyarrow as pa
 
 from presage.columnar.steps import Rows, StepContext, run, schema_of
 from presage.errors import error
+from presage.model.state import State
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Node, Stamp
+from presage.plan.retained import Retained
 from presage.recall.desk import Archive, Desk
 from presage.recall.nodes import Recall, Similar
+from presage.recall.retained import held_rows
 
 STATEFUL: tuple[type[Node], ...] = ()
+# The state of a window that is looked into.
+WINDOW, ROWS = "window of the present", "rows"
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Recalling(Node):
 
     input: Node
     unread: Unread
+    present: tuple[Node, ...] = ()  # what a revision meets as it is now: it is waited for, as the events are
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -57,7 +63,7 @@ def _standing(node: Recall) -> Node:
     if any(isinstance(recall, Similar) for recall in node.recalls):
         raise error("UNSUPPORTED", what="RECALL SIMILAR", where="in a statement that stands",
                     fix="ask it as a query, over the events so far")  # fmt: skip
-    return Recalling(node.input, Unread(node))
+    return Recalling(node.input, Unread(node), node.present)
 
 
 def has_recall(plan: Node) -> bool:
@@ -69,6 +75,11 @@ def recalls_below(plan: Node) -> bool:
     """Whether others take in what a RECALL makes, whose rows come later than their time."""
     top = plan.input if isinstance(plan, Stamp) else plan
     return any(has_recall(node) for node in (top.inputs if isinstance(top, Recall) else (top,)))
+
+
+def reads_clock(plan: Node) -> bool:
+    """Whether rows of a bounded query depend on when exactly its time stops."""
+    return any(isinstance(node, Retained) and node.span is not None for node in plan.walk())
 
 
 def recalls(plan: Node) -> bool:
@@ -84,7 +95,8 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     known = context.book.states.get(place)
     if context.histories is None:
         raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
-    archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
+    present = tuple(run(each, context).table for each in node.present)
+    archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
     desk = Desk(recall, context.evaluator, archive, lambda: time.time_ns() // 1_000)
     if known is not None:
         desk.restore(known)
@@ -112,4 +124,16 @@ def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:
     return get
 
 
-OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling}
+def run_retained(node: Retained, context: StepContext) -> Rows:
+    """What the window holds now; no more than that is kept."""
+    rows = run(node.input, context)
+    place = str(context.places[id(node)])
+    known = context.book.states.get(place)
+    table = rows.table if known is None else pa.concat_tables([known.tables[ROWS], rows.table])
+    kept = held_rows(node, table, rows.clock, context.end, context.evaluator)
+    if known is not None or kept.num_rows:
+        context.book.put(place, State(WINDOW, {ROWS: kept}))
+    return Rows(kept, rows.clock)
+
+
+OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling, Retained: run_retained}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,10 @@ class Archive(NamedTuple):
 
     units: list[Unit]
     history: History
+
+    def beside(self, present: tuple[pa.Table, ...]) -> Archive:
+        """The same, with what a revision meets of the present."""
+        return Archive(self.units, replace(self.history, present=present))
 
 
 class Said(NamedTuple):

@@ -265,6 +265,8 @@ class Recall(Node):
     said: tuple[Field, ...]
     final: bool = False
     pace: Pace = field(default_factory=Pace)
+    present: tuple[Node, ...] = ()  # relations and windows that a revision meets as they are when it is made
+    on: tuple[Expr, ...] = ()  # the condition of each
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -277,7 +279,7 @@ class Recall(Node):
 
     def expressions(self) -> tuple[Expr, ...]:
         own = [self.condition] if self.condition is not None else []
-        return (*self.event_id, *own, *(o.expr for o in self.outputs))
+        return (*self.event_id, *own, *(o.expr for o in self.outputs), *self.on)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         terms = [*self.expressions(), *(expr for recall in self.recalls for expr in recall.expressions())]
@@ -287,7 +289,15 @@ class Recall(Node):
         told = "; ".join(recall.label() for recall in self.recalls)
         kept = f" where {show(self.condition)}" if self.condition is not None else ""
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
+        kept = "".join(f" join the present on {show(on)}" for on in self.on) + kept
         return f"Recall{' final' if self.final else ''} [{told}]{kept} as [{columns}]"
+
+
+def waited_for(plan: Node) -> Iterator[Node]:
+    """The nodes of a plan whose events move its clock: history does not, it is there."""
+    yield plan
+    for node in (plan.input, *plan.present) if isinstance(plan, Recall) else plan.inputs:
+        yield from waited_for(node)
 
 
 def is_relation(node: Node) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from presage.arrays.columns import selected
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.columnar.evaluate import Evaluator
+from presage.columnar.matching import matching_rows
 from presage.columnar.steps import MOMENT
 from presage.columnar.vectors import one_array
 from presage.plan.nodes import TIME
@@ -38,12 +39,14 @@ ROW = "_row"
 
 @dataclass(frozen=True)
 class History:
-    """How history is asked: by `ask`; it begins at `start`, the time of its first event."""
+    """How history is asked: by `ask`; it begins at `start`, the time of its first event. `present`: the relations and
+    windows that a revision meets, as they are now."""
 
     ask: Ask
     last_arrival: LastArrival
     similar: FindSimilar
     start: int | None
+    present: tuple[pa.Table, ...] = ()
 
 
 @dataclass
@@ -97,6 +100,7 @@ class Progress:
         self.found_for = current[ROW].to_numpy()
         finished = active & np.logical_and.reduce([last | (unit.low <= self.wanted(r)) for r in self.node.recalls])
         self.done |= finished
+        current = self._beside_present(current)
         if self.node.condition is not None:
             current = selected(current, self.evaluator.mask(self.node.condition, current))
         told = active if quiet is None else active & (finished | ~quiet)
@@ -156,6 +160,16 @@ class Progress:
         rows = self.history.similar(recall, asking, self.evaluator)
         return with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
 
+    def _beside_present(self, current: pa.Table) -> pa.Table:
+        """Each row beside what it meets of the present; without that it is no row."""
+        for node, on, table in zip(self.node.present, self.node.on, self.history.present, strict=True):
+            others = table.select([column.name for column in node.columns])
+            left, right = matching_rows(on, current, others, self.evaluator)
+            current = current.take(pa.array(left))
+            for name in others.column_names:
+                current = current.append_column(name, one_array(others[name]).take(pa.array(right)))
+        return current
+
     @property
     def events_columns(self) -> frozenset[str]:
         return frozenset(c.name for c in self.node.input.columns)
@@ -191,6 +205,7 @@ class Progress:
         made = self.evaluator.columns([o.expr for o in self.node.outputs], current)
         outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
         identity = {name: one_array(current[name]) for r in self.node.recalls for name in _known_by(r)}
+        identity |= {c.name: one_array(current[c.name]) for node in self.node.present for c in node.columns}
         wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
         start = np.maximum(wanted, -EVER)
         covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
