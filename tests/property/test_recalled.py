@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -277,7 +277,14 @@ def started(node: Recall, world: World) -> tuple[Progress, list[Row], Answering]
     return Progress(node, table, Evaluator({}), history), rows, answering
 
 
-def expected(node: Recall, event: Row, answering: Answering, covered: int, start: int | None) -> list[Row]:
+def expected(
+    node: Recall,
+    event: Row,
+    answering: Answering,
+    covered: int,
+    start: int | None,
+    present: Sequence[list[Row]] = (),
+) -> list[Row]:
     """What the twin says over the history from `covered` on, extrapolated to what was asked for."""
     at, known = event[TIME], {}
     for recall in node.recalls:
@@ -286,7 +293,7 @@ def expected(node: Recall, event: Row, answering: Answering, covered: int, start
         partial = low > wanted and at > low and start is not None and covered > start and bool(recall.select.numbers)
         scale = (at - wanted) / (at - low) if partial else 1.0
         known[recall.alias] = answering.past(low, at, event[SEQ], scale)
-    return [{n: _near(v) for n, v in row.items()} for row in recalled(node, event, known)]
+    return [{n: _near(v) for n, v in row.items()} for row in recalled(node, event, known, present)]
 
 
 CONDITIONS = ["", " WHERE q.n > 1", " WHERE q.n IS NULL OR q.n < 2"]

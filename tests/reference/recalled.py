@@ -41,9 +41,11 @@ class Past:
         return [r for r in rows if low <= r[WHEN] < self.high and r[ARRIVED] < self.before]
 
 
-def recalled(node: Recall, event: Row, past: Mapping[str, Past]) -> list[Row]:
-    """The rows that an event has, with the history of each RECALL by its alias."""
+def recalled(node: Recall, event: Row, past: Mapping[str, Past], present: Sequence[list[Row]] = ()) -> list[Row]:
+    """The rows that an event has, with the history of each RECALL by its alias. `present`: what a revision meets."""
     rows = beside(node.recalls, event, past)
+    for on, others in zip(node.on, present, strict=True):
+        rows = [row | other for row in rows for other in others if evaluate(on, row | other) is True]
     kept = [row for row in rows if node.condition is None or evaluate(node.condition, row) is True]
     return [{o.name: evaluate(o.expr, row) for o in node.outputs} for row in kept]
 

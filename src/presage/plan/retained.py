@@ -21,8 +21,20 @@ class Retained(Node):
     most: int | None = None
     oldest: bool = False
 
+    @property
+    def bounded(self) -> bool:
+        return self.span is not None or self.most is not None
+
     def label(self) -> str:
-        by = f" of each {', '.join(map(show, self.keys))}" if self.keys else ""
-        held = [f"of the last {format_duration(self.span)}"] if self.span is not None else []
-        held += [f"the {'first' if self.oldest else 'last'} {self.most}{by}"] if self.most is not None else []
-        return f"Retained {', '.join(held) or 'all'}"
+        return f"Retained: {held_in(self)}"
+
+
+def held_in(node: Retained) -> str:
+    """What the window holds, in words."""
+    if node.span is not None:
+        return f"the events of the last {format_duration(node.span)}"
+    if node.most is None:
+        return "every event"
+    count = "event" if node.most == 1 else f"{node.most} events"
+    by = f" for each value of [{', '.join(map(show, node.keys))}]" if node.keys else ""
+    return f"the {'first' if node.oldest else 'last'} {count}{by}"

@@ -8,7 +8,8 @@ from presage.model.time import format_duration
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Comparison, Expr, conjuncts
-from presage.plan.nodes import Node
+from presage.plan.nodes import Node, RelationScan
+from presage.plan.retained import Retained, held_in
 from presage.recall.nodes import Recall, Recalled, Select, Similar
 from presage.recall.units import CHUNK_ROWS, GROWTH, SMALL_UNITS
 
@@ -20,6 +21,8 @@ def describe_recall(node: Recall) -> Report:
     lines = [f"kernel  history, chunk by chunk, newest first; {told}"]
     sizes = f"about {CHUNK_ROWS:,} rows each; from the {SMALL_UNITS + 1}th on {GROWTH} times the one before"
     said = [f"chunks: {sizes}", *(line for recall in node.recalls for line in _lines(recall, node))]
+    met = zip(node.present, node.on, strict=True)
+    said += [f"each revision meets {_met(each)}, as of the moment it is made, on {show(on)}" for each, on in met]
     warnings = tuple(
         f"RECALL '{recall.alias}': no equality ties the event to '{alias}': every event meets every row of its span; "
         f"add a condition such as {alias}.x = {_event_of(node)}x"
@@ -30,9 +33,28 @@ def describe_recall(node: Recall) -> Report:
     return Report(
         "\n".join([*lines, *(INDENT * 4 + line for line in said)]),
         "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
-        "recall: of each event what was found so far, and the rows that were told last",
-        warnings,
+        "\n".join(["recall: of each event what was found so far, and the rows that were told last", *_held(node)]),
+        warnings
+        + tuple(
+            "a stream of the present without a window keeps every event; give it one, for example #time(1 hour)"
+            for each in node.present
+            if isinstance(each, Retained) and not each.bounded
+        ),
     )
+
+
+def _met(node: Node) -> str:
+    """What a revision meets, in words."""
+    if isinstance(node, RelationScan):
+        return f"relation {node.relation}"
+    assert isinstance(node, Retained)
+    return held_in(node)
+
+
+def _held(node: Recall) -> list[str]:
+    """What is kept of streams that a revision meets."""
+    windows = [each for each in node.present if isinstance(each, Retained)]
+    return [f"recall: {held_in(each)}{'' if each.bounded else ', grows for ever'}" for each in windows]
 
 
 def _plain(node: Recall) -> list[Recalled]:

@@ -10,10 +10,8 @@ from presage.errors import error
 from presage.lang import syntax as s
 from presage.plan.nodes import Node, RelationScan
 from presage.plan.retained import Retained
-from presage.windows.nodes import WindowDef, Windowed
+from presage.windows.nodes import MOMENT, Windowed
 
-# Of an event that recalls and has no window of its own: it meets what is there at its time, and nothing later.
-MOMENT = WindowDef("time", 1)
 # Windows that hold the last events, or the first of each value.
 COUNTED = ("length", "lastevent", "unique", "firstunique")
 
