@@ -452,7 +452,7 @@ class Engine:
         position = self._log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self._tables()
-        timed = {node.extent for node in waited_for(plan) if isinstance(node, Scan)}
+        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
         return Result(
             bound.columns,
             lambda: run_root(
