@@ -54,7 +54,7 @@ from presage.patterns.spark import STAGES
 from presage.plan.nodes import Scan
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
-from presage.recall.nodes import Recall
+from presage.recall.nodes import Recall, waited_for
 from presage.recall.spark import OPERATORS as RECALL
 from presage.recall.spark import history_of
 from presage.spark.archive import count_events, time_span
@@ -453,10 +453,11 @@ class Engine:
         position = self._log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self._tables()
+        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
         return Result(
             bound.columns,
             lambda: run_root(
-                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan)))
+                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
             ),
             plan.depth,
             lambda: self._workspace.explain(bound),

@@ -217,12 +217,17 @@ def _run_scan(node: Scan, context: StepContext) -> Rows:
     return Rows(context.read(node), context.clock)
 
 
-def _run_relation(node: RelationScan, context: StepContext) -> Rows:
-    """The relation's rows with their number as `_row`."""
-    table = context.relations[node.relation]
+def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of a relation under the names of the plan, and their number as `_row`."""
+    table = relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
     chosen["_row"] = pa.array(range(table.num_rows), pa.int64())
-    return Rows(pa.table(chosen).combine_chunks(), context.clock)
+    return pa.table(chosen).combine_chunks()
+
+
+def _run_relation(node: RelationScan, context: StepContext) -> Rows:
+    """The relation's rows with their number as `_row`."""
+    return Rows(relation_rows(node, context.relations), context.clock)
 
 
 def _run_filter(node: Filter, context: StepContext) -> Rows:

@@ -84,7 +84,11 @@ def has_patterns(plan: Node) -> bool:
 def reads_clock(plan: Node) -> bool:
     """Whether rows of a bounded query depend on when exactly its time stops."""
     return (
-        windows.has_batches(plan) or has_patterns(plan) or probability.has_timers(plan) or prediction.has_timers(plan)
+        windows.has_batches(plan)
+        or has_patterns(plan)
+        or probability.has_timers(plan)
+        or prediction.has_timers(plan)
+        or recall.reads_clock(plan)
     )
 
 

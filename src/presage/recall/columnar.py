@@ -11,15 +11,20 @@ import pyarrow as pa
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.steps import Rows, StepContext, run, schema_of
 from presage.errors import error
+from presage.model.state import State
 from presage.plan.expr import Expr
 from presage.plan.nodes import TIME, Field, Node, Scan, Stamp
+from presage.plan.retained import Retained
 from presage.recall.desk import REACHED, Archive, Desk, has_tasks
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past import RECENT_UNITS, SLOT, Past
 from presage.recall.past_index import Held
+from presage.recall.retained import held_rows
 
 STATEFUL: tuple[type[Node], ...] = ()
 WAITING = "waiting"  # the part of the state that holds events until their contexts are there
+# The state of a window that is looked into.
+WINDOW, ROWS = "window of the present", "rows"
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Recalling(Node):
 
     input: Node
     unread: Unread
+    present: tuple[Node, ...] = ()  # what a revision meets as it is now: it is waited for, as the events are
     in_order: bool = True
 
     @property
@@ -68,7 +74,12 @@ def _standing(node: Node) -> Node:
     if not isinstance(node, Recall):
         return node.map_inputs(_standing)
     # What it reads of the past stays as it is: that is asked as a query.
-    return Recalling(_standing(node.input), Unread(node))
+    return Recalling(_standing(node.input), Unread(node), node.present)
+
+
+def reads_clock(plan: Node) -> bool:
+    """Whether rows of a bounded query depend on when exactly its time stops."""
+    return any(isinstance(node, Retained) and node.span is not None for node in plan.walk())
 
 
 def recalls(plan: Node) -> bool:
@@ -127,15 +138,17 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     """The revisions that this step makes."""
     recall = node.unread.recall
     rows = run(node.input, context)
-    if _similars(node):
+    similar = bool(_similars(node))
+    if similar:
         # At the very time of the clock there may be more to come, and it belongs to the contexts of that time.
         rows = Rows(context.hold(node, rows, rows.clock - 1, WAITING).table, rows.clock)
     place = str(context.places[id(node)])
     known = context.book.states.get(place)
+    present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if known is not None and not (rows.table.num_rows or context.said or has_tasks(known)):
+    if known is not None and not (node.in_order or rows.table.num_rows or context.said or has_tasks(known)):
         return Rows(made[0], rows.clock)
-    desk = _desk(node, context)
+    desk = _desk(node, context, present)
     desk.hear(context.said)
     desk.take(rows.table, _horizon(rows, context))
     if context.end:
@@ -145,7 +158,8 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
         if not context.end:
             break
-    told = Rows(pa.concat_tables(made), rows.clock)
+    # Those at the very time of the clock wait for their contexts.
+    told = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)
     if node.in_order:
         told = _in_order(node, told, desk, known.numbers.get(REACHED) if known is not None else None, context)
     if known is not None or desk.cohorts or desk.past is not None or node.in_order:
@@ -164,12 +178,12 @@ def _in_order(node: Recalling, told: Rows, desk: Desk, reached: int | None, cont
     return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
 
 
-def _desk(node: Recalling, context: StepContext) -> Desk:
-    """The desk as the last step has left it."""
+def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) -> Desk:
+    """The desk as the last step has left it. `present`: what a revision meets now."""
     if context.histories is None:
         raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
     recall = node.unread.recall
-    archive: Callable[[], Archive] = _once(lambda: context.histories(recall))  # type: ignore[misc]
+    archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
     similars = _similars(node)
     past = Past(recall, context.evaluator, context.once(node, lambda: Held(similars))) if similars else None
     desk = Desk(recall, context.evaluator, archive, wall_clock, past)
@@ -200,4 +214,16 @@ def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:
     return get
 
 
-OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling}
+def run_retained(node: Retained, context: StepContext) -> Rows:
+    """What the window holds now; no more than that is kept."""
+    rows = run(node.input, context)
+    place = str(context.places[id(node)])
+    known = context.book.states.get(place)
+    table = rows.table if known is None else pa.concat_tables([known.tables[ROWS], rows.table])
+    kept = held_rows(node, table, rows.clock, context.end, context.evaluator)
+    if known is not None or kept.num_rows:
+        context.book.put(place, State(WINDOW, {ROWS: kept}))
+    return Rows(kept, rows.clock)
+
+
+OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling, Retained: run_retained}

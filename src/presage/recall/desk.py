@@ -46,6 +46,10 @@ class Archive(NamedTuple):
     history: History
     past: PastEvents | None = None
 
+    def beside(self, present: tuple[pa.Table, ...]) -> Archive:
+        """The same, with what a revision meets of the present."""
+        return Archive(self.units, replace(self.history, present=present), self.past)
+
 
 class Said(NamedTuple):
     """CANCEL, ACCELERATE or CONTINUE RECALL."""

@@ -17,11 +17,12 @@ from presage.model.types import LONG
 from presage.plan.nodes import SEQ, TIME, Field
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
+from presage.recall.beside import Ask
 from presage.recall.kernel.similarity import Similar as Found
 from presage.recall.kernel.similarity import most_similar
 from presage.recall.kernel.store import Store, rows_before
 from presage.recall.nodes import Nearby, Similar
-from presage.recall.similar_terms import Ask, Moments, grouped, shown_contexts
+from presage.recall.similar_terms import Moments, grouped, shown_contexts
 from presage.recall.units import Unit
 
 # Of events around a past one, beside the question in EVENT and WHEN and ARRIVED: their attributes.
@@ -50,7 +51,7 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
     past = past.slice(first, int(place.max()) - first)
     place, begin = place - first, begin - first
     count = past.num_rows
-    named = [TIME, SEQ, *sorted(frozenset[str]().union(*(select.parameters for select in similar.contexts)))]
+    named = [TIME, SEQ, *sorted(frozenset[str]().union(*(select.of_event for select in similar.contexts)))]
     both = pa.concat_tables([past.select(named), events.select(named)]).combine_chunks()
     terms = Moments(both, archive.ask, evaluator).terms(similar.contexts)
     owner = terms["event"].to_numpy()

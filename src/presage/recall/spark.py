@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from presage.arrays.columns import selected
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.sorting import sorted_table
-from presage.columnar.steps import schema_of
+from presage.columnar.steps import relation_rows, schema_of
 from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
 from presage.plan.expr import InRelation
-from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
+from presage.plan.retained import Retained
 from presage.recall.answers import ARRIVED, WHEN, aggregates_of
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
@@ -30,7 +31,7 @@ from presage.recall.spark_near import near_rows
 from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, Unit, history_units
 from presage.spark.archive import read_archive
-from presage.spark.batch import BatchContext, run
+from presage.spark.batch import BatchContext, column, ordering, run
 from presage.spark.foreign import catalyst
 
 # Events that ask together.
@@ -44,6 +45,7 @@ class SparkHistory:
     node: Recall
     context: BatchContext
     chunk_rows: int | None = None  # the default, unless somebody needs others
+    present: tuple[pa.Table, ...] = ()  # what a revision meets, as it is at the end of the query
 
     def units(self) -> list[Unit]:
         """Spans of time, newest first; one without bounds where there is no history."""
@@ -57,7 +59,7 @@ class SparkHistory:
     def history(self) -> History:
         units = self.units()
         start = units[-1].low if units[-1].low != -EVER else None
-        return History(self.ask, self.last_arrival, self.similar, start)
+        return History(self.ask, self.last_arrival, self.similar, start, self.present)
 
     def last_arrival(self, recall: Recalled, unit: Unit) -> int:
         last = -1
@@ -174,7 +176,8 @@ def history_of(node: Recall, context: BatchContext) -> Archive:
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     """All revisions of all events, or the last of each."""
     events = _in_order(node.input, run(node.input, context))
-    spark = SparkHistory(node, context)
+    present = tuple(_present(each, context) for each in node.present)
+    spark = SparkHistory(node, context, present=present)
     made = [_schema(node).empty_table()]
     for start in range(0, events.num_rows, EVENTS_AT_ONCE):
         made += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
@@ -249,4 +252,23 @@ def _collected(frame: DataFrame, named: dict[str, Field], keep: bool = False) ->
     return pa.table(columns)
 
 
-OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall}
+def _present(node: Node, context: BatchContext) -> pa.Table:
+    if isinstance(node, RelationScan):
+        return relation_rows(node, context.relations)
+    return _in_order(node, run(node, context))
+
+
+def run_retained(node: Retained, context: BatchContext) -> DataFrame:
+    """What the window holds when the query's time stops."""
+    rows = run(node.input, context)
+    if node.span is not None:
+        rows = rows.where(F.col(TIME) > F.lit(context.clock - node.span))
+    if node.most is None:
+        return rows
+    keys = [column(key, context) for key in node.keys]
+    came = [place.asc() if node.oldest else place.desc() for place in ordering(node)]
+    place = F.row_number().over(Window.partitionBy(*(keys or [F.lit(0)])).orderBy(*came))
+    return rows.withColumn("_n", place).where(F.col("_n") <= node.most).drop("_n")
+
+
+OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall, Retained: run_retained}
