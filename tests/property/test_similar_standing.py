@@ -25,7 +25,7 @@ from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.recall import past as recall_past
 from presage.recall.asking import EVER
 from presage.recall.columnar import OPERATORS, Recalling
-from presage.recall.desk import Archive, Said, open_recalls, tasks_of
+from presage.recall.desk import Archive, Said, outlook_of, recalls_of
 from presage.recall.nodes import Recall, Similar
 from presage.recall.progress import History
 from presage.recall.similar_rows import PastEvents
@@ -185,11 +185,13 @@ class Life:
     @property
     def tasks(self) -> list[Any]:
         place = str(self.program.places[id(self.recalling)])
-        return tasks_of(State.from_bytes(self.states[place])) if place in self.states else []
+        found = recalls_of(State.from_bytes(self.states[place])) if place in self.states else []
+        return [one.task for one in found]
 
     @property
     def ready(self) -> int:
-        return sum(open_recalls(State.from_bytes(data)) or 0 for data in self.states.values())
+        outlooks = [outlook_of(State.from_bytes(data)) for data in self.states.values()]
+        return sum(outlook.ready for outlook in outlooks if outlook is not None)
 
     def step(self, position: int, clock: int) -> None:
         number, self.steps = self.steps, self.steps + 1
