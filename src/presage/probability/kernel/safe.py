@@ -20,8 +20,9 @@ from presage.probability.kernel.safe_apart import ApartReader
 from presage.probability.kernel.safe_automaton import RegularReader
 from presage.probability.kernel.safe_bindings import PlanBindings
 from presage.probability.kernel.safe_follow import add_some
+from presage.probability.kernel.safe_one_chain import OneChainReader
 from presage.probability.kernel.safe_rows import Bindings
-from presage.probability.kernel.safe_sequencing import ChainReading, FollowReader, StepReading
+from presage.probability.kernel.safe_sequencing import AnyReading, FollowReader
 
 MOST_STEPS = 4_096  # of a matrix of intervals, each way
 MOST_CELLS = 1 << 22  # of the matrices that are there at once, unless a single one has more
@@ -46,6 +47,7 @@ class _Evaluation:
         self.steps = np.arange(facts.steps)
         self.bindings = PlanBindings(query, facts)
         self.apart = cache(lambda goals, env: ApartReader(query, facts, goals, env))
+        self.one_chain = cache(lambda goals, env: OneChainReader(query, facts, goals, env))
         self.regular = cache(lambda goals, env: RegularReader(query, facts, goals, env))
         self.follow = cache(lambda goal, env: FollowReader(query, facts, query.goals[goal], env))
 
@@ -60,7 +62,7 @@ class _Evaluation:
             inner, owner = self.bindings.with_values(plan, bindings, env)
             add_some(out, self.points(plan.input, inner, env | {plan.variable}), owner)
         else:
-            reading: StepReading | ChainReading = self.follow(plan.goal, env).read(bindings, point=True)
+            reading: AnyReading = self.follow(plan.goal, env).read(bindings, point=True)
             for lines, chances, which in self._inputs(plan, reading, bindings, env):
                 out[np.ix_(lines, reading.asked.hits)] = reading.points(chances, lines, which)
         return out
@@ -82,7 +84,7 @@ class _Evaluation:
                 chances = self.spans(plan.input, inner.lines(part), env, starts, ends)
                 add_some(out.reshape(len(bindings), cells), chances.reshape(-1, cells), owner[part])
             return out
-        reading: StepReading | ChainReading = self.follow(plan.goal, env).read(bindings, point=False)
+        reading: AnyReading = self.follow(plan.goal, env).read(bindings, point=False)
         for lines, chances, which in self._inputs(plan, reading, bindings, env):
             out[lines] = reading.spans(chances, lines, which, starts, ends)
         return out
@@ -90,15 +92,16 @@ class _Evaluation:
     def _regular(
         self, plan: Regular, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints, owner: Ints, owners: int
     ) -> Floats:
-        apart = self.apart(plan.goals, env)
-        found: Floats | None = apart.spans(bindings, starts, ends, owner, owners) if apart.possible else None
-        if found is None:
-            found = self.regular(plan.goals, env).spans(bindings, starts, ends, owner, owners)
-        assert found is not None
-        return found
+        for readers in (self.apart, self.one_chain):
+            reader = readers(plan.goals, env)
+            found: Floats | None = reader.spans(bindings, starts, ends, owner, owners) if reader.possible else None
+            if found is not None:
+                return found
+        rest: Floats = self.regular(plan.goals, env).spans(bindings, starts, ends, owner, owners)
+        return rest
 
     def _inputs(
-        self, plan: Follow, reading: StepReading | ChainReading, bindings: Bindings, env: frozenset[str]
+        self, plan: Follow, reading: AnyReading, bindings: Bindings, env: frozenset[str]
     ) -> Iterator[tuple[Ints, Floats, Ints]]:
         """What the goal's input says of the intervals asked for, some bindings after others: the lines that follow
         these inputs, the inputs, and which of them each line follows."""

@@ -15,39 +15,44 @@ from presage.probability.kernel.safe_goals import GoalReader
 from presage.probability.kernel.safe_regular import regular_spans
 from presage.probability.kernel.safe_rows import FEW, Bindings
 
+MOST_BITS = 62  # of a letter
 MOST_MASS = 1 << 25  # states of one step times starts of intervals
 MOST_DENSE = 1 << 20  # the same, where states that are not reached take room, too
 
 
-class RegularReader:
-    """The automaton of `goals` goals, for any values of `env`.
+def automaton_bits(query: Sequence, goals: int) -> tuple[Ints, int]:
+    """The bits of the first goals, and how many a state has. Those of a letter: a candidate, an accepted one, and both
+    for later unfoldings of a Kleene plus. Those of a state: found, so the next goal is waited for; and waiting for
+    another unfolding."""
+    found = np.zeros((goals, 6), np.int64)
+    letters, states = 0, 0
+    for goal, own in zip(query.goals, found, strict=False):
+        for again in (False, True) if goal.plus is not None else (False,):
+            own[2 * again], own[2 * again + 1] = 1 << letters, 2 << letters
+            letters += 2
+        if goal.number < goals - 1:
+            own[4] = 1 << states
+            states += 1
+        if goal.plus is not None:
+            own[5] = 1 << states
+            states += 1
+    return found, states
 
-    A letter has bits for each goal: a candidate, an accepted one, and both for later unfoldings of a Kleene plus. A
-    state has bits for each goal: found, so the next one is waited for; and waiting for another unfolding.
-    """
+
+class RegularReader:
+    """The automaton of `goals` goals, for any values of `env`."""
 
     def __init__(self, query: Sequence, facts: Facts, goals: int, env: frozenset[str]) -> None:
         self.query, self.facts, self.count = query, facts, goals
         self.sources = [ChainRows(source) for source in facts.sources]
+        self.goals, self.state_bits = automaton_bits(query, goals)
         self.readers: list[tuple[GoalReader, int, int, int]] = []
-        self.goals = np.zeros((goals, 6), np.int64)
-        letters, states = 0, 0
-        for goal in query.goals[:goals]:
-            own = self.goals[goal.number]
+        for goal, own in zip(query.goals, self.goals, strict=False):
             for again in (False, True) if goal.plus is not None else (False,):
-                own[2 * again], own[2 * again + 1] = 1 << letters, 2 << letters
                 reader = GoalReader(query, facts, goal, env, again)
-                self.readers.append((reader, goal.source, 1 << letters, 2 << letters))
-                letters += 2
-            if goal.number < goals - 1:
-                own[4] = 1 << states
-                states += 1
-            if goal.plus is not None:
-                own[5] = 1 << states
-                states += 1
-        self.state_bits = states
-        if letters > 62:
-            raise self._too_many("bits of a safe plan", letters, 62)
+                self.readers.append((reader, goal.source, int(own[2 * again]), int(own[2 * again + 1])))
+        if self.goals[:, :4].max() >= 1 << MOST_BITS:
+            raise self._too_many("bits of a safe plan", int(self.goals[:, :4].max()).bit_length(), MOST_BITS)
 
     def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats:
         """(owners, ends, starts): the chance that at least one of an owner's bindings has held. Starts and ends

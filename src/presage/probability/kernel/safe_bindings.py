@@ -10,7 +10,7 @@ from presage.arrays.jit import Ints
 from presage.probability.kernel.facts import Facts
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
-from presage.probability.kernel.safe_codes import some_can_be, values_seen
+from presage.probability.kernel.safe_codes import chains_seen, some_can_be, values_seen
 from presage.probability.kernel.safe_goals import asked_at, used
 from presage.probability.kernel.safe_rows import FEW, NO_VARIABLE, Bindings, Index, distinct, join, table
 
@@ -65,10 +65,10 @@ class PlanBindings:
             bindings, owner = bindings.lines(kept), owner[kept]
         return bindings, owner
 
-    def _found(self, goal: int, names: tuple[str, ...]) -> Bindings:
+    def _found(self, number: int, names: tuple[str, ...]) -> Bindings:
         """Values of some variables in events that may be accepted for a goal."""
-        rows = self.facts.goals[goal]
-        source = self.facts.sources[self.query.goals[goal].source]
+        goal, rows = self.query.goals[number], self.facts.goals[number]
+        source = self.facts.sources[goal.source]
         if not names:
             return NO_VARIABLE.lines(slice(int(some_can_be(rows.candidate, rows.accepted, source.probability))))
         if len(names) == 1:
@@ -78,8 +78,11 @@ class PlanBindings:
             seen, few = values_seen(rows.candidate, rows.accepted, source.probability, column, most, domain)
             if few:
                 return Bindings(names, seen.reshape(-1, 1))
-        can_be = rows.candidate & rows.accepted & (source.probability > 0.0)
-        live = np.flatnonzero(can_be)
+        if all(goal.key_positions(name) for name in names):
+            # All that is accepted of a chain has the same values.
+            live = chains_seen(rows.candidate, rows.accepted, source.probability, source.chain, source.chains)
+        else:
+            live = np.flatnonzero(rows.candidate & rows.accepted & (source.probability > 0.0))
         return distinct(names, [rows.variables[name][live] for name in names], len(live))
 
 

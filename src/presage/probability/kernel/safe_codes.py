@@ -172,6 +172,20 @@ def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
 
 
 @compiled
+def chains_seen(candidate: Bools, accepted: Bools, chance: Floats, chain: Ints, chains: int) -> Ints:
+    """A row of each chain that has one that can be accepted."""
+    leader = np.full(chains, -1, np.int64)
+    count, i = 0, 0
+    while i < len(chain) and count < chains:
+        own = np.uint64(chain[i])
+        if leader[own] < 0 and candidate[i] and accepted[i] and chance[i] > 0.0:
+            leader[own] = i
+            count += 1
+        i += 1
+    return leader[leader >= 0]
+
+
+@compiled
 def values_seen(
     candidate: Bools, accepted: Bools, chance: Floats, column: Ints, most: int, domain: int
 ) -> tuple[Ints, bool]:

@@ -101,7 +101,7 @@ def _filled(  # type: ignore[no-untyped-def]
                     same = variables[np.uint64(n), row] == x
                     possible &= same | (not candidate[row] & (accepted[row] | (not first)))
         i, leader[np.uint64(own)] = end, lead
-        _rest(table, at, size)
+        rest_of_moves(table, at, size)
         for w in range(size):
             read = reading >> w & 1 != 0 if len(known) else told[np.uint64(w)]
             passed = passing >> w & 1 != 0 if len(known) else told[np.uint64(size + w)]
@@ -117,12 +117,12 @@ def _filled(  # type: ignore[no-untyped-def]
             at = np.uint64(base + line * size * size)
             for cell in range(size * size):
                 table[at + np.uint64(cell)] = 0.0
-            _rest(table, at, size)
+            rest_of_moves(table, at, size)
     return hit, some, leader, alone, possible
 
 
 @inlined
-def _rest(table, at, size):  # type: ignore[no-untyped-def]
+def rest_of_moves(table, at, size):  # type: ignore[no-untyped-def]
     """What is left to 1 after each value is the chance of no event."""
     for v in range(size):
         here = at + np.uint64(v * size)

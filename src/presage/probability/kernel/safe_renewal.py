@@ -128,7 +128,7 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
 
 
 @inlined
-def _next(  # type: ignore[no-untyped-def]
+def one_more_goal(  # type: ignore[no-untyped-def]
     result,
     last,
     inputs,
@@ -321,7 +321,7 @@ def renewal_spans(
                     result, last, own_starts, own_ends, stride, table, base, hit, hits, size, one, keep, weights, room
                 )  # fmt: skip
             else:
-                leads = _next(
+                leads = one_more_goal(
                     result, last, inputs, own_since, own_witness, own_starts, own_ends, width, stride,
                     table, base, hit, hits, size, leads, keep, weights, room,
                 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -10,12 +11,18 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
 from presage.probability.kernel.facts import MARKOV, Facts
 from presage.probability.kernel.query import Goal, Sequence
+from presage.probability.kernel.safe_chain_follow import chain_points, chain_spans, steps_said
 from presage.probability.kernel.safe_chains import ChainRows, Chains, alternatives, chains
 from presage.probability.kernel.safe_codes import steps_of
 from presage.probability.kernel.safe_follow import follow_points, follow_spans, step_chances
 from presage.probability.kernel.safe_goals import GoalReader
+from presage.probability.kernel.safe_key_chains import KeyChains
 from presage.probability.kernel.safe_markov import ACCEPTED, RESET, markov_points, markov_spans
 from presage.probability.kernel.safe_rows import Bindings
+from presage.probability.kernel.safe_tiles import TILE
+
+CANDIDATE = 1  # the code of one that is turned down
+MOST_CELLS = 1 << 22  # of what leads to the candidates of a line
 
 
 @dataclass
@@ -78,6 +85,36 @@ class ChainReading:
         )  # fmt: skip
 
 
+@dataclass
+class TableReading:
+    """Markov chains, one for each line (`lines`), that are at hand as tables. By code: which end waits, and which are
+    accepted."""
+
+    asked: Asked
+    read: KeyChains
+    lines: Ints
+    steps: int
+    resetting: Bools
+    accepting: Bools
+
+    def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
+        read, asked = self.read, self.asked
+        return chain_points(
+            asked.resets, asked.hits, inputs, lines, which,
+            self.lines, self.steps, read.size, read.table, read.says, self.resetting, self.accepting,
+        )  # fmt: skip
+
+    def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
+        read, asked = self.read, self.asked
+        return chain_spans(
+            asked.resets, asked.hits, inputs, lines, which, starts, ends,
+            self.lines, self.steps, read.size, read.table, read.says,
+        )  # fmt: skip
+
+
+AnyReading = StepReading | ChainReading | TableReading
+
+
 class FollowReader:
     """A goal whose chains nothing before it reads.
 
@@ -89,16 +126,35 @@ class FollowReader:
         self.goal, self.steps = goal, facts.steps
         self.source = facts.sources[goal.source]
         self.rows = ChainRows(self.source)
-        self.reader = GoalReader(query, facts, goal, env)
+        self.reader = cache(lambda: GoalReader(query, facts, goal, env))
+        self.tables = KeyChains(query, facts, (goal,), env) if self.source.kind == MARKOV else None
 
-    def read(self, bindings: Bindings, point: bool) -> StepReading | ChainReading:
+    def read(self, bindings: Bindings, point: bool) -> AnyReading:
         """`point`: it is asked at single steps, not during intervals."""
-        read = self.reader.read(bindings)
+        found = self._tables(bindings, point)
+        if found is not None:
+            return found
+        read = self.reader().read(bindings)
         if not point and not read.accepted.all():
             raise error("INTERNAL", what=f"a candidate for {self.goal.text} is turned down during an interval")
         return (self._chains if self.source.kind == MARKOV else self._steps)(
             len(bindings), read.line, read.row, read.accepted, point
         )
+
+    def _tables(self, bindings: Bindings, point: bool) -> TableReading | None:
+        """None if tables cannot tell it."""
+        read, plus = self.tables, self.goal.plus is not None
+        if read is None or not read.possible:
+            return None
+        lines = read.chains(bindings)
+        cells = self.steps * (self.steps + TILE) * read.size**2
+        if lines is None or not (point or (cells <= MOST_CELLS and not plus and not read.seen[CANDIDATE])):
+            return None
+        codes = np.arange(len(read.seen))
+        accepting = codes > CANDIDATE
+        resetting = (codes == CANDIDATE) | (accepting & (not plus))
+        resets, hits = (steps_said(read.says, self.steps, read.size, flags) for flags in (resetting, accepting))
+        return TableReading(Asked(resets, _after_first(hits)), read, lines, self.steps, resetting, accepting)
 
     def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> StepReading:
         found = alternatives(lines, [self.rows.alternatives(line, row, accepted.astype(np.int64))])

@@ -13,6 +13,7 @@ from presage.arrays.jit import inlined
 TILE = 64
 FOUR = 4  # values, with no event: fewer are taken for as many
 ONE_TILE, TWO_TILES, THREE_TILES = np.uint64(TILE), np.uint64(2 * TILE), np.uint64(3 * TILE)
+FOUR_TILES = np.uint64(4 * TILE)
 
 
 @inlined
@@ -29,6 +30,12 @@ def fours(tile, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def eights(tile, lo, hi):  # type: ignore[no-untyped-def]
+    """As `fours`, eight at a time."""
+    return max(lo - tile * TILE, 0) // 8 * 8, min((hi - tile * TILE + 7) // 8 * 8, TILE)
+
+
+@inlined
 def cells_of(columns, size):  # type: ignore[no-untyped-def]
     return (columns + TILE - 1) // TILE * TILE * size
 
@@ -36,6 +43,11 @@ def cells_of(columns, size):  # type: ignore[no-untyped-def]
 @inlined
 def whole_fours(columns):  # type: ignore[no-untyped-def]
     return (columns + 3) // 4 * 4
+
+
+@inlined
+def whole_eights(columns):  # type: ignore[no-untyped-def]
+    return (columns + 7) // 8 * 8
 
 
 @inlined

@@ -15,17 +15,19 @@ PLAN: SafePlan = Follow(Follow(Project("x", Follow(PAIRS, 2)), 3), 4)
 
 
 def warm_safe() -> None:
-    """R(x, y) ; S(x, y) ; T(x) ; U() ; V(), over streams of both kinds, dense and sparse; also with S(x, y)+{x, y}."""
+    """R(x, y) ; S(x, y) ; T(x) ; U() ; V(), over streams of both kinds, dense and sparse; also with S(x, y)+{x, y}, and
+    where both are of one stream."""
     for kind in (INDEPENDENT, MARKOV):
         for alike in (True, False):
             _run(kind, alike, None)
+        _run(kind, True, None, second=0)
     _run(MARKOV, True, frozenset({"x", "y"}))
 
 
-def _run(kind: int, alike: bool, plus: frozenset[str] | None) -> None:
-    """`alike`: what a row means depends on its value alone, as the dense loop wants it."""
+def _run(kind: int, alike: bool, plus: frozenset[str] | None, second: int = 1) -> None:
+    """`alike`: what a row means depends on its value alone, as the dense loop wants it. `second`: the source of S."""
     x, y = Variable("x"), Variable("y")
-    goals = [Goal(0, "R", 0, (0, 1), (x, y)), Goal(1, "S", 1, (0, 1), (x, y), plus=plus)]
+    goals = [Goal(0, "R", 0, (0, 1), (x, y)), Goal(1, "S", second, (0, 1), (x, y), plus=plus)]
     goals.append(Goal(2, "T", 2, (0,), (x,)))
     goals += [Goal(n, name, n, (), ()) for n, name in enumerate("UV", start=3)]
     query = Sequence(tuple(goals), markov=frozenset(range(5)) if kind == MARKOV else frozenset())

@@ -1,0 +1,113 @@
+"""A plan's intervals and one Markov chain a line in, as tables, the chances of both out: see `safe_markov`.
+
+Hits, or intervals, go side by side; what waits for a hit is a weight for each value that the chain has come to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.probability.kernel.safe_renewal import one_more_goal
+from presage.probability.kernel.safe_tiles import TILE, cells_of, step_on, times, whole_fours
+
+
+@compiled
+def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools) -> Ints:
+    """Steps at which a value of some chain means one of the codes that are flagged."""
+    seen = np.zeros(steps, np.bool_)
+    for line in range(len(says) // size):
+        for v in range(size):
+            if flags[np.uint64(says[np.uint64(line * size + v)])]:
+                seen[np.uint64(line % steps)] = True
+    return np.flatnonzero(seen)
+
+
+@compiled
+def chain_points(
+    resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints,
+    chains: Ints, steps: int, size: int, table: Floats, says: np.ndarray, resetting: Bools, accepting: Bools,
+) -> Floats:  # fmt: skip
+    """(lines, hits): the chance at each step. `resetting` and `accepting` are by code. O(steps · hits · values²) for a
+    line."""
+    out = np.zeros((len(lines), len(hits)), np.float64)
+    columns, room = len(hits), np.empty(size * TILE, np.float64)
+    waits, m = np.empty(cells_of(columns, size), np.float64), np.empty(size * size, np.float64)
+    ended, weights = np.empty(size, np.float64), np.empty(size, np.float64)
+    for i in range(len(lines)):
+        chain, own = chains[lines[i]], which[i]
+        if chain < 0:
+            continue
+        waits[:] = 0.0
+        for h in range(columns):
+            waits[h // TILE * size * TILE + h % TILE] = inputs[own, h, 0]
+        weights[:] = 0.0
+        weights[0] = 1.0
+        h, j = 0, 0
+        for t in range(hits[-1] + 1 if columns else 0):
+            at, said = (chain * steps + t) * size * size, (chain * steps + t) * size
+            if hits[h] == t:
+                here = h // TILE * size * TILE + h % TILE
+                for v in range(size):
+                    for w in range(size):
+                        if accepting[says[said + w]]:
+                            out[i, h] += waits[here + v * TILE] * table[at + v * size + w]
+                h += 1
+            for w in range(size):
+                keep = 0.0 if resetting[np.uint64(says[np.uint64(said + w)])] else 1.0
+                ended[w] = 1.0 - keep
+                for v in range(size):
+                    m[np.uint64(v * size + w)] = keep * table[np.uint64(at + v * size + w)]
+            times(waits, room, h, columns, size, m, 0, size, 1)
+            step_on(weights, table, at, size, room)
+            if j < len(resets) and resets[j] == t:
+                j += 1
+                for v in range(size):
+                    if ended[v] * weights[v]:
+                        _renew(waits, v, size, h, columns, weights[v], inputs[own], j)
+    return out
+
+
+@inlined
+def _renew(waits, value, size, lo, hi, weight, inputs, start):  # type: ignore[no-untyped-def]
+    """A candidate of this value: from now on the input counts from here."""
+    for k in range(lo, hi):
+        waits[np.uint64((k // TILE * size + value) * TILE + k % TILE)] += weight * inputs[k, start]
+
+
+@compiled
+def chain_spans(
+    resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints,
+    chains: Ints, steps: int, size: int, table: Floats, says: np.ndarray,
+) -> Floats:  # fmt: skip
+    """(lines, ends, starts): the chance during intervals, if every candidate is accepted and ends all waits; a code
+    above 0 is a candidate. O(steps · (starts + ends · values) · values²) for a line."""
+    out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
+    if not len(ends) or not len(starts) or not len(hits):
+        return out
+    # A candidate at the first step is no other beginning.
+    late = 1 if len(resets) and resets[0] == 0 else 0
+    since = np.zeros(len(resets) + 1 - late, np.int64)
+    since[1:] = resets[late:]
+    width = whole_fours(len(hits))
+    own_inputs, result = np.zeros(len(since) * width + 8, np.float64), np.empty(len(starts) * len(ends) + 8, np.float64)
+    leads = np.empty(0, np.float64)
+    keep, weights, room = (
+        np.empty(size, np.float64),
+        np.empty(size, np.float64),
+        np.empty((size + 1) * TILE, np.float64),
+    )
+    for i in range(len(lines)):
+        chain = chains[lines[i]]
+        if chain < 0:
+            continue
+        for j in range(len(since)):
+            for h in range(len(hits)):
+                own_inputs[j * width + h] = inputs[which[i], h, j + late if j else 0]
+        result[:] = 0.0
+        leads = one_more_goal(
+            result, True, own_inputs, since, hits, starts, ends, width, len(starts), table, chain * steps * size * size,
+            says, chain * steps * size, size, leads, keep, weights, room,
+        )  # fmt: skip
+        out[i] = result[: len(starts) * len(ends)].reshape((len(ends), len(starts)))
+    return out

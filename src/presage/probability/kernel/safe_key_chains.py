@@ -1,0 +1,83 @@
+"""Goals of one source and values of variables in, what they say of each chain out: if the key tells which is read.
+
+What the goals say of a row is a code: two bits for each, that it is a candidate, and that it is accepted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Ints
+from presage.probability.kernel.facts import CERTAIN, MARKOV, Facts
+from presage.probability.kernel.query import Goal, Sequence
+from presage.probability.kernel.safe_goals import asked_at, compared
+from presage.probability.kernel.safe_letters import fill_letters, meant_by_rows
+from presage.probability.kernel.safe_rows import Bindings, Index
+from presage.probability.kernel.safe_tiles import FOUR
+
+MOST_GOALS = 3  # two bits each are less than a byte
+SPARSE = 4  # cells of all matrices for each row that there is, at most
+SMALL = 1 << 16  # cells that cost next to nothing
+
+
+class KeyChains:
+    """`possible`: what the goals say of a row depends on it alone, and if the source is a Markov one, tables can tell
+    it, and its moves: `table` and `says`, see `fill_letters`. `seen`: the codes that there are."""
+
+    def __init__(self, query: Sequence, facts: Facts, goals: tuple[Goal, ...], env: frozenset[str]) -> None:
+        self.source = of = facts.sources[goals[0].source]
+        names = [_key_names(query, goal, env) for goal in goals]
+        numbers = {goal.number for goal in goals}
+        self.possible = (
+            len(goals) <= MOST_GOALS
+            and len({goal.source for goal in goals}) == 1
+            and of.kind != CERTAIN
+            and all(known is not None for known in names)
+            and all(asked_at(query, condition, env) not in numbers for condition in query.conditions)
+        )
+        if not self.possible:
+            return
+        rows = [facts.goals[goal.number] for goal in goals]
+        self.code = np.zeros(len(of.chain), np.uint8)
+        for place, goal in enumerate(rows):
+            # To multiply is ten times as fast as to shift.
+            self.code |= goal.candidate.view(np.uint8) * np.uint8(1 << 2 * place)
+            self.code |= (goal.candidate & goal.accepted).view(np.uint8) * np.uint8(2 << 2 * place)
+        if of.kind == MARKOV:
+            self.size = max(int(of.value.max(initial=-1)) + 2, FOUR)
+            self.possible = of.chains * facts.steps * self.size**2 <= max(SPARSE * len(of.chain), SMALL)
+            if not self.possible:
+                return
+            self.table, self.says, self.seen, self.leader, self.possible = fill_letters(
+                self.size, facts.steps, of.chains, len(goals),
+                of.chain, of.step, of.prev, of.value, of.probability, self.code,
+            )  # fmt: skip
+        else:
+            self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
+        self.read: list[tuple[list[str], Ints, Index]] = []
+        for goal, known, leader in zip(rows, names, self.leader, strict=True):
+            chains = np.flatnonzero(leader >= 0)
+            own, first = sorted(known or ()), leader[chains]
+            self.read.append((own, chains, Index([goal.variables[name][first] for name in own], len(chains))))
+
+    def chains(self, bindings: Bindings) -> Ints | None:
+        """The chain that each line reads, -1 for none; None if there are several, or not all goals read it that read it
+        in other lines."""
+        each = np.full((len(self.read), len(bindings)), -1, np.int64)
+        for own, (names, chains, index) in zip(each, self.read, strict=True):
+            line, place = index.pairs(bindings.columns(names), len(bindings))
+            if (line[1:] == line[:-1]).any():
+                return None
+            own[line] = chains[place]
+        found: Ints = each.max(axis=0)
+        for own, leader in zip(each, self.leader, strict=True):
+            if not ((own == found) | ((own < 0) & (leader[found] < 0))).all():
+                return None
+        return found
+
+
+def _key_names(query: Sequence, goal: Goal, env: frozenset[str]) -> frozenset[str] | None:
+    """The variables that a goal compares, if these are of the key alone and the same whenever it is asked."""
+    early, late = compared(query, goal, env, False)
+    again = compared(query, goal, env, True)[0] if goal.plus is not None else early
+    return early if not late and again == early and all(goal.key_positions(name) for name in early) else None
