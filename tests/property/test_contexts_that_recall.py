@@ -130,7 +130,7 @@ def test_contexts_use_the_final_answer_over_the_history_of_each_event(
     assert len([alias for alias in asking.asked if alias]) <= sum(len(c.recalled) for c in similar.contexts)
     assert {recall.alias for recall in recalls} <= set(asking.asked)
 
-    past = PastEvents(lambda number: table, asking.ask, asking.near)
+    past = PastEvents(lambda number, unit: table, asking.ask, asking.near, lambda number: True)
     rows = similar_rows(similar, table, past, Evaluator({}))
     place = list(range(table.num_rows))
     expected = most_similar(contexts, contexts, place, [0] * len(place), 3, {})

@@ -125,6 +125,10 @@ STATEMENTS = {
     "joined": """SELECT e.server, s.rank, s.similarity, s.e.at AS was, s.context FROM PATTERN [
         EVERY e=Failure -> f=Failure(server = e.server) WHERE timer:within(5 min)]
         RECALL SIMILAR 2 ( CONTEXT SELECT u.user FROM Login u WINDOW 5 min WHERE u.server = f.server ) AS s""",
+    "of contexts that recall": """SELECT e.server, s.rank, s.similarity, s.at AS was, s.context, r.n FROM Failure e
+        RECALL LAST 20 min ( SELECT count(*) AS n FROM Login l WHERE l.server = e.server ) AS r
+        RECALL SIMILAR 2 ( CONTEXT SELECT r.n, e.heat, CONTEXT SELECT q.m
+            RECALL ( SELECT max(h.heat) AS m FROM Failure h WHERE h.server = e.server ) AS q ) AS s""",
 }
 
 
@@ -148,6 +152,35 @@ def test_all_that_a_query_may_show_is_shown_by_a_standing_one(spark: SparkSessio
         replayed = list(engine.query(STATEMENTS["shown"], mode="stream", batches=3))
         same_as_bounded(engine, STATEMENTS["shown"], replayed, BEGIN)
         assert "5 chunks in the background" in lives["shown"].explain()
+
+
+def test_a_stream_of_similar_events_is_in_the_order_of_time(spark: SparkSession) -> None:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        engine.load("Login", logins(0, 20))
+        engine.load("Failure", failures(0, 20))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(60))
+        engine.deploy(
+            f"""INSERT INTO Known SELECT e.server, s.server AS past, s.similarity FROM Failure e
+                FINAL RECALL SIMILAR 1 ( {CONTEXTS} ) AS s""",
+            name="known",
+        )
+        query = "SELECT k.server, k.past, count(*) AS n FROM Known#length(3) AS k GROUP BY k.server, k.past"
+        live = engine.deploy(query, name="seen")
+        for start in (31, 36):
+            engine.load("Login", shuffled(logins(start, start + 5), start))
+            engine.load("Failure", shuffled(failures(start, start + 5), start))
+        for stream in ("Failure", "Login"):
+            engine.advance(stream, minute(200))
+        live.drain(timeout=120)
+        made = [(row["at"], row["server"], row["past"], row["n"]) for row in live.results()]
+        since = f"WITHIN [{minute(60):%Y-%m-%dT%H:%M:%SZ}, )"
+        bounded = engine.query(
+            f"SELECT k.server, k.past, count(*) AS n FROM Known#length(3) AS k {since} GROUP BY k.server, k.past"
+        )
+        assert made == [(row["at"], row["server"], row["past"], row["n"]) for row in bounded]
+        assert len(made) >= 10
 
 
 def test_what_goes_on_in_the_background_is_shown_and_can_be_ended(spark: SparkSession) -> None:
