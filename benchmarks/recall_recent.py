@@ -105,9 +105,7 @@ def main() -> None:
             load_chunk(engine, number, rows // CHUNKS)
         trial = Trial(engine, rows)
         ready = {"all": -EVER, "half": BEGIN + rows // 2 * SECOND, "none": EVER}
-        print(
-            f"{rows:,} past failures in {CHUNKS} chunks, read as {len(trial.units)} units; milliseconds (units computed)"
-        )
+        print(f"{rows:,} past failures in {CHUNKS} chunks, {len(trial.units)} units; milliseconds (units computed)")
         print(f"{'k':>5} " + " ".join(f"{name:>16}" for name in ready))
         for k in (1, 2, 5, 10, 20, 50, 100, 200, 300, 400):
             shown = []
