@@ -401,7 +401,7 @@ class Job:
         archive, program = self._log.archive, self.programs[statement.number]
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         known = not program.knows or self._refreshed() <= statement.started
-        return known and not program.foresees and all(info.retained == info.rows for info in figures)
+        return known and program.repeats and all(info.retained == info.rows for info in figures)
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""

@@ -17,6 +17,7 @@ from presage.live.rooms import (
     has_timers,
     lags,
     recalls,
+    revises,
     shard_node,
     standing,
     waited_for,
@@ -76,6 +77,11 @@ class Program:
     def foresees(self) -> bool:
         """Whether it tells rows before they are settled, and so looks at events that lie beyond its clock."""
         return foresees(self.plan)
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether it makes the same rows again from the same events, whenever it looks at them."""
+        return not (self.foresees or revises(self.plan))
 
     @cached_property
     def looks_back(self) -> bool:

@@ -15,7 +15,7 @@ from presage.prediction.columnar import foresees
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
 from presage.recall.asking import EVER
-from presage.recall.columnar import described, has_similar, lags, recalls, standing, waited_for
+from presage.recall.columnar import described, has_similar, lags, recalls, revises, standing, waited_for
 from presage.recall.desk import Archive, OpenRecall, Said, outlook_of, recalls_of
 from presage.windows import columnar as windows
 
@@ -44,6 +44,7 @@ __all__ = [
     "reads_clock",
     "recalls",
     "recalls_of",
+    "revises",
     "shard_node",
     "shared_node",
     "standing",

@@ -87,6 +87,11 @@ def recalls(plan: Node) -> bool:
     return any(isinstance(node, Recalling) for node in plan.walk())
 
 
+def revises(plan: Node) -> bool:
+    """Whether rows depend on when history was read: those of answers over a part of it are told."""
+    return any(isinstance(node, Recalling) and not node.unread.recall.final for node in plan.walk())
+
+
 def lags(plan: Node) -> bool:
     """Whether rows come later than their time although others take them in as events: they wait for answers."""
     return any(isinstance(node, Recalling) and node.in_order for node in plan.walk())

@@ -206,6 +206,23 @@ def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_p
         assert [(row["sid"], row["n"]) for row in again.rows("reader")] == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
+def test_a_lost_state_of_revisions_is_told_not_guessed(home: Living, tmp_path: Path) -> None:
+    """How many revisions there were depends on when history was read: they cannot be counted off."""
+    home.deploy(RECALL.format("", ""), "means")
+    load(home, (100, "a"), (101, "b"))
+    home.standing.job.advance()
+    assert home.standing["means"].status.recalls_ready
+    home.die()
+    for path in (tmp_path / "home" / "states").iterdir():
+        path.unlink()
+    with recalling_home(tmp_path / "home") as again:
+        load(again, (103, "d"), traffic=0)
+        again.standing.job.advance()
+        status = again.standing["means"].status
+        assert status.state == "failed"
+        assert "deploy it again with replace=True" in status.last_error
+
+
 def test_rows_that_are_revised_cannot_fill_a_stream(home: Living) -> None:
     with pytest.raises(PresageError, match="write FINAL RECALL"):
         home.deploy("INSERT INTO Told " + RECALL.format("", ""), "told")
