@@ -79,8 +79,7 @@ class SparkHistory:
         here = self._here(recall, asked, unit, parts)
         if here is not None:
             return here
-        frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
-        asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
+        asking = self._asking(asked, unit)
         if not select.grouped:
             terms = (*select.outputs, *select.sort)
             named = {f"c{i}": Field(o.name, o.expr.type) for i, o in enumerate(terms)}
@@ -140,12 +139,15 @@ class SparkHistory:
         return selected(rows, (at >= unit.low) & (at < unit.high))
 
     def _near(self, stream: Nearby, width: int, asked: Questions) -> pa.Table:
-        frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
         high = asked.table[HIGH].to_numpy()
-        unit = Unit(int(high.min()) - width, int(high.max()))
-        asking = Asking(frame, lambda number: self._rows(number, unit), self.context)
+        asking = self._asking(asked, Unit(int(high.min()) - width, int(high.max())))
         found = near_rows(stream.number, width, stream.attributes, asking).toArrow()
         return found.set_column(0, EVENT, found[EVENT].cast(pa.int64()))
+
+    def _asking(self, asked: Questions, unit: Unit) -> Asking:
+        table = asked.table.combine_chunks()
+        frame = self.context.spark.createDataFrame(table)
+        return Asking(table, frame, lambda number: self._rows(number, unit), unit, self.context)
 
     def _rows(self, number: int, unit: Unit) -> DataFrame:
         """The rows of a stream in a span of time, or of a relation."""

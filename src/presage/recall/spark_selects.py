@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from presage.errors import error
-from presage.model.types import LONG, is_orderable
-from presage.plan.expr import AggregateCall, Expr, conjuncts
+from presage.model.types import INT, LONG, STRING, is_orderable
+from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
 from presage.recall.answers import ARRIVED, WHEN
-from presage.recall.asking import BEFORE, EVENT, HIGH, LOW
+from presage.recall.asking import BEFORE, EVENT, EVER, HIGH, LOW
 from presage.recall.nodes import Asked, Select, Source
 from presage.recall.partial import (
     COUNT,
@@ -38,6 +40,7 @@ from presage.recall.partial import (
 from presage.recall.partial import (
     TIME as PART_TIME,
 )
+from presage.recall.units import Unit
 from presage.spark.arithmetic import plain_zero
 from presage.spark.batch import BatchContext, column
 
@@ -47,12 +50,20 @@ BEYOND = "_beyond"
 Rows = Callable[[int], DataFrame]
 
 
+# Rows of history are first looked up among so many values, if events ask for no more, and then joined.
+MOST_VALUES = 100
+# Types whose values are equal as literals just when they are in a join.
+PLAIN_TYPES = (STRING, INT, LONG)
+
+
 @dataclass(frozen=True)
 class Asking:
-    """What a select is asked with."""
+    """What a select is asked with: the questions as a table and as a frame, and the rows of a span of history."""
 
+    questions: pa.Table
     events: DataFrame
     rows: Rows
+    unit: Unit
     context: BatchContext
 
 
@@ -139,7 +150,8 @@ def joined(select: Select, asking: Asking) -> DataFrame:
             pending = [c for c in pending if c not in ready]
         tests = [column(c, asking.context) for c in conditions]
         if source.is_stream:
-            frame, bounds = _bounded(source, frame)
+            rows = _looked_up(rows, columns, conditions, asking)
+            frame, bounds = _bounded(source, frame, asking if tests else None)
             tests += bounds
         elif source.select is not None:
             tests.append(F.col(EVENT) == F.col(f"{EVENT}_{source.alias}"))
@@ -167,11 +179,36 @@ def _source(source: Source, asking: Asking) -> tuple[DataFrame, set[str]]:
     return rows.withColumnsRenamed({TIME: "_rt", SEQ: "_rs"}), columns
 
 
-def _bounded(source: Source, frame: DataFrame) -> tuple[DataFrame, list[Column]]:
-    """Only events of the history of each; with a window, slices of time as wide as that are joined by equality."""
-    tests = [F.col("_rt") < F.col(HIGH), F.col("_rs") < F.col(BEFORE)]
+def _looked_up(rows: DataFrame, columns: set[str], conditions: Sequence[Expr], asking: Asking) -> DataFrame:
+    """Only rows that have a value which some event asks for: sooner found in a file than by a join."""
+    for condition in conditions:
+        if not (isinstance(condition, Comparison) and condition.op == "="):
+            continue
+        for mine, other in ((condition.left, condition.right), (condition.right, condition.left)):
+            if not (isinstance(mine, ColumnRef) and isinstance(other, ColumnRef) and mine.name in columns):
+                continue
+            if other.name not in asking.questions.column_names or not mine.type == other.type in PLAIN_TYPES:
+                continue
+            values = asking.questions[other.name].unique().drop_null()
+            if len(values) <= MOST_VALUES:
+                rows = rows.where(column(mine, asking.context).isin(values.to_pylist()))
+    return rows
+
+
+def _bounded(source: Source, frame: DataFrame, asking: Asking | None) -> tuple[DataFrame, list[Column]]:
+    """Only events of the history of each; with a window, slices of time as wide as that are joined by equality.
+
+    With `asking`, what the whole span satisfies is not asked: then times and arrivals need not be read."""
+    asked, unit = (asking.questions, asking.unit) if asking is not None else (None, None)
+    tests = []
+    if asked is None or unit is None or source.window is not None or pc.min(asked[HIGH]).as_py() < unit.high:
+        tests.append(F.col("_rt") < F.col(HIGH))
+    if asked is None or pc.min(asked[BEFORE]).as_py() < EVER:
+        tests.append(F.col("_rs") < F.col(BEFORE))
     if source.window is None:
-        return frame, [*tests, F.col("_rt") >= F.col(LOW)]
+        if asked is None or unit is None or pc.max(asked[LOW]).as_py() > unit.low:
+            tests.append(F.col("_rt") >= F.col(LOW))
+        return frame, tests
     width = F.lit(source.window)
     last = F.col(HIGH) - F.lit(1)
     if source.outer:
