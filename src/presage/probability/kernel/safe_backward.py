@@ -154,7 +154,11 @@ def _back(out, own, starts, ends, size, table, base, says, said, stride, moves, 
     columns, blocks = len(ends), len(order)
     tiles, high, wide = (columns + TILE - 1) // TILE, (size + 1) * TILE, whole_eights(columns)
     far = blocks * high
-    keep, room = np.empty(size, np.float64), np.empty((size + 1) * TILE, np.float64)
+    room = np.empty((size + 1) * TILE, np.float64)
+    # By state and value: whether it is kept, and to which other state it leads. By state: how many of each there are.
+    keep, leads = np.empty(blocks * size, np.float64), np.empty(blocks * size, np.int64)
+    kept, led = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    known = -1
     lo, s = columns, len(starts) - 1
     for t in range(ends[-1] if columns else -1, -1, -1):
         while lo > 0 and ends[lo - 1] == t:
@@ -165,36 +169,61 @@ def _back(out, own, starts, ends, size, table, base, says, said, stride, moves, 
         while s >= 0 and starts[s] > t:
             s -= 1
         at, meant = base + t * size * size, said + t * stride
+        if known < 0 or not _same(says, known, meant, size):
+            _meanings(says, meant, size, moves, keep, leads, kept, led)
+        known = meant
         for block in order:
-            kept = 0
-            for w in range(size):
-                after = moves[np.uint64(block), np.uint64(says[np.uint64(meant + w)])]
-                keep[np.uint64(w)] = 1.0 if after >= 0 else 0.0
-                kept += after >= 0
-                if after >= 0 and after != block:
-                    for tile in range(lo // TILE, tiles):
-                        line = tile * far + w * TILE
-                        begin, end = eights(tile, lo, columns)
-                        _copy(x, line + block * high, line + after * high, begin, end)
+            if led[np.uint64(block)]:
+                for w in range(size):
+                    after = leads[np.uint64(block * size + w)]
+                    if after >= 0:
+                        for tile in range(lo // TILE, tiles):
+                            line = tile * far + w * TILE
+                            begin, end = eights(tile, lo, columns)
+                            _copy(x, line + block * high, line + after * high, begin, end)
+            whole = kept[np.uint64(block)]
             arrived = (t * blocks + block) * size
             for tile in range(lo // TILE, tiles):
                 begin, end = eights(tile, lo, columns)
                 here = tile * far + block * high
                 if two:
                     _back_two(x, here, begin, end, table, at, comes, arrived)
-                elif size == FOUR and kept == FOUR:
+                elif size == FOUR and whole == FOUR:
                     _back_all(x, here, begin, end, table, at, comes, arrived)
-                elif size == FOUR and kept == 1 and keep[0]:
+                elif size == FOUR and whole == 1 and keep[np.uint64(block * size)]:
                     _back_one(x, here, begin, end, table, at, comes, arrived)
                 elif size == FOUR:
-                    _back_four(x, here, begin, end, table, at, keep, comes, arrived)
+                    _back_four(x, here, begin, end, table, at, keep, block * size, comes, arrived)
                 else:
-                    _back_any(x, here, begin, end, size, table, at, keep, comes, arrived, room)
+                    _back_any(x, here, begin, end, size, table, at, keep, block * size, comes, arrived, room)
         if s >= 0 and starts[s] == t:
             for tile in range(lo // TILE, tiles):
                 begin, end = eights(tile, lo, columns)
                 to = (own * len(starts) + s) * wide + tile * TILE
                 _unite(out, to, x, tile * far + size * TILE, high, blocks, begin, end)
+
+
+@inlined_always
+def _same(says, one, other, size):  # type: ignore[no-untyped-def]
+    """Whether the values mean the same at two steps, as they mostly do."""
+    same = True
+    for w in range(size):
+        same &= says[np.uint64(one + w)] == says[np.uint64(other + w)]
+    return same
+
+
+@inlined
+def _meanings(says, meant, size, moves, keep, leads, kept, led):  # type: ignore[no-untyped-def]
+    """What the values mean at a step, to each state: see `_back`."""
+    kept[:] = 0
+    led[:] = 0
+    for block in range(len(moves)):
+        for w in range(size):
+            after = moves[block, says[np.uint64(meant + w)]]
+            keep[block * size + w] = 1.0 if after >= 0 else 0.0
+            leads[block * size + w] = after if after != block else -1
+            kept[block] += after >= 0
+            led[block] += after >= 0 and after != block
 
 
 @inlined
@@ -244,9 +273,9 @@ def _first_kept(table, at):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _back_four(x, block, begin, end, table, at, keep, comes, arrived):  # type: ignore[no-untyped-def]
+def _back_four(x, block, begin, end, table, at, keep, own, comes, arrived):  # type: ignore[no-untyped-def]
     """As `_back_all`; `keep` is 0 for values by which the sequence is found."""
-    k0, k1, k2, k3 = row_of(keep, 0)
+    k0, k1, k2, k3 = row_of(keep, own)
     a0, a1, a2, a3, a = _kept(table, at, k0, k1, k2, k3)
     b0, b1, b2, b3, b = _kept(table, at + 4, k0, k1, k2, k3)
     c0, c1, c2, c3, c = _kept(table, at + 8, k0, k1, k2, k3)
@@ -284,16 +313,16 @@ def _kept(table, at, k0, k1, k2, k3):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _back_any(x, block, begin, end, size, table, at, keep, comes, arrived, room):  # type: ignore[no-untyped-def]
+def _back_any(x, block, begin, end, size, table, at, keep, own, comes, arrived, room):  # type: ignore[no-untyped-def]
     # The line behind those of the values is for what comes of an interval.
     for v in range(size + 1):
         to, sure = v * TILE, 0.0
         for w in range(size):
-            sure += (1.0 - keep[w]) * (table[at + v * size + w] if v < size else comes[arrived + w])
+            sure += (1.0 - keep[own + w]) * (table[at + v * size + w] if v < size else comes[arrived + w])
         for column in range(begin, end):
             room[np.uint64(to + column)] = sure
         for w in range(size):
-            p, old = keep[w] * (table[at + v * size + w] if v < size else comes[arrived + w]), block + w * TILE
+            p, old = keep[own + w] * (table[at + v * size + w] if v < size else comes[arrived + w]), block + w * TILE
             if p:
                 for column in range(begin, end):
                     room[np.uint64(to + column)] += p * x[np.uint64(old + column)]
