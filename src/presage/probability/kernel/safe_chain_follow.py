@@ -34,6 +34,7 @@ def chain_points(
     columns, room = len(hits), np.empty(size * TILE, np.float64)
     waits, m = np.empty(cells_of(columns, size), np.float64), np.empty(size * size, np.float64)
     ended, weights = np.empty(size, np.float64), np.empty(size, np.float64)
+    since = np.empty(cells_of(columns, 1), np.float64)
     for i in range(len(lines)):
         chain, own = chains[lines[i]], which[i]
         if chain < 0:
@@ -62,17 +63,22 @@ def chain_points(
             step_on(weights, table, at, size, room)
             if j < len(resets) and resets[j] == t:
                 j += 1
+                # Once for all values, as the input stands by end.
+                for k in range(h, columns):
+                    since[np.uint64(k)] = inputs[np.uint64(own), np.uint64(k), np.uint64(j)]
                 for v in range(size):
                     if ended[v] * weights[v]:
-                        _renew(waits, v, size, h, columns, weights[v], inputs[own], j)
+                        _renew(waits, v, size, h, columns, weights[v], since)
     return out
 
 
 @inlined
-def _renew(waits, value, size, lo, hi, weight, inputs, start):  # type: ignore[no-untyped-def]
+def _renew(waits, value, size, lo, hi, weight, since):  # type: ignore[no-untyped-def]
     """A candidate of this value: from now on the input counts from here."""
-    for k in range(lo, hi):
-        waits[np.uint64((k // TILE * size + value) * TILE + k % TILE)] += weight * inputs[k, start]
+    for tile in range(lo // TILE, (hi + TILE - 1) // TILE):
+        to, old = (tile * size + value) * TILE, tile * TILE
+        for column in range(max(lo - old, 0), min(hi - old, TILE)):
+            waits[np.uint64(to + column)] += weight * since[np.uint64(old + column)]
 
 
 @compiled

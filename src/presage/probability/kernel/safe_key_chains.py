@@ -54,26 +54,46 @@ class KeyChains:
             )  # fmt: skip
         else:
             self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
-        self.read: list[tuple[list[str], Ints, Index]] = []
+        # Goals that find the same values in the same chains are looked up once.
+        self.read: list[tuple[list[str], Ints, list[Ints], Index]] = []
+        self.place: list[int] = []
         for goal, known, leader in zip(rows, names, self.leader, strict=True):
             chains = np.flatnonzero(leader >= 0)
             own, first = sorted(known or ()), leader[chains]
-            self.read.append((own, chains, Index([goal.variables[name][first] for name in own], len(chains))))
+            columns = [goal.variables[name][first] for name in own]
+            alike = (place for place, read in enumerate(self.read) if _alike(read, own, chains, columns))
+            self.place.append(next(alike, len(self.read)))
+            if self.place[-1] == len(self.read):
+                self.read.append((own, chains, columns, Index(columns, len(chains))))
 
     def chains(self, bindings: Bindings) -> Ints | None:
         """The chain that each line reads, -1 for none; None if there are several, or not all goals read it that read it
         in other lines."""
         each = np.full((len(self.read), len(bindings)), -1, np.int64)
-        for own, (names, chains, index) in zip(each, self.read, strict=True):
+        for own, (names, chains, _, index) in zip(each, self.read, strict=True):
             line, place = index.pairs(bindings.columns(names), len(bindings))
             if (line[1:] == line[:-1]).any():
                 return None
             own[line] = chains[place]
+        if len(each) == 1:
+            single: Ints = each[0]
+            return single
         found: Ints = each.max(axis=0)
-        for own, leader in zip(each, self.leader, strict=True):
+        for own, leader in zip(each[self.place], self.leader, strict=True):
             if not ((own == found) | ((own < 0) & (leader[found] < 0))).all():
                 return None
         return found
+
+
+def _alike(
+    read: tuple[list[str], Ints, list[Ints], Index], names: list[str], chains: Ints, columns: list[Ints]
+) -> bool:
+    """Whether another goal compares the same variables and finds the same values in the same chains."""
+    return (
+        read[0] == names
+        and np.array_equal(read[1], chains)
+        and all(np.array_equal(one, other) for one, other in zip(read[2], columns, strict=True))
+    )
 
 
 def _key_names(query: Sequence, goal: Goal, env: frozenset[str]) -> frozenset[str] | None:

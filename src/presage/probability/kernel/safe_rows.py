@@ -39,7 +39,8 @@ class Index:
             self.levels.append((size, known))
         order, starts = rows_by_code(codes, count)
         self.order = order if len(kept) == rows else kept[order]
-        self.starts = np.append(starts, np.full(count + 1 - len(starts), len(kept)))
+        missing = count + 1 - len(starts)
+        self.starts = np.append(starts, np.full(missing, len(kept))) if missing else starts
 
     def find(self, columns: Several[Ints], count: int) -> Ints:
         """The number of each combination, -1 where no row has it."""
