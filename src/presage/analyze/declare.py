@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
+from presage.analyze.declare_source import SOURCE_OPTIONS, check_source
 from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
@@ -20,8 +21,7 @@ from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
 from presage.plan.expr import Constant
 
-# Options that every stream has. A stream with an outside source has options of that source too, which are kept as
-# they are: they are for the connector to judge.
+# Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention")
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
 MAX_DURATION = 2**53  # microseconds, 285 years
@@ -67,6 +67,7 @@ def declare_type(
         made = bind_uncertain(node, made, catalog)
     if node.predicted is not None:
         made = bind_predicted(node, made, catalog)
+    check_source(node, made)
     return catalog.with_type(made)
 
 
@@ -234,8 +235,9 @@ def _options(node: s.CreateType) -> dict[str, str]:
     for option in node.options:
         name = option.name.lower()
         known = name in STREAM_OPTIONS or (node.predicted is not None and is_predicted_option(name))
-        if node.kind == "schema" or (not known and source == "memory"):
-            every = (*STREAM_OPTIONS, *(PREDICTED_OPTIONS if node.predicted is not None else ()))
+        of_source = SOURCE_OPTIONS.get(source)
+        if node.kind == "schema" or (not known and of_source is not None and name not in of_source):
+            every = (*STREAM_OPTIONS, *(of_source or ()), *(PREDICTED_OPTIONS if node.predicted is not None else ()))
             fix = did_you_mean(name, every) if node.kind == "stream" else "options belong to a stream"
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
         if name in options:

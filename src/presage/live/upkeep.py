@@ -1,7 +1,8 @@
 """What an open engine does by itself, in a thread: it tells the log of silence, and keeps the archive in good shape.
 
 A live stream that is silent for `idle_after` gets a watermark: time goes on although nothing happens, and the log says
-so, once, for every reader. Where events come from `load` alone, only a stream that names `idle_after` is live.
+so, once, for every reader. Where events come from `load` or in files, only a stream that names `idle_after` is live:
+the next file may hold the events of the very hour that has passed since the last.
 """
 
 from __future__ import annotations
@@ -19,15 +20,24 @@ from presage.model.time import parse_duration
 _LOGGER = logging.getLogger("presage")
 LOOK_SECONDS = 0.25
 RECORDS_PER_MAINTENANCE = 400
-# Of a stream with an outside source that does not say.
+# Sources that bring events when somebody puts them there, and not as they happen.
+LOADED = ("memory", "files")
+# Of a stream with another source that does not say.
 IDLE_AFTER = "10 sec"
 
 
 class Upkeep:
     """Runs until `stop`. `failure` keeps what went wrong last; the next round tries again."""
 
-    def __init__(self, log: Log, types: Callable[[], Iterable[EventType]], in_use: Callable[[], InUse]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        types: Callable[[], Iterable[EventType]],
+        in_use: Callable[[], InUse],
+        is_quiet: Callable[[str], bool] = lambda stream: True,
+    ) -> None:
         self._log = log
+        self._is_quiet = is_quiet  # whether nothing comes because there is nothing, and not because a line is cut
         self._types = types
         self._in_use = in_use
         self._stopped = threading.Event()
@@ -70,7 +80,7 @@ class Upkeep:
         clock. A wall clock that jumps moves nothing else.
         """
         heard = self._log.heard(event_type.name)
-        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows:
+        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows or not self._is_quiet(event_type.name):
             self._heard[event_type.name] = (heard.rows, monotonic)
         silent = monotonic - self._heard[event_type.name][1]
         if silent < idle_after:
@@ -82,7 +92,7 @@ class Upkeep:
 
 
 def _idle_after(event_type: EventType) -> int | None:
-    live = event_type.options.get("source", "memory") != "memory"
+    live = event_type.options.get("source", "memory") not in LOADED
     text = event_type.options.get("idle_after", IDLE_AFTER if live else None)
     return None if text is None else parse_duration(text)
 
