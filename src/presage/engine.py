@@ -80,7 +80,7 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is first needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
-    `live`: sources and standing statements of the home go on at once; False leaves them until one is asked for.
+    `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Engine:
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._sources.is_quiet)
         if live:
-            self._sources.start()
+            self.start_sources()
         if live and self._standing.running:
             self.start()
             threading.Thread(target=self._driver.catch_up, name="presage-catch-up", daemon=True).start()
@@ -235,9 +235,7 @@ class Engine:
             self.carry_out(statement, script)
         self._check_open()
         with self._lock, located(script.source):
-            deployed = self._standing.deploy(last, name, replace)
-            self._sources.start()
-            return deployed
+            return self._standing.deploy(last, name, replace)
 
     @property
     def deployments(self) -> Mapping[str, Deployment]:
@@ -248,6 +246,11 @@ class Engine:
     def sources(self) -> Mapping[str, SourceStatus]:
         """How the sources are that fill streams by themselves, by stream."""
         return self._sources
+
+    def start_sources(self) -> None:
+        """Let the sources of all streams run, those declared later too. An engine that is `live` does so by itself."""
+        self._check_open()
+        self._sources.start()
 
     def advance(self, stream: str, time: datetime | str) -> None:
         """Say that a stream has nothing more to tell from before `time`: silence, as a fact of the log. What still

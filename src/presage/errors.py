@@ -269,6 +269,7 @@ CONDITIONS: dict[str, Condition] = {
         "the live job cannot go on: {why}",
         "mend the cause: the job tries again by itself, nothing is lost",
     ),
+    "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),

@@ -67,7 +67,8 @@ class Upkeep:
         """One look at everything, at a time (microseconds) of a clock that never jumps."""
         for event_type in self._types():
             idle_after = _idle_after(event_type)
-            if idle_after is not None and event_type.kind == "stream":
+            # A stream that has just been dropped may still be declared.
+            if idle_after is not None and event_type.kind == "stream" and event_type.name in self._log.point.watermarks:
                 self._tell_silence(event_type, idle_after, monotonic)
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained = self._log.records

@@ -154,7 +154,7 @@ def bring(
         checked = refuse_ahead(arrival.checked, event_type, turn.at)
         checked = checked.refuse(judge(checked.table))
         both = split(checked.table, numbered, watermark, seq)
-        for table, several in zip(both, (events, late), strict=True):
+        for table, several in zip(reversed(both), (late, events), strict=True):  # late ones have the first numbers
             several.append(table.drop_columns([ROW]))
             offsets.append(_offsets(table, delivery.source, arrival.partition))
         if both[0].num_rows:
@@ -171,7 +171,7 @@ def bring(
             LATE: pa.concat_tables([late_schema(event_type.attributes).empty_table(), *late]),
             REJECTED: rejected_table(rejected, turn),
         },
-        pa.concat_tables([OFFSETS_SCHEMA.empty_table(), *offsets]).sort_by(SEQ),
+        pa.concat_tables([OFFSETS_SCHEMA.empty_table(), *offsets]),
         _taken(delivery, turn),
         limit_names(ignored, {}),
         watermark if watermark != state.watermark else None,

@@ -71,7 +71,7 @@ class Running:
         try:
             return self._step()
         except PresageError as problem:
-            if problem.code == "ENGINE_CLOSED":
+            if problem.code in ("ENGINE_CLOSED", "UNKNOWN_STREAM"):  # closed, or dropped: it is about to be stopped
                 return None
             if problem.code == "UNSUPPORTED":  # waiting will not help
                 self._say(FAILED, f"{problem.message}; {problem.fix}")

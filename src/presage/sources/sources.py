@@ -46,7 +46,7 @@ class Sources(Mapping[str, SourceStatus]):
 
     def follow(self) -> None:
         """Run the sources of the streams that are declared now, and no others."""
-        wanted = {t.name: t for t in self._types() if has_source(t)} if self._started else {}
+        wanted = {t.name: t for t in self._types() if t.has_source} if self._started else {}
         with self._lock:
             gone = [self._running.pop(name) for name in [*self._running] if name not in wanted]
             fresh = [self._new(event_type) for name, event_type in wanted.items() if name not in self._running]
@@ -95,9 +95,3 @@ class Sources(Mapping[str, SourceStatus]):
             where="in this version",
             fix=f"load what it brings with Engine.load(…, source=SourceOffsets('{kind}', …)), or use source = 'files'",
         )
-
-
-def has_source(event_type: EventType) -> bool:
-    """Whether a stream is filled from outside, and not by `load` alone."""
-    outside = event_type.options.get("source", "memory") != "memory"
-    return outside and event_type.kind == "stream" and event_type.inference is None
