@@ -8,6 +8,7 @@ Prints the tables of docs/studies/fleet.md; with --pictures it writes the pictur
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show_policies(late, f"the same, updates up to {DELAY:g} s late")
     show_limits(policies(busy, seeds, (3, windows[-1]), limits, names=("min-c", "oldest")))
     if options.pictures is not None:
-        write_pictures(options.pictures, by_objects, in_time)
+        write_pictures(options.pictures, by_objects, in_time, late)
 
 
 def show_messages(table: Scenario, busy: Scenario) -> None:
@@ -92,14 +93,16 @@ def _cell(score: Score) -> str:
 
 def show_policies(cases: Cases, title: str) -> None:
     windows = sorted({window for _, window, _ in cases})
-    print(f"precision / recall / F by window in seconds: {title}")
-    print("  " + " ".join([f"{'':<10}", *(f"{window:^19}" for window in windows)]))
     found = {name: [one for (n, _, _), one in cases.items() if n == name] for name in POLICIES}
-    for name, row in found.items():
-        print("  " + " ".join([f"{name:<10}", *(_cell(one.score) for one in row)]))
+    for truth, figure in (("last samples", "score"), ("those of now alone", "now")):
+        print(f"precision / recall / F against {truth}, by window in seconds: {title}")
+        print("  " + " ".join([f"{'':<10}", *(f"{window:^19}" for window in windows)]))
+        for name, row in found.items():
+            print("  " + " ".join([f"{name:<10}", *(_cell(getattr(one, figure)) for one in row)]))
+        both = zip(found["unlimited"], found["min-c"], strict=True)
+        lost = [getattr(best, figure).f - getattr(one, figure).f for best, one in both]
+        print("  " + " ".join([f"{'F lost':<10}", *(f"{loss:^19.2%}" for loss in lost)]))
     print("  " + " ".join([f"{'held':<10}", *(f"{one.held:^19.0f}" for one in found["unlimited"])]))
-    lost = (best.score.f - one.score.f for best, one in zip(found["unlimited"], found["min-c"], strict=True))
-    print("  " + " ".join([f"{'F lost':<10}", *(f"{loss:^19.2%}" for loss in lost)]))
     print()
 
 
@@ -115,47 +118,53 @@ def show_limits(cases: Cases) -> None:
 # -- pictures -------------------------------------------------------------------------------------------------
 
 
-def write_pictures(folder: Path, by_objects: dict[int, dict[str, Accuracy]], cases: Cases) -> None:
+def write_pictures(folder: Path, by_objects: dict[int, dict[str, Accuracy]], in_time: Cases, late: Cases) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {
-        "fleet-policies.svg": draw("Four policies for a full buffer, by window", by_window(cases)),
+        "fleet-policies.svg": draw("Four policies for a full buffer, by window", by_window(in_time, late)),
         "fleet-predictors.svg": draw("Accuracy and messages, by number of objects", by_count(by_objects)),
     }
     for name, text in pictures.items():
         (folder / name).write_text(text)
 
 
-def by_window(cases: Cases) -> list[Panel]:
-    windows = sorted({window for _, window, _ in cases})
+def by_window(in_time: Cases, late: Cases) -> list[Panel]:
+    windows = sorted({window for _, window, _ in in_time})
     panels = []
-    for figure, title in (("recall", "Recall"), ("precision", "Precision"), ("f", "F")):
+    for cases, figure, title, ticks in (
+        (in_time, "recall", "Recall", _up_to_one(0.0, 0.2)),
+        (late, "recall", f"Recall, updates up to {DELAY:g} s late", _up_to_one(0.0, 0.2)),
+        (in_time, "precision", "Precision", _up_to_one(min(one.score.precision for one in in_time.values()), 0.05)),
+    ):
         curves = []
         for name, colour in COLOURS.items():
             points = [(float(w), float(getattr(one.score, figure))) for (n, w, _), one in cases.items() if n == name]
             curves.append(Curve(name, points, colour, dashed=name == "unlimited"))
-        panels.append(Panel(title, "window, seconds", range(windows[0], windows[-1] + 1), _fifths(), curves))
+        panels.append(Panel(title, "window, seconds", windows, ticks, curves))
     return panels
 
 
 def by_count(by_objects: dict[int, dict[str, Accuracy]]) -> list[Panel]:
     most = max(one.sent for found in by_objects.values() for one in found.values())
+    least = min(min(one.score.f, one.real.f) for found in by_objects.values() for one in found.values())
     ticks = [*by_objects]
     panels = []
-    for figure, title in (("f", "F"), ("sent", "Messages, thousands")):
+    for title, figure, y_ticks in (
+        ("F against the last samples", lambda one: one.score.f, _up_to_one(least, 0.02)),
+        ("F against where they are", lambda one: one.real.f, _up_to_one(least, 0.02)),
+        ("Messages, thousands", lambda one: one.sent / 1000, range(0, most // 1000 + 11, 10)),
+    ):
         curves = []
         for name, colour in BY_PREDICTOR.items():
-            points = [
-                (float(count), float(found[name].score.f if figure == "f" else found[name].sent / 1000))
-                for count, found in by_objects.items()
-            ]
+            points = [(float(count), float(figure(found[name]))) for count, found in by_objects.items()]
             curves.append(Curve(name, points, colour, dashed=name == "none"))
-        y_ticks = _fifths() if figure == "f" else range(0, most // 1000 + 11, 10)
         panels.append(Panel(title, "objects", ticks, y_ticks, curves))
     return panels
 
 
-def _fifths() -> list[float]:
-    return [i / 5 for i in range(6)]
+def _up_to_one(least: float, step: float) -> list[float]:
+    """Ticks from below the least value on."""
+    return [round(1 - i * step, 2) for i in range(math.ceil(round((1 - least) / step, 9)), -1, -1)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Curves in, one SVG picture out: panels side by side with even axes from 0, lines and a legend. Nothing to install."""
+"""Curves in, one SVG picture out: panels side by side with even axes, lines and a legend. Nothing to install."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _panel(panel: Panel, left: float, width: float) -> list[str]:
 
     def place(x: float, y: float) -> tuple[float, float]:
         low, high = panel.x_ticks[0], panel.x_ticks[-1]
-        return left + width * (x - low) / (high - low), bottom - (bottom - TOP) * y / panel.y_ticks[-1]
+        least, most = panel.y_ticks[0], panel.y_ticks[-1]
+        return left + width * (x - low) / (high - low), bottom - (bottom - TOP) * (y - least) / (most - least)
 
     parts = [_text(left, TOP - 12, panel.title, 13, weight="bold")]
     if panel.shaded is not None:

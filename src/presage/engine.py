@@ -54,7 +54,7 @@ from presage.patterns.spark import STAGES
 from presage.plan.nodes import Scan
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
-from presage.recall.nodes import Recall
+from presage.recall.nodes import Recall, waited_for
 from presage.recall.spark import OPERATORS as RECALL
 from presage.recall.spark import history_of
 from presage.sources import Sources, SourceStatus
@@ -140,7 +140,7 @@ class Engine:
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch)
-        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._sources.is_quiet)
+        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
         if live:
             self.start_sources()
         if live and self._standing.running:
@@ -460,10 +460,11 @@ class Engine:
         position = self._log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self._tables()
+        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
         return Result(
             bound.columns,
             lambda: run_root(
-                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan)))
+                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
             ),
             plan.depth,
             lambda: self._workspace.explain(bound),

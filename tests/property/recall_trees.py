@@ -37,6 +37,9 @@ def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 1) -> st.SearchStrate
         flags,
     )
     order = st.builds(r.OrderTerm, terms, flags, st.none() | flags)
+    recalls = (
+        st.builds(r.RecallClause, selects(exprs, depth - 1), names, st.none() | positive) if depth else st.nothing()
+    )
     return st.builds(
         r.HistorySelect,
         tuples(st.builds(s.SelectItem, terms | stars, st.none() | names), 1, 2),
@@ -47,6 +50,7 @@ def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 1) -> st.SearchStrate
         st.none() | terms,
         tuples(order, 0, 2),
         st.none() | st.integers(0, 10**12),
+        tuples(recalls, 0, 2) if depth else st.just(()),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -120,6 +121,33 @@ def test_a_join_holds_when_the_definition_says(
 
 
 @settings(max_examples=20)
+@given(
+    updates(KEYS, most=8), join_terms(), join_terms(), windows, windows, periods, st.lists(value_terms(), max_size=1)
+)
+def test_three_items_hold_together_when_both_pairs_do(
+    several: list[Update], first: Term, second: Term, one: int, two: int, period: int, more: list[Term]
+) -> None:
+    where = " AND ".join(["a.k <> b.k", "b.k <> c.k", *(spoken(term, "b", None) for term in more)])
+    text = (
+        f"SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW {one // 1000} msec "
+        f"ON {spoken(first, 'a', 'b')} JOIN PREDICTED G c WINDOW {two // 1000} msec ON {spoken(second, 'b', 'c')} "
+        f"WHERE {where}"
+    )
+    end = last_time(several, period)
+    rows = rows_of(world(period), text, several, [], end)
+    # A condition on b alone is asked wherever b is.
+    pairs = Join((first,), one, (), tuple(more)), Join((second,), two, tuple(more))
+    for a, b, c in itertools.product(KEYS, KEYS, KEYS):
+        own = [row for row in rows if (row["a.k"], row["b.k"], row["c.k"]) == (a, b, c)]
+        for t in moments(own, end)[::3]:
+            held = a != b != c and all(
+                matches_at(join, several, *ends, period, Fraction(t))
+                for join, ends in zip(pairs, ((a, several, b), (b, several, c)), strict=True)
+            )
+            assert any(covers(row, t) for row in own) == held, (a, b, c, t)
+
+
+@settings(max_examples=20)
 @given(updates(KEYS[:2]), st.lists(value_terms(), min_size=1, max_size=2), periods)
 def test_a_value_holds_when_the_definition_says(several: list[Update], terms: list[Term], period: int) -> None:
     text = f"SELECT s.k FROM PREDICTED G s WHERE {' AND '.join(spoken(term, 's', None) for term in terms)}"
@@ -147,9 +175,11 @@ QUERIES = {
     "chances trimmed": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
     "ON MAY (ABS(a.x - b.x) <= 1) AND ABS(a.y - b.y) <= 2 WITH PROBABILITY >= 0.3",
     "chances far": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 500 msec "
-    "ON MAY (ABS(a.x - b.x) > 1) AND ABS(a.y - b.y) <> 2 AND ABS(a.y - b.x) >= 1 WITH PROBABILITY > 0.2",
+    "ON MAY (ABS(a.x - b.x) > 1) AND ABS(a.y - b.y) <> 2 AND ABS(a.y - b.y) >= 1 WITH PROBABILITY > 0.2",
     "chances in parts": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
     "ON ABS(a.x - b.x) <= 1 AND ABS(a.y - b.y) <= 2 VALIDATE EVERY 1 sec",
+    "chances between": "SELECT a.k, b.k, probability FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec "
+    "ON MAY (ABS(a.x - b.x) <= 2) AND MAY (ABS(a.x - b.x) > 1) AND MAY (a.x BETWEEN 0 AND 1) WITH PROBABILITY >= 0.1",
     "chances of values": "SELECT s.k, probability FROM PREDICTED G s WHERE MAY (s.x > 0) AND s.y <= 2 "
     "WITH PROBABILITY >= 0.25",
     "three": "SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 "

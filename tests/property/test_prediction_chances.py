@@ -12,8 +12,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from presage.prediction.kernel.join import join
+from presage.prediction.kernel.joint import joint_chance
 from presage.prediction.kernel.likelihood import distance_chances, value_chances
-from presage.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm, ValueSpec
+from presage.prediction.kernel.shared_errors import LOW_A, groups_of
+from presage.prediction.kernel.spec import (
+    AtLeast,
+    Comparator,
+    ErrorModel,
+    Errors,
+    JoinSpec,
+    JoinTerm,
+    ValueSpec,
+    ValueTerm,
+)
 from presage.prediction.kernel.values import validity
 from property.prediction_worlds import (
     COMPARATORS,
@@ -27,9 +38,27 @@ from property.prediction_worlds import (
     turned,
     value_terms,
 )
-from reference.predictions import SECOND, Join, Term, Update, allowed, chance_at, chance_of, holds_of_value, value_of
+from reference.predictions import (
+    SECOND,
+    Join,
+    Term,
+    Update,
+    allowed,
+    chained,
+    chance_at,
+    chance_of,
+    chance_of_values,
+    holds_of_value,
+)
 
 PERIOD = 4 * SECOND
+
+
+def with_chances() -> st.SearchStrategy[Join]:
+    """Joins of which a probability can be asked: no attribute is compared with several others."""
+    return joins().filter(lambda asked: not chained(asked))
+
+
 sizes = st.one_of(st.just(0.0), st.floats(0.01, 4.0), st.sampled_from([1e-3, 1e6]))
 some_sizes = st.one_of(st.just(0.0), st.floats(0.1, 3.0))
 differences = st.one_of(st.integers(-5, 5).map(float), st.floats(-8.0, 8.0))
@@ -70,6 +99,67 @@ def test_the_chance_of_a_value_is_the_integral(
     assert found[0] == pytest.approx(chance_of(Term(0, comparator, constant), x, threshold, None, sigma), abs=1e-9)
 
 
+bounds = st.lists(st.tuples(st.sampled_from([">=", "<="]), differences), max_size=2)
+distances = st.lists(st.tuples(st.sampled_from([">", "<="]), st.floats(0.0, 6.0)), min_size=1, max_size=2)
+
+
+def together(
+    values: tuple[float, float], sizes: tuple[float, float], terms: tuple[list[tuple[str, float]], ...],
+    sigma: float | None,
+) -> tuple[float, float, float]:  # fmt: skip
+    """What the kernel says of terms on a value of a, of b, and on their distance; and its slopes."""
+    a, b, both = terms
+    limits = [
+        [ValueTerm(0, COMPARATORS[comparator], constant) for comparator, constant in own] for own in (a, b)
+    ]  # fmt: skip
+    _, groups = groups_of([JoinTerm(0, 0, COMPARATORS[comparator], constant) for comparator, constant in both], *limits)
+    model = ErrorModel.UNIFORM if sigma is None else ErrorModel.NORMAL
+    return joint_chance(*values, *sizes, *groups[0, LOW_A:], int(model), 0.0 if sigma is None else sigma)
+
+
+@given(differences, differences, some_sizes, some_sizes, bounds, bounds, distances, st.sampled_from([None, 0.3, 1.5]))
+def test_the_chance_of_conditions_that_share_errors_is_the_integral(
+    x: float, y: float, left: float, right: float, of_a: list[tuple[str, float]], of_b: list[tuple[str, float]],
+    both: list[tuple[str, float]], sigma: float | None,
+) -> None:  # fmt: skip
+    assume(left + right > 0)
+    # What is sure has no chance to be in doubt.
+    terms = (of_a if left else [], of_b if right else [], both)
+    own = [tuple(Term(0, *term) for term in some) for some in terms]
+    a, b = Update(0, 0, (x,), (0.0,), (left,)), Update(1, 0, (y,), (0.0,), (right,))
+    wanted = chance_at(Join(own[2], 0, own[0], own[1]), a, 0, b, 0, sigma)
+    chance, by_a, by_b = together((x, y), (left, right), terms, sigma)
+    assert chance == pytest.approx(wanted, abs=1e-9)
+    turned_chance, *slopes = together((y, x), (right, left), (terms[1], terms[0], both), sigma)
+    assert turned_chance == chance
+    assert slopes == pytest.approx([by_b, by_a], abs=1e-9)
+
+
+@given(differences, differences, st.floats(0.1, 3.0), st.floats(0.1, 3.0), bounds, bounds, distances,
+       st.sampled_from([None, 0.5]))  # fmt: skip
+def test_slopes_of_a_shared_chance_are_those_of_its_logarithm(
+    x: float, y: float, left: float, right: float, of_a: list[tuple[str, float]], of_b: list[tuple[str, float]],
+    both: list[tuple[str, float]], sigma: float | None,
+) -> None:  # fmt: skip
+    def at(x: float, y: float) -> tuple[float, float, float]:
+        return together((x, y), (left, right), (of_a, of_b, both), sigma)
+
+    chance, by_a, by_b = at(x, y)
+    assume(chance > 1e-3)
+    step = 1e-6
+    for slope, one, other in ((by_a, at(x + step, y), at(x - step, y)), (by_b, at(x, y + step), at(x, y - step))):
+        ahead, behind = (one[0] - chance) / step, (chance - other[0]) / step
+        # At a kink a slope is one of those at its sides.
+        assert min(ahead, behind) - 1e-3 <= slope * chance <= max(ahead, behind) + 1e-3
+
+
+def test_a_value_between_two_bounds_is_as_likely_as_the_part_between_them() -> None:
+    pieces = pieces_of([Update(0, 0, (5.0,), (0.0,), (5.0,))], PERIOD)
+    between = (ValueTerm(0, Comparator.GE, 4.0), ValueTerm(0, Comparator.LE, 6.0))
+    assert validity(pieces, ValueSpec(between, probability=True)).probability == pytest.approx([0.2])
+    assert len(validity(pieces, ValueSpec(between, at_least=AtLeast(0.21)))) == 0
+
+
 def single(key: int) -> st.SearchStrategy[Update]:
     """One update with two attributes that are not sure."""
     number, rate = st.integers(-3, 3).map(float), st.sampled_from([0.0, 0.5, 1.0, -1.0, 2.0])
@@ -96,7 +186,7 @@ def chances_over(asked: Join, a: Update, b: Update, at: int) -> float:
     return best
 
 
-@given(joins(), single(1), single(2), chances)
+@given(with_chances(), single(1), single(2), chances)
 def test_without_a_window_a_trimmed_row_ends_where_the_chance_passes_p(
     asked: Join, a: Update, b: Update, p: float
 ) -> None:
@@ -111,7 +201,7 @@ def test_without_a_window_a_trimmed_row_ends_where_the_chance_passes_p(
 
 
 @settings(max_examples=60)
-@given(joins(), single(1), single(2), chances)
+@given(with_chances(), single(1), single(2), chances)
 def test_trimmed_rows_are_the_times_that_are_likely_enough(asked: Join, a: Update, b: Update, p: float) -> None:
     pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
     rows = rows_of(join(*pieces, replace(kernel_join(asked), at_least=AtLeast(p))), 1, 2)
@@ -127,7 +217,7 @@ def test_trimmed_rows_are_the_times_that_are_likely_enough(asked: Join, a: Updat
 
 
 @settings(max_examples=60)
-@given(joins(), single(1), single(2))
+@given(with_chances(), single(1), single(2))
 def test_the_probability_of_a_row_is_the_greatest_within_it(asked: Join, a: Update, b: Update) -> None:
     pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
     found = join(*pieces, replace(kernel_join(asked), probability=True))
@@ -186,7 +276,11 @@ def test_the_probability_of_two_near_dimensions_is_the_greatest_of_a_fine_grid(
 
 @settings(max_examples=60)
 @given(
-    joins(), single(1), single(2), st.sampled_from(ErrorModel), st.lists(st.integers(1, 47), max_size=3, unique=True)
+    with_chances(),
+    single(1),
+    single(2),
+    st.sampled_from(ErrorModel),
+    st.lists(st.integers(1, 47), max_size=3, unique=True),
 )
 def test_what_is_asked_for_bit_by_bit_has_the_probability_of_the_whole(
     asked: Join, a: Update, b: Update, model: ErrorModel, cuts: list[int]
@@ -204,7 +298,7 @@ def test_what_is_asked_for_bit_by_bit_has_the_probability_of_the_whole(
     assert greatest == (float(whole.probability.max()) if len(whole) else -1.0)
 
 
-@given(joins(), single(1), single(2), chances, st.sampled_from(ErrorModel))
+@given(with_chances(), single(1), single(2), chances, st.sampled_from(ErrorModel))
 def test_what_is_likely_enough_is_also_a_match_and_less_is_asked_more_is_found(
     asked: Join, a: Update, b: Update, p: float, model: ErrorModel
 ) -> None:
@@ -218,7 +312,7 @@ def test_what_is_likely_enough_is_also_a_match_and_less_is_asked_more_is_found(
     assert (likely.probability >= p - 1e-9).all()
 
 
-@given(joins(), single(1), single(2), chances)
+@given(with_chances(), single(1), single(2), chances)
 def test_exchanging_the_sides_changes_no_chance(asked: Join, a: Update, b: Update, p: float) -> None:
     one, other = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
     spec = replace(kernel_join(asked), probability=True, at_least=AtLeast(p))
@@ -233,11 +327,7 @@ def test_exchanging_the_sides_changes_no_chance(asked: Join, a: Update, b: Updat
 def test_trimmed_value_rows_are_the_times_that_are_likely_enough(terms, update: Update, p: float) -> None:  # type: ignore[no-untyped-def]
     found = validity(pieces_of([update], PERIOD), ValueSpec(kernel_values(terms), at_least=AtLeast(p)))
     for at in range(update.at + 3, update.at + PERIOD, SECOND // 5):
-        chance = 1.0
-        for term in terms:
-            x = value_of(update, term.left, at)
-            assert x is not None
-            chance *= chance_of(term, float(x), update.thresholds[term.left], None)
+        chance = chance_of_values(terms, update, at)
         is_there = all(holds_of_value(term, update, at) for term in terms) and chance >= p
         if abs(chance - p) > 1e-6 and all(abs(at - end) > 2 for end in (*found.valid_from, *found.valid_to)):
             assert bool(((found.valid_from < at) & (at < found.valid_to)).any()) is is_there

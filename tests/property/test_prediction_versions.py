@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,20 @@ def test_a_value_term_over_a_buffer_is_that_of_its_states(world: World, comparat
         return parts_of(found, found.key)
 
     assert rows_of(world, tables) == united(parts_of_states(spec_of(world[0], 0), *world[1:], ask))
+
+
+@settings(max_examples=100)
+@given(worlds(), st.sampled_from([0, SECOND // 2, 3 * SECOND]), st.sampled_from([Comparator.LE, Comparator.GT]))
+def test_a_buffer_that_is_never_full_changes_no_row(world: World, window: int, comparator: Comparator) -> None:
+    asked = JoinSpec((JoinTerm(0, 0, comparator, 1.0),), window, same=True)
+    questions = [
+        PredictionTables((world[0],), (Side(0), Side(0)), (Pair(0, 1, asked),), columns=("a", "b", "from", "to")),
+        PredictionTables((world[0],), (Side(0, terms=(ValueTerm(0, comparator, 0.5),)),), columns=("a", "from", "to")),
+        PredictionTables((world[0],), (Side(0),), columns=("a", "from", "to")),
+    ]
+    for tables in questions:
+        large, none = (replace(tables, streams=(replace(world[0], limit=limit),)) for limit in (100, None))
+        assert rows_of(world, large) == rows_of(world, none)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from presage.columnar.evaluate import Evaluator
 from presage.model.state import State
 from presage.plan.nodes import SEQ
-from presage.recall.desk import Archive, Desk, Said, open_recalls, tasks_of
+from presage.recall.desk import Archive, Desk, Outlook, Said, outlook_of, recalls_of
 from presage.recall.nodes import Recall
 from presage.recall.progress import ROW, Progress
 from property.test_recalled import WORLDS, World, bound, started
@@ -64,7 +64,8 @@ def test_turns_and_lives_do_not_change_the_last_rows(name: str, world: World, sa
         turn = desk.turn()
         made += [turn] if turn is not None else []
         state = desk.state().to_bytes()
-        assert open_recalls(desk.state()) == desk.ready == len(tasks_of(desk.state()))
+        assert outlook_of(desk.state()) == Outlook(desk.ready, 0, None)
+        assert desk.ready == len(recalls_of(desk.state()))
     assert last_rows(made) == last_rows(plain)
     assert not desk.cohorts, "nothing is kept of events that have been answered"
 

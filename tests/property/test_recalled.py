@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -169,7 +169,7 @@ class Answering:
 
     def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
         select, found = recall.select, []
-        for question in _rows(asked.table):
+        for question in rows_of(asked.table):
             event = {name: question[name] for name in select.parameters}
             past = self.past(question[LOW], question[HIGH], question[BEFORE])
             rows = joined(select, event, past)
@@ -185,7 +185,7 @@ class Answering:
         return _table(found, [(EVENT, pa.int64()), *((name, to_arrow(kind)) for name, kind in named)])
 
 
-def _rows(table: pa.Table) -> list[Row]:
+def rows_of(table: pa.Table) -> list[Row]:
     return [{n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} for row in table.to_pylist()]
 
 
@@ -277,7 +277,14 @@ def started(node: Recall, world: World) -> tuple[Progress, list[Row], Answering]
     return Progress(node, table, Evaluator({}), history), rows, answering
 
 
-def expected(node: Recall, event: Row, answering: Answering, covered: int, start: int | None) -> list[Row]:
+def expected(
+    node: Recall,
+    event: Row,
+    answering: Answering,
+    covered: int,
+    start: int | None,
+    present: Sequence[list[Row]] = (),
+) -> list[Row]:
     """What the twin says over the history from `covered` on, extrapolated to what was asked for."""
     at, known = event[TIME], {}
     for recall in node.recalls:
@@ -286,7 +293,7 @@ def expected(node: Recall, event: Row, answering: Answering, covered: int, start
         partial = low > wanted and at > low and start is not None and covered > start and bool(recall.select.numbers)
         scale = (at - wanted) / (at - low) if partial else 1.0
         known[recall.alias] = answering.past(low, at, event[SEQ], scale)
-    return [{n: _near(v) for n, v in row.items()} for row in recalled(node, event, known)]
+    return [{n: _near(v) for n, v in row.items()} for row in recalled(node, event, known, present)]
 
 
 CONDITIONS = ["", " WHERE q.n > 1", " WHERE q.n IS NULL OR q.n < 2"]
@@ -305,7 +312,7 @@ def test_every_revision_is_the_select_over_what_is_covered(
     changing = any(recall.identity is not None for recall in node.recalls)
     units = world.units()
     for unit in units:
-        rows = _rows(progress.read(unit, last=unit is units[-1]))
+        rows = rows_of(progress.read(unit, last=unit is units[-1]))
         for number, event in enumerate(events):
             mine = [row for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
             if number in ended or not (event[TIME] > unit.low or unit is units[-1]):
@@ -343,7 +350,7 @@ def test_FINAL_gives_the_last_revision_in_order_however_history_is_cut(
         progress, events, answering = started(node, cut)
         units = cut.units()
         tables = [progress.read(unit, last=unit is units[-1]) for unit in units]
-        rows = [row for table in tables for row in _rows(table)]
+        rows = [row for table in tables for row in rows_of(table)]
         for event in events:
             mine = [row for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
             assert [_shown(row) for row in mine] == expected(node, event, answering, -EVER, cut.start)
@@ -355,7 +362,7 @@ def test_FINAL_gives_the_last_revision_in_order_however_history_is_cut(
 def test_the_row_of_an_aggregate_without_groups_comes_once_and_is_then_updated(world: World, last: int | None) -> None:
     progress, events, _ = started(bound("all aggregates", last, "", final=False), world)
     units = world.units()
-    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    rows = [row for unit in units for row in rows_of(progress.read(unit, last=unit is units[-1]))]
     for event in events:
         kinds = [row["change"] for row in rows if (row[TIME], row[SEQ]) == (event[TIME], event[SEQ])]
         assert kinds == ["insert", *["update"] * (len(kinds) - 1)]
@@ -369,5 +376,5 @@ def test_equal_rows_of_several_chunks_are_told_each(name: str, kinds: list[str])
     world = World([*past, ("E", 5 * SECOND, ("a", 3))], [2 * SECOND, SECOND], True)
     progress, _, _ = started(bound(name, None, "", final=False), world)
     units = world.units()
-    rows = [row for unit in units for row in _rows(progress.read(unit, last=unit is units[-1]))]
+    rows = [row for unit in units for row in rows_of(progress.read(unit, last=unit is units[-1]))]
     assert [row["change"] for row in rows][: len(kinds)] == kinds

@@ -22,16 +22,27 @@ Ask = Callable[[Pieces, int, "int | None"], list[Part]]
 def parts_of_states(
     spec: BufferSpec, time: np.ndarray, key: np.ndarray, values: np.ndarray, rates: np.ndarray, ask: Ask
 ) -> list[Part]:
-    """Updates in order of time. What is asked of a state: the times from a microsecond before its last update on, which
-    are those after the last microsecond that the state before was asked for."""
+    """Updates in order of time. A state is asked for the times from its last update on, and before the next one."""
     buffer, found = Buffer(spec), []
     moments = np.unique(time)
     for number, moment in enumerate(moments.tolist()):
         now = time == moment
         buffer.feed(time[now], key[now], values[now], rates[now])
-        until = int(moments[number + 1]) - 1 if number + 1 < len(moments) else None
-        found += ask(pieces_held(buffer), moment - 1, until)
+        until = int(moments[number + 1]) if number + 1 < len(moments) else None
+        parts = ask(pieces_held(buffer), moment - 1, until)
+        found += [part for part in (within(part, moment, until) for part in parts) if part is not None]
     return found
+
+
+def within(part: Part, moment: int, until: int | None) -> Part | None:
+    """What of a part lies at or after a moment, and before another."""
+    keys, start, end, start_open, end_open = part
+    if start < moment:
+        start, start_open = moment, False
+    if until is not None and end >= until:
+        end, end_open = until, True
+    empty = start > end or (start == end and (start_open or end_open))
+    return None if empty else (keys, start, end, start_open, end_open)
 
 
 def pieces_held(buffer: Buffer) -> Pieces:

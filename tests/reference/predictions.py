@@ -257,16 +257,81 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
 def chance_at(
     join: Join, a: Update, at_a: Fraction | int, b: Update, at_b: Fraction | int, normal: float | None = None
 ) -> float:
-    """P that all terms hold at two given times."""
-    result = 1.0
-    for terms, update, at in ((join.left, a, at_a), (join.right, b, at_b)):
-        for term in terms:
-            x = value_of(update, term.left, at)
-            assert x is not None
-            result *= chance_of(term, float(x), update.thresholds[term.left], None, normal)
-    for term in join.terms:
-        x, y = value_of(a, term.left, at_a), value_of(b, term.right, at_b)
+    """P that all terms hold at two given times. What is said of the same errors is integrated together."""
+    assert not chained(join)
+    result, left, right = 1.0, list(join.left), list(join.right)
+    for ends in dict.fromkeys((term.left, term.right) for term in join.terms):
+        x, y = value_of(a, ends[0], at_a), value_of(b, ends[1], at_b)
         assert x is not None
         assert y is not None
-        result *= chance_of(term, float(x - y), a.thresholds[term.left], b.thresholds[term.right], normal)
+        sizes = a.thresholds[ends[0]], b.thresholds[ends[1]]
+        same = [term for term in join.terms if (term.left, term.right) == ends]
+        for term in same:
+            if not _chancy(term):
+                result *= chance_of(term, float(x - y), *sizes, normal)
+        same = [term for term in same if _chancy(term)]
+        if same:
+            own = [[term for term in terms if term.left == end] for terms, end in zip((left, right), ends, strict=True)]
+            result *= _chance_together(tuple(same), tuple(own[0]), tuple(own[1]), float(x), float(y), *sizes, normal)
+            left, right = [t for t in left if t not in own[0]], [t for t in right if t not in own[1]]
+    result *= chance_of_values(tuple(left), a, at_a, normal)
+    return result * chance_of_values(tuple(right), b, at_b, normal)
+
+
+def chance_of_values(terms: tuple[Term, ...], update: Update, at: Fraction | int, normal: float | None = None) -> float:
+    """P that all terms hold of an object's values at a time."""
+    result = 1.0
+    for attribute in {term.left for term in terms}:
+        x = value_of(update, attribute, at)
+        assert x is not None
+        own = tuple(term for term in terms if term.left == attribute)
+        # There is no other side: its value is 0, and nothing is said of it.
+        result *= _chance_together((), (), own, 0.0, float(x), 0.0, update.thresholds[attribute], normal)
     return result
+
+
+def chained(join: Join) -> bool:
+    """Whether more than two errors are at stake at once."""
+    ends = {(term.left, term.right) for term in join.terms if _chancy(term)}
+    return len({left for left, _ in ends}) < len(ends) or len({right for _, right in ends}) < len(ends)
+
+
+def _chancy(term: Term) -> bool:
+    return term.comparator not in ("=", "<>")
+
+
+@lru_cache(maxsize=1 << 16)
+def _chance_together(
+    terms: tuple[Term, ...], left: tuple[Term, ...], right: tuple[Term, ...],
+    x: float, y: float, size_x: float, size_y: float, normal: float | None,
+) -> float:  # fmt: skip
+    """P of terms on the distance of two values and of terms on each: over the error of y, what is left for x."""
+    sure = [(x, left)] * (size_x == 0) + [(y, right)] * (size_y == 0)
+    result = math.prod(chance_of(term, value, 0.0, None) for value, own in sure for term in own)
+    uncertain = [own for own, size in ((left, size_x), (right, size_y)) if size > 0]
+    result *= math.prod(chance_of(t, 0.0, 1.0, None) for own in uncertain for t in own if not _chancy(t))
+    if not uncertain:
+        return result * math.prod(chance_of(term, x - y, 0.0, 0.0) for term in terms)
+    low_x, high_x = _bounds(left) if size_x > 0 else (-math.inf, math.inf)
+    low_y, high_y = _bounds(right) if size_y > 0 else (-math.inf, math.inf)
+    nearer, farther = _bounds(terms)
+
+    def share(real: float, reach: float) -> float:
+        low, high = max(low_x, real - reach), min(high_x, real + reach)
+        if reach < 0 or low > high:
+            return 0.0
+        return float(low <= x <= high) if size_x == 0 else _integral_of_density(low - x, high - x, size_x, normal)
+
+    def over_x(error: float) -> float:
+        real = y + error
+        return max(0.0, share(real, farther) - share(real, nearer)) if low_y <= real <= high_y else 0.0
+
+    edges = (low_x, high_x, x - size_x, x + size_x)
+    kinks = [low_y - y, high_y - y, *(e + s * k - y for e in edges for s in (-1, 1) for k in (nearer, farther))]
+    return result * _integral(over_x, size_y, normal, kinks)
+
+
+def _bounds(terms: tuple[Term, ...]) -> tuple[float, float]:
+    """The greatest of the lower bounds and the least of the upper ones."""
+    low = max((term.constant for term in terms if term.comparator in (">", ">=")), default=-math.inf)
+    return low, min((term.constant for term in terms if term.comparator in ("<", "<=")), default=math.inf)

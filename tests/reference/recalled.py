@@ -14,7 +14,7 @@ from typing import Any
 from presage.model.types import LONG
 from presage.plan.expr import AggregateCall, Expr
 from presage.plan.nodes import Named
-from presage.recall.nodes import Asked, Recall, Select, Source
+from presage.recall.nodes import Asked, Recall, Recalled, Select, Source
 from reference.expressions import evaluate, order
 
 Row = dict[str, Any]
@@ -37,21 +37,37 @@ class Past:
         rows = self.histories[source.number]
         if source.relation:
             return rows
-        return [r for r in rows if self.low <= r[WHEN] < self.high and r[ARRIVED] < self.before]
+        low = self.low if source.window is None else self.high - source.window
+        return [r for r in rows if low <= r[WHEN] < self.high and r[ARRIVED] < self.before]
 
 
-def recalled(node: Recall, event: Row, past: Mapping[str, Past]) -> list[Row]:
-    """The rows that an event has, with the history of each RECALL by its alias."""
+def recalled(node: Recall, event: Row, past: Mapping[str, Past], present: Sequence[list[Row]] = ()) -> list[Row]:
+    """The rows that an event has, with the history of each RECALL by its alias. `present`: what a revision meets."""
+    rows = beside(node.recalls, event, past)
+    for on, others in zip(node.on, present, strict=True):
+        rows = [row | other for row in rows for other in others if evaluate(on, row | other) is True]
+    kept = [row for row in rows if node.condition is None or evaluate(node.condition, row) is True]
+    return [{o.name: evaluate(o.expr, row) for o in node.outputs} for row in kept]
+
+
+def beside(recalls: Sequence[Recalled], event: Row, past: Mapping[str, Past]) -> list[Row]:
+    """The event beside all that it recalls, one RECALL after the other."""
     rows = [event]
-    for recall in node.recalls:
+    for recall in recalls:
         wider = []
         for row in rows:
             found = answers(recall.select, row, past[recall.alias])
             nothing = dict.fromkeys(o.name for o in recall.select.outputs)
             wider += [row | {f"{recall.alias}.{name}": v for name, v in one.items()} for one in found or [nothing]]
         rows = wider
-    kept = [row for row in rows if node.condition is None or evaluate(node.condition, row) is True]
-    return [{o.name: evaluate(o.expr, row) for o in node.outputs} for row in kept]
+    return rows
+
+
+def context(select: Select, event: Row, past: Mapping[str, Past], present: Past) -> list[tuple[str, Any]]:
+    """Attributes and values of a CONTEXT, which is asked for every row of what the event recalls. `present`: all that
+    its windows may see."""
+    found = [one for row in beside(select.recalled, event, past) for one in answers(select, row, present)]
+    return [(name, value) for one in found for name, value in one.items()]
 
 
 def answers(select: Select, event: Row, past: Past) -> list[Row]:

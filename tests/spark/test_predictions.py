@@ -129,22 +129,46 @@ def test_a_home_that_is_closed_in_the_middle_goes_on(spark: SparkSession, tmp_pa
         assert found == near(rows(engine.query(text)))
 
 
-def test_what_was_foreseen_and_not_taken_back_is_what_held(engine: Engine) -> None:
+def told(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
+
+
+def net(changes: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
+    """What was told and not taken back."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for row in changes:
+        found[told(row)] += 1 if row["change"] == "insert" else -1
+    return +found
+
+
+def test_what_has_arrived_is_foretold_at_once_and_in_the_end_what_held(engine: Engine) -> None:
     text = QUERIES["join"].replace("SELECT", "SELECT TENTATIVE")
     live = engine.deploy(text, name="soon")
-    for one in UPDATES:
+    for number, one in enumerate(UPDATES):
         engine.load("Gps", [one])
         live.drain(timeout=60)
+        if number in (1, 4, 6, 7):
+            assert net(rows(live.results())) == Counter(map(told, rows(engine.query(QUERIES["join"]))))
     engine.advance("Gps", moment(200))
     live.drain(timeout=60)
     changes = rows(live.results())
     assert {row["change"] for row in changes} == {"insert", "delete"}
-    net: Counter[tuple[str, ...]] = Counter()
-    for row in changes:
-        told = tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
-        net[told] += 1 if row["change"] == "insert" else -1
-    held = [tuple(str(v) for n, v in row.items() if n != "at") for row in rows(engine.query(QUERIES["join"]))]
-    assert +net == Counter(held)
+    held = Counter(map(told, rows(engine.query(QUERIES["join"]))))
+    assert net(changes) == held
+    replayed = rows(engine.query(text, mode="stream", batches=4))
+    assert {row["change"] for row in replayed} == {"insert", "delete"}
+    assert net(replayed) == net(rows(engine.query(text))) == held
+
+
+def test_shards_on_workers_foretell_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    text = QUERIES["value"].replace("SELECT", "SELECT TENTATIVE")
+    with Engine(spark, tmp_path / "home", rows_on_driver=0) as engine:
+        engine.execute(DECLARED)
+        live = engine.deploy(text, name="soon")
+        for some in (UPDATES[:4], UPDATES[4:7], UPDATES[7:]):
+            engine.load("Gps", some)
+            live.drain(timeout=60)
+            assert net(rows(live.results())) == Counter(map(told, rows(engine.query(QUERIES["value"]))))
 
 
 def test_rows_become_a_stream_that_others_read(engine: Engine) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from presage import Engine
 from presage.recall import here
+from presage.recall import spark as recall_spark
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -70,3 +71,23 @@ def test_answers_found_here_are_those_of_spark(
     by_spark = engine.query(asked).to_arrow()
     assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
     assert found.num_rows >= 5
+
+
+CONTEXTS = [
+    "SELECT h.port, h.bw FROM Traffic h WINDOW 9 min WHERE h.sid = e.sid",
+    "SELECT h.sid FROM Traffic h WINDOW 4 min ORDER BY h.bw DESC LIMIT 2",
+    "SELECT h.sid, count(*) AS n, max(h.bw) AS most FROM Traffic h WINDOW 30 min WHERE h.bw <> e.bw GROUP BY h.sid",
+    "SELECT count(*) AS n, count(DISTINCT h.sid) AS m FROM Traffic h WINDOW 10 min",
+    "SELECT e.sid, e.bw * 2 AS bw WHERE e.port = 1",
+]
+
+
+@pytest.mark.parametrize("select", CONTEXTS)
+def test_contexts_found_here_are_those_of_spark(engine: Engine, select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = f"SELECT e.sid, s.* FROM Alert e RECALL SIMILAR 3 ( CONTEXT {select} ) AS s"
+    found = engine.query(asked).to_arrow()
+    monkeypatch.setattr(here, "MOST_ROWS", -1)
+    monkeypatch.setattr(recall_spark, "ask_event", lambda select, asked: None)
+    by_spark = engine.query(asked).to_arrow()
+    assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
+    assert any(row["context"] for row in found.to_pylist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,13 +103,75 @@ def test_a_paused_recall_waits_across_lives_of_the_engine_and_goes_on_when_told(
     assert last[ids[1]]["extrapolated"], "nobody wanted to know the rest"
 
 
-def test_a_stream_with_recall_cannot_be_filled_by_a_standing_statement_yet(spark: SparkSession) -> None:
+FILL = "INSERT INTO Means " + MEAN.format("FINAL", "")
+READERS = {
+    "rows": "SELECT m.sid, m.mean, m.n FROM {} m",
+    "window": "SELECT m.sid, count(*) AS c, sum(m.n) AS n FROM {}#time(40 min) AS m GROUP BY m.sid",
+    "pattern": "SELECT a.sid, a.n FROM PATTERN [ EVERY a={} -> b=Overload(sid = a.sid) ]",
+    "history": "INSERT INTO Deeper_{0} SELECT o.sid, r.c FROM Overload o EVENT ID (o.sid) FINAL RECALL LAST 1 day "
+    "( SELECT count(*) AS c, max(h.n) AS n FROM {0} h WHERE h.sid = o.sid ) AS r",
+    "recalls": "INSERT INTO Again_{0} SELECT m.sid, m.n, r.c FROM {0} m EVENT ID (m.sid) FINAL RECALL LAST 1 day "
+    "( SELECT count(*) AS c FROM Traffic h WHERE h.bw > m.mean ) AS r",
+}
+
+
+def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(v for name, v in row.items() if not name.startswith("covered")) for row in rows]
+
+
+def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The stream of a standing statement, and one that is only declared; across two lives of the engine."""
+    with Engine(spark, home=tmp_path) as engine:
+        engine.execute(STREAMS)
+        engine.execute(FILL.replace("Means", "Declared"))
+        engine.deploy(FILL, name="means")
+        for name, text in READERS.items():
+            engine.deploy(text.format("Means"), name=name)
+            engine.deploy(text.format("Declared"), name=f"{name} of declared")
+        engine.load("Traffic", traffic()[:50])
+        engine.load("Overload", [overload(30.5), overload(40.5, "s1"), overload(45.5)])
+    with Engine(spark, home=tmp_path) as engine:
+        engine.load("Traffic", traffic()[50:])
+        engine.load("Overload", [overload(60.5), overload(60.5, "s1"), overload(99.5)])
+        engine.advance("Overload", BEGIN + timedelta(days=1))
+        for deployed in engine.deployments.values():
+            deployed.drain(timeout=240)
+        made = {name: shown(list(d.results())) for name, d in engine.deployments.items()}
+        assert not list(engine.query("SHOW RECALLS"))
+        for name, text in READERS.items():
+            for stream, of in (("Means", name), ("Declared", f"{name} of declared")):
+                select = text.format(stream).partition(" SELECT ")
+                bounded = engine.query("SELECT " + select[2] if text.startswith("INSERT") else text.format(stream))
+                assert made[of] == shown(list(bounded)), of
+                assert made[of], of
+        replayed = engine.query(READERS["window"].format("Means"), mode="stream", batches=3)
+        assert shown(list(replayed)) == made["window"]
+        with pytest.raises(PresageError, match="rows that are revised"):
+            engine.deploy("INSERT INTO Means " + MEAN.format("", ""))
+
+
+def test_the_wall_clock_spaces_reports_and_ends_the_waiting(spark: SparkSession) -> None:
+    """Nothing arrives after the events: the engine looks at the clock by itself."""
     with Engine(spark) as engine:
         engine.execute(STREAMS)
-        with pytest.raises(PresageError, match="INSERT INTO with RECALL is not supported"):
-            engine.deploy("INSERT INTO Means " + MEAN.format("FINAL", ""), name="means")
-        with pytest.raises(PresageError, match="rows that are revised"):
-            engine.query("INSERT INTO Means " + MEAN.format("", ""))
-        engine.execute("INSERT INTO Means " + MEAN.format("FINAL", ""))
-        with pytest.raises(PresageError, match="a stream that is filled with RECALL is not supported"):
-            engine.deploy("SELECT m.sid FROM Means m", name="reader")
+        rare = engine.deploy(MEAN.format("", "REPORT EVERY 1 hour"), name="rare")
+        paused = engine.deploy(MEAN.format("", "PAUSE EVERY 1 CHUNKS DROP AFTER 3 sec"), name="paused")
+        engine.load("Traffic", traffic())
+        engine.load("Overload", [overload(99.5), overload(99.5, "s1")])
+        engine.advance("Overload", BEGIN + timedelta(days=1))
+        rare.drain(timeout=120)
+        paused.drain(timeout=120)
+        assert [row["extrapolated"] for row in rare.results()] == [True, True, False, False]
+        ids = [row["event_id"] for row in engine.query("SHOW RECALLS")]
+        assert paused.status.recalls_suspended == len(ids) == 2
+        until = time.monotonic() + 60
+        while paused.status.recalls_suspended and time.monotonic() < until:
+            if ids[1] in [row["event_id"] for row in engine.query("SHOW RECALLS")]:
+                engine.execute(f"CONTINUE RECALL '{ids[1]}'")
+            time.sleep(0.5)
+        assert not paused.status.recalls_suspended
+        last = net(list(paused.results()))
+    assert last[ids[0]]["revision"] == 1, "nobody asked for more"
+    assert not last[ids[1]]["extrapolated"]

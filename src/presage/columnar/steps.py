@@ -73,8 +73,9 @@ class StepContext:
     """What a plan needs for one step. `clock` is the statement's, `inner_clock` that of the statements behind derived
     streams, which end at their own upper bounds; `end`: no more input will come.
 
-    `read` gives the events that a scan releases in this step, TIME as integer; `places` numbers the plan's nodes;
-    `compiled` keeps what a room makes of a node from step to step. `shard` of `shards`: the part of the keys to do.
+    `read` gives the events that a scan releases in this step, TIME as integer; `ahead` those that are there and lie
+    beyond the clock, None if nobody looks at them. `places` numbers the plan's nodes; `compiled` keeps what a room
+    makes of a node from step to step. `shard` of `shards`: the part of the keys to do.
     """
 
     read: Callable[[Scan], pa.Table]
@@ -95,6 +96,13 @@ class StepContext:
     said: Sequence[Any] = ()
     # Rows of a scan that a filter above it keeps, where an index of many statements has found them already.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
+    ahead: Callable[[Scan], pa.Table] | None = None
+
+    def foresight(self) -> StepContext | None:
+        """For the step that would follow, and be the last, if nothing came but what is there; nothing of it is kept."""
+        if self.ahead is None or self.end:
+            return None
+        return replace(self, read=self.ahead, ahead=None, book=Book(dict(self.book.states)), matched={}, end=True)
 
     def inner(self, upper: int | None) -> StepContext:
         """For the statement behind a derived stream."""
@@ -118,9 +126,7 @@ class StepContext:
         part: str = "", keys: Sequence[str] = (),
     ) -> pa.Table:  # fmt: skip
         """Let a kernel of a node take in the rows."""
-        if self.shards > 1:
-            rows = rows.filter(pa.array(shards_of(rows, keys, self.shards) == self.shard))
-        rows = sorted_table(rows, sort)
+        rows = self.share(rows, sort, keys)
         place = f"{self.places[id(node)]}{part}"
         state = self.book.states.get(place)
         if self.end and rows.num_rows:
@@ -129,6 +135,12 @@ class StepContext:
         after, made = kernel.step(state or kernel.initial(), rows, clock, self.end)
         self.book.put(place, after)
         return made
+
+    def share(self, rows: pa.Table, sort: Sequence[str], keys: Sequence[str]) -> pa.Table:
+        """The rows whose keys are to be done here, in order."""
+        if self.shards > 1:
+            rows = rows.filter(pa.array(shards_of(rows, keys, self.shards) == self.shard))
+        return sorted_table(rows, sort)
 
     def hold(self, node: Node, rows: Rows, clock: int, part: str) -> Rows:
         """The rows that are due at a clock which is behind their own; the others wait."""
@@ -205,12 +217,17 @@ def _run_scan(node: Scan, context: StepContext) -> Rows:
     return Rows(context.read(node), context.clock)
 
 
-def _run_relation(node: RelationScan, context: StepContext) -> Rows:
-    """The relation's rows with their number as `_row`."""
-    table = context.relations[node.relation]
+def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of a relation under the names of the plan, and their number as `_row`."""
+    table = relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
     chosen["_row"] = pa.array(range(table.num_rows), pa.int64())
-    return Rows(pa.table(chosen).combine_chunks(), context.clock)
+    return pa.table(chosen).combine_chunks()
+
+
+def _run_relation(node: RelationScan, context: StepContext) -> Rows:
+    """The relation's rows with their number as `_row`."""
+    return Rows(relation_rows(node, context.relations), context.clock)
 
 
 def _run_filter(node: Filter, context: StepContext) -> Rows:

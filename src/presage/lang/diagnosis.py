@@ -165,6 +165,8 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return f"is a comma missing before {shown}?"
     if before is not None and before.kind == "LAST" and "DURATION" in accepts and token.kind != "NUMBER":
         return "say how far back: LAST 4 weeks"
+    if before is not None and before.kind == "WINDOW" and "DURATION" in accepts and token.kind != "NUMBER":
+        return "say how far apart in time two values may be: WINDOW 3 sec"
     if token.kind in (NAME, "NUMBER") and accepts == {"STRING"}:
         return f"put it in quotes: '{token.text[:MAX_SHOWN]}'"
     if token.kind == "NUMBER" and "DURATION" in accepts:

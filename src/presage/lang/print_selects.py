@@ -20,6 +20,9 @@ def print_select(select: HistorySelect, spell: Spell) -> str:
     if select.sources:
         first, *others = [_source(source, spell) for source in select.sources]
         parts.append(f"FROM {first.removeprefix(', ')}" + "".join(others))
+    for recall in select.recalls:
+        back = f"LAST {format_duration(recall.last)} " if recall.last is not None else ""
+        parts.append(f"RECALL {back}({print_select(recall.select, spell)}) AS {spell_name(recall.alias)}")
     if select.where is not None:
         parts.append(f"WHERE {spell(select.where)}")
     if select.group_by:

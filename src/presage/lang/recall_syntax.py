@@ -33,7 +33,8 @@ class OrderTerm(Node):
 
 @dataclass(frozen=True)
 class HistorySelect(Node):
-    """A SELECT over archived streams and relations. Without `sources` it speaks of the event alone."""
+    """A SELECT over archived streams and relations. Without `sources` it speaks of the event alone. `recalls` stand
+    behind the sources of a CONTEXT."""
 
     select: tuple[SelectItem, ...]
     sources: tuple[HistorySource, ...] = ()
@@ -43,6 +44,7 @@ class HistorySelect(Node):
     having: Expr | None = None
     order_by: tuple[OrderTerm, ...] = ()
     limit: int | None = None
+    recalls: tuple[RecallClause, ...] = ()
 
 
 @dataclass(frozen=True)

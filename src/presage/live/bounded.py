@@ -16,14 +16,12 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.live.program import Program
 from presage.live.results import schema_of
-from presage.live.spans import Place, Span
+from presage.live.spans import END_OF_TIME, Place, Span
 from presage.live.tasks import Kept, Runner, Task
 from presage.log import Archive
 from presage.log.reading import read_events
 from presage.model.state import State
 from presage.plan.nodes import SEQ, TIME
-
-END_OF_TIME = 2**62
 
 
 class Replay:
@@ -62,8 +60,11 @@ class Replay:
         clock = last if end else min(span.end.clock, last)
         inner = inner_last if end else min(span.end.clock, inner_last)
         files = tuple(tuple(span.files(scan, self._archive)) for scan in program.scans)
+        ahead = None
+        if program.foresees and not end:
+            ahead = tuple(tuple(span.ahead(scan, self._archive)) for scan in program.scans)
         (outcome,) = self._runner.run(
-            [Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True)]
+            [Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True, ahead=ahead)]
         )
         if outcome.failure is not None:
             raise outcome.failure

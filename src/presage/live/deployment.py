@@ -35,7 +35,8 @@ class Status:
     """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream.
 
     `partial_matches`: matches of its patterns that have begun and may still go on. `unknown_entities`: values that
-    should have named an entity, for a PATH, and named none that is known.
+    should have named an entity, for a PATH, and named none that is known. `recalls_ready`, `recalls_suspended`: events
+    that wait for more of history, or for somebody who asks for it.
     """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
@@ -48,6 +49,8 @@ class Status:
     last_error: str | None
     position: int
     unknown_entities: int = 0
+    recalls_ready: int = 0
+    recalls_suspended: int = 0
 
     def __getitem__(self, name: str) -> Any:
         """A field by its name, for those who print or send them all."""
@@ -104,6 +107,8 @@ class Deployment:
             statement.error or self._standing.trouble() or None,
             place.position,
             statement.unknown_entities,
+            statement.recalls_ready,
+            statement.recalls_suspended,
         )
 
     def explain(self) -> str:
@@ -261,15 +266,15 @@ def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
     names = (
         "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches",
-        "unknown_entities", "last_error", "text",
+        "unknown_entities", "recalls_ready", "recalls_suspended", "last_error", "text",
     )  # fmt: skip
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
         figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
-        unknown = status.unknown_entities
-        rows.append((name, status.state, *figures, unknown, status.last_error or "", deployment.text))
+        further = (status.unknown_entities, status.recalls_ready, status.recalls_suspended)
+        rows.append((name, status.state, *figures, *further, status.last_error or "", deployment.text))
     return names, rows
 
 

@@ -46,13 +46,14 @@ class BatchEvents:
         self._counts: dict[int, int] = {}  # events of a task's files, by their identity as well
         known = set[tuple[int, tuple[str, ...]]]()
         for task in tasks:
-            for i, scan in enumerate(task.program.scans):
-                asked = id(task.files[i]), scan.attributes
+            scans = task.program.scans
+            for scan, own in [*zip(scans, task.files, strict=True), *zip(scans, task.ahead or (), strict=False)]:
+                asked = id(own), scan.attributes
                 if asked in known:
                     continue
                 known.add(asked)
-                source = self.source(task, i)
-                self._files[source] = task.files[i]
+                source = self._source_of(own)
+                self._files[source] = own
                 hidden = HIDDEN if scan.made else ()
                 self._wanted.setdefault(source, {}).update(dict.fromkeys((*scan.attributes, *hidden)))
                 counted = [w.attribute for w in task.program.watched if w.stream == scan.stream and not scan.made]
@@ -63,7 +64,9 @@ class BatchEvents:
 
     def source(self, task: Task, scan: int) -> Source:
         """Equal sources are one object."""
-        files = task.files[scan]
+        return self._source_of(task.files[scan])
+
+    def _source_of(self, files: tuple[FileSet, ...]) -> Source:
         if id(files) not in self._sources:
             found = tuple((one.stream, one.paths, one.predicates) for one in files)
             self._sources[id(files)] = self._equal.setdefault(found, found)
@@ -124,10 +127,16 @@ class BatchEvents:
         return True
 
     def of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
-        number = next(i for i, known in enumerate(program.scans) if known is scan)
-        source = self.source(task, number)
-        if scan.made:
-            return self._made(task, source, scan)
+        source = self.source(task, _number(scan, program))
+        return self._made(task, source, scan) if scan.made else self._named(source, scan)
+
+    def ahead_of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
+        """What has arrived for a scan and lies beyond the clock."""
+        assert task.ahead is not None
+        return self._named(self._source_of(task.ahead[_number(scan, program)]), scan)
+
+    def _named(self, source: Source, scan: Scan) -> pa.Table:
+        """The events of a source as a scan yields them."""
         if not source:
             return schema_of(scan.columns).empty_table()
         table = self.plain(source)
@@ -160,9 +169,13 @@ class BatchEvents:
         parts = [schema_of(scan.columns, scan.order).empty_table()]
         if source:
             parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_clock))
-        # One made now may have the very time that was reached before: its event came late within that moment.
-        parts += [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
+        parts += self._fresh_rows(task, scan)
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
+
+    def _fresh_rows(self, task: Task, scan: Scan) -> list[pa.Table]:
+        """Those that were made in this batch and are due. One may have the very time that was reached before: its event
+        came late within that moment."""
+        return [as_scanned(made, scan, task.start, task.inner_clock) for made in self._fresh.get(scan.stream, [])]
 
     def rows(self, task: Task) -> int:
         """How many events a task takes in."""
@@ -172,5 +185,9 @@ class BatchEvents:
             read = self._counts[id(task.files)] = sum(self.plain(source).num_rows for source in sources if source)
         if not task.program.reads_others:
             return read
-        made = [table for scan in task.program.scans if scan.made for table in self._fresh.get(scan.stream, [])]
-        return read + sum(int(table.num_rows) for table in made)
+        scans = [scan for scan in task.program.scans if scan.made]
+        return read + sum(int(table.num_rows) for scan in scans for table in self._fresh_rows(task, scan))
+
+
+def _number(scan: Scan, program: Program) -> int:
+    return next(i for i, known in enumerate(program.scans) if known is scan)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,20 +23,20 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
+from presage.live.after_batch import NOTHING_KEPT, changed_values, made_to, wall_clock
 from presage.live.derived import archived_rows, archived_schema, derived_table, no_rows
 from presage.live.families import LEAST_MEMBERS
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
-from presage.live.spans import Place, Span
-from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
-from presage.live.states import Chain, of_shard
+from presage.live.rooms import OpenRecall, Said, recalls_of
+from presage.live.spans import Place
+from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
 from presage.live.store import StateStore
 from presage.live.tasks import Kept, Outcome, Runner, Task, sound
 from presage.live.worker import Share, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.model.catalog import EventType, Moment
-from presage.model.state import State
 from presage.plan.nodes import SEQ, TIME
 
 _LOGGER = logging.getLogger("presage")
@@ -46,9 +45,6 @@ _LOGGER = logging.getLogger("presage")
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
-NOTHING_KEPT: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}}
-# A state that cannot be read is made again from the log.
-LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
 # Calls a function with each of the arguments, away from the driver, and gives the answers in order.
 Workers = Callable[[Callable[[Share], list[Outcome]], list[Share]], list[list[Outcome]]]
@@ -142,7 +138,7 @@ class Job:
             in_step = all(scan.after is not None and scan.after >= begins for scan in program.scans)
             statement = replace(
                 draft, number=number, place=None if in_step else Place(), fingerprint=program.fingerprint,
-                shards=program.shards, started=_wall_clock(),
+                shards=program.shards, started=wall_clock(),
             )  # fmt: skip
             job: dict[str, Any] = {"next": int(number) + 1}
             if not together:  # nobody waits for what lies between: the job begins here
@@ -182,6 +178,32 @@ class Job:
             while self.statements[number].place is None and not self.caught_up(number, arrivals):
                 if not self.advance():
                     break
+            if self.programs[number].lags and self.statements[number].recalls_suspended:
+                # Nobody will ask for more, and rows after these events wait for them.
+                self.tell_recalls([(self.statements[number].name, said) for said in self._cancelling(number)])
+            if self.programs[number].lags:
+                self.advance()  # those who read its rows have them
+
+    def tell_recalls(self, said: Sequence[tuple[str | None, Said]]) -> None:
+        """Let statements, each by its name or all of them, hear what is said of their events."""
+        with self._lock:
+            self.planner.said = tuple(said)
+            try:
+                self.advance()
+            finally:
+                self.planner.said = ()
+
+    def open_recalls(self, number: str) -> list[OpenRecall]:
+        """The events of a statement that wait for more of history."""
+        with self._lock:
+            program, statement = self.programs.get(number), self.statements[number]
+            if program is None or not (program.recalls and statement.stands and statement.states):
+                return []
+            states = self._store.of(Task(number, program, 0, (), 0, 0, 0, False, False))
+            return [found for state in states.values() for found in recalls_of(state)]
+
+    def _cancelling(self, number: str) -> list[Said]:
+        return [Said("cancel", found.task.event) for found in self.open_recalls(number)]
 
     def catch_up(self, number: str) -> None:
         """Let a statement take in all that had arrived by now."""
@@ -214,7 +236,7 @@ class Job:
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
         place = self.place(statement)
         return {
-            statement.number: statement.change(status=STOPPED, place=place, **NOTHING_KEPT, changed=_wall_clock())[1]
+            statement.number: statement.change(status=STOPPED, place=place, **NOTHING_KEPT, changed=wall_clock())[1]
         }
 
     # -- where things are ----------------------------------------------------------------------------
@@ -239,8 +261,13 @@ class Job:
         # In this order: who sees how far the job is must see the statements of that moment, too.
         reached = self._reached
         statement = self.statements[number]
-        there = statement.place is None and reached >= arrivals and not self.planner.recalling(statement)
-        return statement.status != RUNNING or there
+        there = statement.place is None and reached >= arrivals
+        return statement.status != RUNNING or (there and not self.planner.awaits_recalls(statement, self._standing()))
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a recall that somebody should have asked for has to be given up."""
+        return any(self.planner.overdue(statement) for statement in self._running())
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
         """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
@@ -319,7 +346,10 @@ class Job:
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
             statement, span = self.statements[number], batch.spans[number]
-            values = self._change(statement, span, batch, several, places.own.get(number, {}))
+            values = changed_values(
+                statement, self.programs[number], span, batch.marks, several, places.own.get(number, {}),
+                lambda st=statement: self._can_repeat(st),  # type: ignore[misc]
+            )  # fmt: skip
             changed, change = statement.change(**values) if values else (statement, {})
             rows = self._rows(statement, several)
             if rows is not None and "rows_out" in change:
@@ -327,7 +357,8 @@ class Job:
                     (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
                 )
             if self.programs[number].insert_into is not None and sound(several):
-                self._archive(number, rows if "rows_out" in change else None, tables, watermarks, span)
+                known = made_to(statement, span, several) if self.programs[number].lags else span.end.clock
+                self._archive(number, rows if "rows_out" in change else None, tables, watermarks, known)
             if change:
                 changes[number], after[number] = change, changed
         if entries:
@@ -344,10 +375,6 @@ class Job:
             if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
 
-    def states(self, task: Task) -> Mapping[str, State]:
-        """The published states of a statement, by place in its plan."""
-        return self._store.of(task)
-
     def _families(self) -> dict[str, dict[str, Any]]:
         """Where the states lie that several statements have in common: by family and place."""
         known: dict[str, dict[str, Any]] = self._log.live.job.get("families", {})
@@ -363,66 +390,18 @@ class Job:
         for number, several in by_statement.items():
             into = self.programs[number].insert_into
             if into is not None and several and not sound(several) and derived_table(into) in marks:
-                marks[derived_table(into)] = min(marks[derived_table(into)], batch.spans[number].start.clock)
+                known = self.planner.made_to(self.statements[number]) if self.programs[number].lags else None
+                start = batch.spans[number].start.clock if known is None else known
+                marks[derived_table(into)] = min(marks[derived_table(into)], start)
         return marks
 
-    def _change(
-        self, statement: Statement, span: Span, batch: Batch, several: list[Outcome], chains: Mapping[str, Chain]
-    ) -> dict[str, Any]:
-        """The values of a statement that a batch has changed."""
-        program = self.programs[statement.number]
-        failure, rows_in, made, unknown = None, 0, 0, 0
-        joined: dict[str, str] = {}
-        partial: dict[str, int] = {}
-        for o in several:
-            if o.held:
-                return {"place": span.start}
-            failure = failure or o.failure
-            rows_in = max(rows_in, o.rows_in)
-            unknown += o.unknown
-            made += o.rows.num_rows if o.rows is not None else 0
-            if o.shared is not None:
-                joined[str(o.shard)] = o.shared.name
-            for place, count in o.partial.items():
-                partial[f"{o.shard}/{place}"] = count
-        if failure is not None and failure.code in LOST_STATE and self._can_repeat(statement, program):
-            skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
-            return {**skip, "rows_in": 0, "unknown_entities": 0, "fingerprint": program.fingerprint}
-        if failure is not None:
-            failure.fix = "deploy it again with replace=True" if failure.code in LOST_STATE else failure.fix
-            return {"status": FAILED, "place": span.start, "error": failure.render()}
-        values: dict[str, Any] = {}
-        if rows_in:
-            values["rows_in"] = statement.rows_in + rows_in
-        if unknown:
-            values["unknown_entities"] = statement.unknown_entities + unknown
-        skipped = min(made, statement.to_skip)
-        if skipped:
-            values["to_skip"] = statement.to_skip - skipped
-        if made > skipped:
-            values["rows_out"] = statement.rows_out + made - skipped
-        if chains or not joined.items() <= statement.shared.items():
-            shared = {k: f for k, f in {**statement.shared, **joined}.items() if not of_shard(chains, k)}
-            if shared != statement.shared:
-                values["shared"] = shared
-            own = {**statement.states, **chains}
-            values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
-        if not partial.items() <= statement.partial.items():
-            values["partial"] = {**statement.partial, **partial}
-        if program.ends is not None and span.end.clock >= program.ends:
-            values |= {"status": FINISHED, "place": span.end, **NOTHING_KEPT, "changed": _wall_clock()}
-        elif statement.place is not None:
-            # Exactly there: the others' clocks may be behind its own, and it must not go back to them.
-            there = span.end.clock == min((batch.marks[s] for s in program.streams), default=NOTHING_KNOWN)
-            values["place"] = None if there else span.end
-        return values
-
-    def _can_repeat(self, statement: Statement, program: Program) -> bool:
-        """Whether it can make its rows again: the log holds all that it read, and what it knew is what is known."""
-        archive = self._log.archive
+    def _can_repeat(self, statement: Statement) -> bool:
+        """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
+        do not depend on when it looked."""
+        archive, program = self._log.archive, self.programs[statement.number]
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         known = not program.knows or self._refreshed() <= statement.started
-        return known and all(info.retained == info.rows for info in figures)
+        return known and not program.foresees and all(info.retained == info.rows for info in figures)
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""
@@ -439,17 +418,18 @@ class Job:
         return shown if shown.schema.equals(schema) else shown.cast(schema)
 
     def _archive(
-        self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int], span: Span
-    ) -> None:
+        self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int],
+        known: int | None,
+    ) -> None:  # fmt: skip
         """Rows of INSERT INTO as events of the derived stream's own archive; its time goes on without rows, too."""
         stream = self.programs[number].insert_into
-        if stream is None or span.end.clock == NOTHING_KNOWN:
+        if stream is None or known is None or known == NOTHING_KNOWN:
             return
         name, event_type = DERIVED + stream, self._event_type(stream)
         maker = -int(number) if self.programs[number].retimed else int(number)
         made = archived_rows(rows, event_type, maker) if rows is not None else no_rows(event_type)
         tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
-        watermarks[name] = min(watermarks.get(name, span.end.clock), span.end.clock)
+        watermarks[name] = min(watermarks.get(name, known), known)
 
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
@@ -494,7 +474,3 @@ class Job:
 
 def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:
     return {name: time for name, time in watermarks.items() if time is not None}
-
-
-def _wall_clock() -> int:
-    return time.time_ns() // 1_000

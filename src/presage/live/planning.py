@@ -14,22 +14,26 @@ from typing import NamedTuple
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
 from presage.live.program import Program
-from presage.live.rooms import Said
-from presage.live.spans import Place, Snapshots, Span, cut_within
+from presage.live.rooms import Said, wall_clock
+from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Task
 from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
 
+Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program
+
 
 class Intake(NamedTuple):
-    """What a statement takes in. `files` are those of its scans; without any, the batch has no work for it."""
+    """What a statement takes in. `files` are those of its scans; without any, the batch has no work for it. `ahead`:
+    those beyond its clock, if it looks there."""
 
     span: Span
-    files: tuple[tuple[FileSet, ...], ...] | None
+    files: Files | None
     clock: int
     end: bool
     must_run: bool
+    ahead: Files | None = None
 
 
 @dataclass
@@ -38,7 +42,8 @@ class Batch:
 
     archive: Snapshots
     position: int
-    marks: dict[str, int]  # of each stream: how far its time is known
+    marks: dict[str, int]  # of each stream: how far its time is known, or as much of that as the batch takes in
+    known: dict[str, int]  # of each stream of the log: all of it
     arrivals: int | None  # the record whose arrivals it takes in; None where it stops short of that
     spans: dict[str, Span] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
@@ -111,7 +116,7 @@ class Planner:
             if not is_made(stream):
                 known = point.watermarks.get(stream)
                 marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
-        batch = Batch(Snapshots(self._log.archive), point.position, marks, point.arrivals)
+        batch = Batch(Snapshots(self._log.archive), point.position, marks, dict(marks), point.arrivals)
         self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = [s for s in running if s.place is not None]
@@ -119,28 +124,71 @@ class Planner:
         self._pace = FIRST_ROWS
         if news:
             self._cut(batch, standing, [s for s in running if s.place is None], limit)
+        turns = False
         for statement in running:
             if statement.place is not None:
                 if self._plan_apart(batch, statement, max(1, limit // len(behind))):
                     self._pace = 2 * limit
                 # Those that read its rows come after it and may go as far as it does.
                 self._mark_made(batch, standing)
-            elif news or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
-                # The second: one that was behind, before it in this loop, has made rows for it.
-                self._add_in_step(batch, statement)
-        recalling = [s for s in running if self.recalling(s) and s.number not in batch.spans]
-        for statement in recalling:
-            # Nothing new, but history that is still to be read.
-            place = self.place(statement)
-            program, span = self._programs[statement.number], Span(place, place)
-            files = tuple(batch.files_of(scan, span) for scan in program.scans)
-            self._add(batch, statement, Intake(span, files, place.clock, False, must_run=True))
-        return batch if news or behind or recalling else None
+            else:
+                fed = self._is_fed(batch, statement)
+                if news or fed or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
+                    # The last: one that was behind, before it in this loop, has made rows for it.
+                    self._add_in_step(batch, statement, fed)
+            if statement.number not in batch.spans and self.recalling(statement):
+                self._add_turn(batch, statement)
+                turns = True
+        return batch if news or behind or turns else None
+
+    def _add_turn(self, batch: Batch, statement: Statement) -> None:
+        """Nothing new, but history that is still to be read."""
+        place = self.place(statement)
+        program, span = self._programs[statement.number], Span(place, place)
+        files = tuple(batch.files_of(scan, span) for scan in program.scans)
+        self._add(batch, statement, Intake(span, files, place.clock, False, must_run=True))
+
+    def _is_fed(self, batch: Batch, statement: Statement) -> bool:
+        """Whether one in this batch makes rows for it that may have the very time that it has reached."""
+        program = self._programs[statement.number]
+        makers = (self._programs[n] for n in batch.spans) if program.reads_others else ()
+        return any(m.lags and m.into is not None and derived_table(m.into.name) in program.streams for m in makers)
 
     def recalling(self, statement: Statement) -> bool:
-        """Whether it has events that wait for more of history, or that somebody has spoken of."""
+        """Whether it has events that wait for more of history, or that somebody has spoken of or should have, or has
+        yet to look at what was there before it."""
         program = self._programs[statement.number]
-        return program.recalls and (statement.partial_matches > 0 or bool(self.said))
+        if not program.recalls:
+            return False
+        unseen = program.looks_back and not statement.states and self.place(statement).clock != NOTHING_KNOWN
+        return statement.recalls_ready > 0 or bool(self.said) or self.overdue(statement) or unseen
+
+    def overdue(self, statement: Statement) -> bool:
+        """Whether one of its events has waited too long for somebody to ask for more."""
+        due = statement.recalls_due
+        return due is not None and wall_clock() > due
+
+    def awaits_recalls(self, statement: Statement, standing: list[Statement]) -> bool:
+        """Whether it has rows to come without anything new: of its own events, or of those whose rows it reads."""
+        if self.recalling(statement):
+            return True
+        read = sorted(filter(is_made, self._programs[statement.number].streams))
+        if not read:
+            return False
+        makers = self._makers(standing)
+        running = [maker for table in read for maker in makers.get(table, ()) if maker.status == RUNNING]
+        if any(self.awaits_recalls(maker, standing) for maker in running):
+            return True
+        streams = {name for s in standing for name in self._programs[s.number].streams if not is_made(name)}
+        marks = self._log.live.job.get("marks", {})
+        known = {name: marks.get(name, NOTHING_KNOWN) for name in streams}
+        batch = Batch(Snapshots(self._log.archive), 0, dict(known), known, None)
+        self._mark_made(batch, standing)
+        return any(batch.marks[s] != marks.get(s, NOTHING_KNOWN) for s in read)
+
+    def made_to(self, statement: Statement) -> int:
+        """Up to when one whose rows come later than their time has made all of them."""
+        return self.place(statement).clock if statement.made_to is None else statement.made_to
 
     def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
         """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
@@ -234,6 +282,13 @@ class Planner:
             return known[stream]
 
         def end(maker: Statement) -> int:
+            program, clock = self._programs[maker.number], goes_to(maker)
+            if not program.lags or (program.ends is not None and clock >= program.ends):
+                return clock
+            # Before it ends, what it makes in this batch nobody can know.
+            return self.made_to(maker)
+
+        def goes_to(maker: Statement) -> int:
             if maker.number in batch.spans:
                 return batch.spans[maker.number].end.clock
             if maker.place is not None:
@@ -251,12 +306,12 @@ class Planner:
         found = {(id(f), span): f for (_, span), scan in asked.items() for f in batch.files_of(scan, span)}
         return [(files, span) for (_, span), files in found.items()]
 
-    def _add_in_step(self, batch: Batch, statement: Statement) -> None:
+    def _add_in_step(self, batch: Batch, statement: Statement, fed: bool) -> None:
         span, asks = self._span(statement, batch), id(self._asks(statement.number))
         intake = batch.intakes.get(asks)
         if intake is None or intake.span is not span:
             intake = batch.intakes[asks] = self._intake(batch, self._programs[statement.number], span)
-        if span.start != span.end or intake.end:
+        if span.start != span.end or intake.end or fed:
             self._add(batch, statement, intake)
 
     def _intake(self, batch: Batch, program: Program, span: Span) -> Intake:
@@ -267,7 +322,23 @@ class Planner:
         if clock == NOTHING_KNOWN:
             return Intake(span, None, clock, end, False)
         files = tuple(batch.files_of(scan, span) for scan in program.scans)
-        return Intake(span, files, clock, end, end or (program.timers and clock > span.start.clock))
+        must_run = end or (clock > span.start.clock and (program.timers or program.lags))
+        ahead = self._ahead(batch, program, span) if program.foresees and not end else None
+        if ahead is not None and not must_run:
+            since = span.start.position
+            must_run = any(span.ahead(scan, batch.archive, since) for scan in program.scans)
+        return Intake(span, files, clock, end, must_run, ahead)
+
+    def _ahead(self, batch: Batch, program: Program, span: Span) -> Files | None:
+        """What lies beyond the clock of a statement that foretells; None where that is still to be taken in, slice by
+        slice, or is more than a batch may hold: until it is less, only what is settled is told."""
+        if span.end.clock < min(batch.known[s] for s in program.streams):
+            return None
+        found = tuple(tuple(span.ahead(scan, batch.archive)) for scan in program.scans)
+        beyond = Span(span.end, Place(span.end.position, END_OF_TIME))
+        several = {id(files): files for of_scan in found for files in of_scan}
+        more = cut_within([(files, beyond) for files in several.values()], self.rows_per_batch) is not None
+        return None if more else found
 
     def _add(self, batch: Batch, statement: Statement, intake: Intake) -> None:
         program, span = self._programs[statement.number], intake.span
@@ -280,5 +351,8 @@ class Planner:
         )
         must_run = intake.must_run or self.recalling(statement)
         for shard in range(program.shards):
-            task = Task(statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said)
-            batch.tasks.append(task)
+            batch.tasks.append(
+                Task(
+                    statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said, intake.ahead
+                )
+            )  # fmt: skip

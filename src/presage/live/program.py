@@ -10,7 +10,17 @@ from typing import Any
 from presage.columnar.compile import supports_node
 from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
-from presage.live.rooms import check_order, has_timers, recalls, shard_node, standing
+from presage.live.rooms import (
+    check_order,
+    foresees,
+    has_similar,
+    has_timers,
+    lags,
+    recalls,
+    shard_node,
+    standing,
+    waited_for,
+)
 from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
@@ -58,14 +68,31 @@ class Program:
         return recalls(self.plan)
 
     @cached_property
+    def lags(self) -> bool:
+        """Whether rows that others take in come later than their time."""
+        return lags(self.plan)
+
+    @cached_property
+    def foresees(self) -> bool:
+        """Whether it tells rows before they are settled, and so looks at events that lie beyond its clock."""
+        return foresees(self.plan)
+
+    @cached_property
+    def looks_back(self) -> bool:
+        """Whether it has something to do before its first event: past events are computed."""
+        return has_similar(self.plan)
+
+    @cached_property
     def streams(self) -> frozenset[str]:
         """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
-        return frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
+        named = frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
+        return named | waited_for(self.plan)
 
     @cached_property
     def asks(self) -> tuple[object, ...]:
         """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
-        return self.streams, tuple(scan.extent for scan in self.scans), self.upper, self.ends, self.timers
+        extents = tuple(scan.extent for scan in self.scans)
+        return self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees
 
     @cached_property
     def reads_others(self) -> bool:
@@ -118,10 +145,10 @@ class Program:
 def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     retimed = into is not None and not is_own_time(bound.plan, event_time_of(into, bound.plan))
-    plan = _apart(standing(plan))
+    plan = _apart(standing(plan, as_events=into is not None))
     check_order(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
-    keyed = shard_node(plan) is not None and not foreign
+    keyed = shard_node(plan) is not None and not foreign and not recalls(plan)
     spread = shards if keyed else 1
     shape = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]

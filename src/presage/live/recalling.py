@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from presage.errors import did_you_mean, error
 from presage.lang.recall_syntax import RecallCommand
-from presage.live.rooms import RecallTask, Said, tasks_of
-from presage.live.tasks import Task
+from presage.live.rooms import EVER, OpenRecall, Said
+from presage.model.time import format_timestamp
 
 if TYPE_CHECKING:
     from presage.live.job import Job
@@ -16,33 +16,35 @@ if TYPE_CHECKING:
 def say(job: Job, command: RecallCommand) -> None:
     """Let the statements with RECALL, or the one of a name, hear what somebody says of an event."""
     with job.between_batches():
-        known = [(name, task.event) for name, task in recall_tasks(job) if command.of in (None, name)]
+        known = [(name, found.task.event) for name, found in open_recalls(job) if command.of in (None, name)]
         if all(event != command.event_id for _, event in known):
             fix = did_you_mean(command.event_id, [event for _, event in known], "SHOW RECALLS lists the open ones")
             raise error("UNKNOWN_OBJECT", command.span, kind="open recall", name=command.event_id, fix=fix)
-        job.planner.said = ((command.of, Said(command.action, command.event_id)),)
-        try:
-            job.advance()
-        finally:
-            job.planner.said = ()
+        job.tell_recalls([(command.of, Said(command.action, command.event_id))])
 
 
-def recall_tasks(job: Job) -> list[tuple[str, RecallTask]]:
+def open_recalls(job: Job) -> list[tuple[str, OpenRecall]]:
     """The open recalls, each with the name of its statement."""
-    found: list[tuple[str, RecallTask]] = []
     with job.between_batches():
-        for statement in job.statements.values():
-            program = job.programs.get(statement.number)
-            if statement.stands and program is not None and program.recalls and statement.states:
-                states = job.states(Task(statement.number, program, 0, (), 0, 0, 0, False, False))
-                found += [(statement.name, task) for state in states.values() for task in tasks_of(state)]
-    return found
+        return [(st.name, found) for st in list(job.statements.values()) for found in job.open_recalls(st.number)]
 
 
 def show_recalls(job: Job) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """SHOW RECALLS: the open recalls, who comes first, and how much each has found."""
-    columns = ("statement", "event_id", "state", "tickets", "chunks", "results", "priority")
-    found = recall_tasks(job)
-    return columns, [
-        (name, t.event, t.state, t.tickets, t.unit, t.results, ("live", "background")[t.priority]) for name, t in found
-    ]
+    """SHOW RECALLS: the open recalls, who comes first, and how much each has read and found."""
+    columns = (
+        "statement", "event_id", "state", "tickets", "chunks", "of_chunks", "results", "covered_from", "covered_to",
+        "priority",
+    )  # fmt: skip
+    return columns, [(name, *_shown(found)) for name, found in open_recalls(job)]
+
+
+def _shown(found: OpenRecall) -> tuple[Any, ...]:
+    task = found.task
+    covered = (_moment(found.covered_from), _moment(found.covered_to))
+    read = (task.unit, found.chunks, task.results)
+    return (task.event, task.state, task.tickets, *read, *covered, ("live", "background")[task.priority])
+
+
+def _moment(time: int) -> str | None:
+    """None where nothing bounds what was read."""
+    return None if abs(time) >= EVER else format_timestamp(time)

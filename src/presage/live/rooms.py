@@ -5,44 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from presage.columnar.steps import Rows
-from presage.model.state import State
 from presage.patterns import columnar as patterns
-from presage.patterns import open_matches as matches
 from presage.patterns.columnar import check_order
+from presage.patterns.open_matches import open_matches
 from presage.patterns.sharing import STATEMENT, alone, claimed, joined, open_by_statement, part, shared_node
 from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
+from presage.prediction.columnar import foresees
 from presage.probability import columnar as probability
 from presage.recall import columnar as recall
-from presage.recall.columnar import has_recall, recalls, recalls_below, standing
-from presage.recall.desk import Archive, Said, open_recalls, tasks_of
-from presage.recall.scheduling import Task as RecallTask
+from presage.recall.asking import EVER
+from presage.recall.columnar import described, has_similar, lags, recalls, standing, waited_for
+from presage.recall.desk import Archive, OpenRecall, Said, outlook_of, recalls_of
 from presage.windows import columnar as windows
 
 __all__ = [
+    "EVER",
     "OPERATORS",
     "STATEMENT",
     "Archive",
-    "RecallTask",
+    "OpenRecall",
     "Said",
     "alone",
     "check_end",
     "check_order",
     "claimed",
+    "described",
+    "foresees",
     "has_patterns",
-    "has_recall",
+    "has_similar",
     "has_timers",
     "joined",
+    "lags",
     "open_by_statement",
     "open_matches",
+    "outlook_of",
     "part",
     "reads_clock",
     "recalls",
-    "recalls_below",
+    "recalls_of",
     "shard_node",
     "shared_node",
     "standing",
-    "tasks_of",
+    "waited_for",
 ]
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
@@ -55,15 +60,14 @@ OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {
 STATEFUL = (*windows.STATEFUL, *patterns.STATEFUL, *probability.STATEFUL, *prediction.STATEFUL)
 
 
-def open_matches(state: State) -> int | None:
-    """Partial matches that are open, or events that wait for more of history; None for a state that has neither."""
-    count = matches.open_matches(state)
-    return open_recalls(state) if count is None else count
+def wall_clock() -> int:
+    """By which recalls are reported, and given up."""
+    return recall.wall_clock()
 
 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows: by a timer, or because rows wait for their time."""
-    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction))
+    return any(room.has_timers(plan) for room in (windows, patterns, probability, prediction, recall))
 
 
 def check_end(plan: Node, ends: int | None) -> None:
@@ -80,7 +84,11 @@ def has_patterns(plan: Node) -> bool:
 def reads_clock(plan: Node) -> bool:
     """Whether rows of a bounded query depend on when exactly its time stops."""
     return (
-        windows.has_batches(plan) or has_patterns(plan) or probability.has_timers(plan) or prediction.has_timers(plan)
+        windows.has_batches(plan)
+        or has_patterns(plan)
+        or probability.has_timers(plan)
+        or prediction.has_timers(plan)
+        or recall.reads_clock(plan)
     )
 
 

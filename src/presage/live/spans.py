@@ -3,7 +3,7 @@
 A statement stands at (position, clock): it has taken in every event that arrived up to the position and whose time is
 at most the clock. Going on to (position', clock') it takes in those that arrived since, up to the new clock, and those
 that were there before and were ahead of the old clock. Nothing is kept aside: the log itself is the buffer in which
-events wait for their time.
+events wait for their time, and in which a statement that foretells finds them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table
 from presage.log import Archive, FileSet
 from presage.plan.nodes import Scan
+
+END_OF_TIME = 2**62
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,18 @@ class Span:
                 found.append(archive.snapshot(scan.stream, waiting, low, high, scan.after))
         return [files for files in found if files.paths]
 
+    def ahead(self, scan: Scan, archive: Archive | Snapshots, since: int | None = None) -> list[FileSet]:
+        """The files that hold what has arrived for a scan and lies beyond the clock; `since`: only what arrived after
+        that position."""
+        last = self.end.position if scan.until is None else min(self.end.position, scan.until)
+        first = max((known for known in (scan.after, since) if known is not None), default=None)
+        low, high = self.end.clock + 1, scan.time.high
+        low = low if scan.time.low is None else max(low, scan.time.low)
+        if last <= (first or 0) or (high is not None and low >= high):
+            return []
+        files = archive.snapshot(scan.stream, last, low, high, first)
+        return [files] if files.paths else []
+
     def _made_files(self, scan: Scan, archive: Archive | Snapshots) -> list[FileSet]:
         """What statements have made before this batch, beyond the old clock. What they make in it comes from them."""
         table = derived_table(scan.stream)
@@ -71,12 +85,12 @@ class Snapshots:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._found: dict[tuple[str, int, int | None, int, int | None], FileSet] = {}
+        self._found: dict[tuple[str, int, int | None, int | None, int | None], FileSet] = {}
 
     def holds(self, stream: str) -> bool:
         return self._archive.holds(stream)
 
-    def snapshot(self, stream: str, last: int, low: int | None, high: int, first: int | None) -> FileSet:
+    def snapshot(self, stream: str, last: int, low: int | None, high: int | None, first: int | None) -> FileSet:
         key = stream, last, low, high, first
         if key not in self._found:
             self._found[key] = self._archive.snapshot(*key)

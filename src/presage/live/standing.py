@@ -16,10 +16,11 @@ from presage.live.deployment import Deployment, Subscription
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
-from presage.live.rooms import check_end, has_patterns, has_recall, recalls_below
+from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Catalog, Moment
+from presage.model.time import format_timestamp
 from presage.plan.display import show
 from presage.plan.nodes import Field
 from presage.plan.picture import Picture
@@ -266,9 +267,16 @@ class Standing(Mapping[str, Deployment]):
             f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
             f"expressions that are asked of Spark: {asked}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
+            *described(program.plan),
         ]
         if has_patterns(program.plan):
             rows.append(f"partial matches that are open now: {statement.partial_matches:,}")
+        if program.recalls:
+            ready, suspended = statement.recalls_ready, statement.recalls_suspended
+            rows.append(f"recalls that are open now: {ready:,} ready, {suspended:,} suspended")
+        if program.lags:
+            known = "nothing is known" if statement.made_to is None else format_timestamp(statement.made_to)
+            rows.append(f"its rows wait for the oldest open recall; all have been made up to: {known}")
         return plan + "\n\n== Live ==\n" + "\n".join(rows)
 
     def picture(self, number: str) -> Picture:
@@ -325,12 +333,6 @@ class Standing(Mapping[str, Deployment]):
         bound = self._workspace.bind(query, since, live=True)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
         check_end(plan, bound.ends)
-        if query.insert_into is not None and has_recall(plan):
-            raise error("UNSUPPORTED", query.span, what="INSERT INTO with RECALL", where="in a standing statement yet",
-                        fix="deploy the SELECT alone and subscribe to its rows")  # fmt: skip
-        if recalls_below(plan):
-            raise error("UNSUPPORTED", query.span, what="a stream that is filled with RECALL",
-                        where="in a standing statement yet", fix="ask it with query()")  # fmt: skip
         into = self._workspace.catalog.types[query.insert_into] if query.insert_into is not None else None
         return make_program(bound, plan, shards if shards is not None else self._shards, into)
 

@@ -10,6 +10,7 @@ from presage.live.states import Chain, chain_to_json, chains_from_json
 from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
+READY, SUSPENDED, DUE = "ready", "suspended", "due"  # what is counted of recalls
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Statement:
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
     shared: dict[str, str] = field(default_factory=dict)  # by shard: the family whose states its own are a part of
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place as well
+    recalls: dict[str, int] = field(default_factory=dict)  # its open recalls, by shard, place and what is counted
+    made_to: int | None = None  # where rows come later than their time: up to when all have been made
     fingerprint: str = ""
     shards: int = 1
     error: str = ""
@@ -51,6 +54,22 @@ class Statement:
     @property
     def partial_matches(self) -> int:
         return sum(self.partial.values())
+
+    @property
+    def recalls_ready(self) -> int:
+        return sum(self._of_recalls(READY))
+
+    @property
+    def recalls_suspended(self) -> int:
+        return sum(self._of_recalls(SUSPENDED))
+
+    @property
+    def recalls_due(self) -> int | None:
+        """By the wall clock: after this time one that waits for somebody is given up."""
+        return min(self._of_recalls(DUE), default=None)
+
+    def _of_recalls(self, what: str) -> list[int]:
+        return [count for key, count in self.recalls.items() if key.endswith(f"/{what}")]
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}

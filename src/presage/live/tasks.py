@@ -21,7 +21,8 @@ from presage.errors import PresageError, error
 from presage.live.events import BatchEvents, Source
 from presage.live.families import LEAST_MEMBERS, Family, Shared
 from presage.live.program import Program
-from presage.live.rooms import OPERATORS, open_matches
+from presage.live.rooms import OPERATORS, open_matches, outlook_of
+from presage.live.statement import DUE, READY, SUSPENDED
 from presage.live.states import Chain
 from presage.log import FileSet
 from presage.model.state import State
@@ -38,7 +39,8 @@ MESSAGE_LENGTH = 2_000
 
 @dataclass(frozen=True)
 class Task:
-    """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans."""
+    """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans; `ahead`:
+    what lies beyond the clock for each of them, None if nobody looks at that."""
 
     number: str
     program: Program
@@ -50,11 +52,12 @@ class Task:
     end: bool
     must_run: bool  # time alone may make rows
     said: tuple[Any, ...] = ()  # of its recalls
+    ahead: tuple[tuple[FileSet, ...], ...] | None = None
 
     @property
     def events(self) -> int:
         """How many events the files hold, at most."""
-        return sum(files.rows for several in self.files for files in several)
+        return sum(files.rows for several in (*self.files, *(self.ahead or ())) for files in several)
 
 
 @dataclass
@@ -67,6 +70,8 @@ class Outcome:
     states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
+    recalls: dict[str, int] = field(default_factory=dict)  # in the states that keep some, by place and what is counted
+    made_to: int | None = None  # rows that it makes later are not before this time; None if it had no work
     rows_in: int = 0
     unknown: int = 0  # of those: values that should name an entity and name none
     shared: Shared | None = None  # its state is a part of these
@@ -281,12 +286,19 @@ class Runner:
             matched=matched,
             histories=kept.histories,
             said=task.said,
+            ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
-        made = run_root(program.plan, context).table
-        outcome.rows = made.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
+        made = run_root(program.plan, context)
+        outcome.made_to = made.clock
+        outcome.rows = made.table.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
         outcome.states = {place: book.states[place] for place in book.changed}
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
+        for place, state in outcome.states.items():
+            outlook = outlook_of(state)
+            if outlook is not None:
+                outcome.recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
+                outcome.recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
 
     def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, dict[int, np.ndarray]]:
         """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""

@@ -2,7 +2,8 @@
 
 A live stream that is silent for `idle_after` gets a watermark: time goes on although nothing happens, and the log says
 so, once, for every reader. Where events come from `load` or in files, only a stream that names `idle_after` is live:
-the next file may hold the events of the very hour that has passed since the last.
+the next file may hold the events of the very hour that has passed since the last. Statements for which the wall clock
+alone makes something to do are woken.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ class Upkeep:
         log: Log,
         types: Callable[[], Iterable[EventType]],
         in_use: Callable[[], InUse],
+        wake: Callable[[], None] = lambda: None,
         is_quiet: Callable[[str], bool] = lambda stream: True,
     ) -> None:
         self._log = log
         self._is_quiet = is_quiet  # whether nothing comes because there is nothing, and not because a line is cut
         self._types = types
         self._in_use = in_use
+        self._wake = wake
         self._stopped = threading.Event()
         self._maintained = log.records
         self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
@@ -65,6 +68,7 @@ class Upkeep:
 
     def round(self, monotonic: int) -> None:
         """One look at everything, at a time (microseconds) of a clock that never jumps."""
+        self._wake()
         for event_type in self._types():
             idle_after = _idle_after(event_type)
             # A stream that has just been dropped may still be declared.

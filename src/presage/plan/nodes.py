@@ -126,6 +126,16 @@ class Node:
         for node in self.inputs:
             yield from node.walk()
 
+    @property
+    def awaited(self) -> tuple[Node, ...]:
+        """Inputs whose time decides when rows are made; not those that are only looked up."""
+        return self.inputs
+
+    def walk_awaited(self) -> Iterator[Node]:
+        yield self
+        for node in self.awaited:
+            yield from node.walk_awaited()
+
     def map_inputs(self, change: Callable[[Node], Node]) -> Node:
         """The same node over changed inputs; itself if nothing changed."""
         updates: dict[str, object] = {}

@@ -42,3 +42,7 @@ class BoundQuery:
 
     def scans(self) -> list[Scan]:
         return [n for n in self.plan.walk() if isinstance(n, Scan)]
+
+    def awaited_scans(self) -> list[Scan]:
+        """Those whose time decides when rows are made."""
+        return [n for n in self.plan.walk_awaited() if isinstance(n, Scan)]

@@ -22,7 +22,7 @@ from presage.plan.nodes import Field, Node
 from presage.plan.prepared import Prepared
 from presage.prediction.conditions import Conditions, read_conditions, refuse_modes
 from presage.prediction.kernel.query import Pair, PredictionTables, Side, Stream
-from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm
+from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm, chained
 from presage.prediction.nodes import PredictedMatch
 
 Events = Callable[[EventType, str, Span], Node]
@@ -115,12 +115,11 @@ class _Binder:
                             fix="write PREDICTED before it if it is a predicted stream; else INSERT the rows of this "
                             "query INTO a stream and join that")  # fmt: skip
         conditions = self._conditions(others)
-        # Of more than two items it is not known how likely they are together at one moment.
-        likely = len(conditions.joins) < 2
+        unknown = _no_probability(conditions)
         for number, side in enumerate(self.sides):
             side.terms = conditions.values[number]
             side.eligible = conditions.eligible[number]
-        selected = _with_validity(query, likely and self._asks_probability(conditions))
+        selected = _with_validity(query, unknown is None and self._asks_probability(conditions))
         if query.tentative:
             selected = _with_change(selected)
         rest = replace(
@@ -137,11 +136,16 @@ class _Binder:
         refuse_modes(rest, self.catalog)
         self._note_names(rest)
         asked = _probability(rest)
-        if asked is not None and not likely:
-            raise error("UNSUPPORTED", asked.span, what="the probability", where="of a join of more than two items",
-                        fix="leave it out, or INSERT the rows of two of them INTO a stream")  # fmt: skip
-        boundary = any(isinstance(n, s.Name) and n.name == BOUNDARY for n in nodes_of(rest))
-        node = self._node(conditions, asked is not None, boundary, upper)
+        if unknown is not None:
+            where, fix = unknown
+            for what, found in (("the probability", asked), ("WITH PROBABILITY", query.probability)):
+                if found is not None:
+                    raise error("UNSUPPORTED", found.span, what=what, where=where, fix=f"leave it out, or {fix}")
+        boundary = next((n for n in nodes_of(rest) if isinstance(n, s.Name) and n.name == BOUNDARY), None)
+        if boundary is not None and len(conditions.joins) != 1:
+            raise error("UNSUPPORTED", boundary.span, what="'boundary'", where="unless two items are joined",
+                        fix="leave it out: it has a time for each of two")  # fmt: skip
+        node = self._node(conditions, asked is not None, boundary is not None, upper)
         return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
 
     # -- items -----------------------------------------------------------------------------------------------
@@ -232,13 +236,6 @@ class _Binder:
         bound = self.query.probability
         at_least = AtLeast(bound.threshold, bound.strict) if bound is not None else None
         pairs = tuple(self._pairs(conditions, sides, errors, at_least, probability))
-        if len(pairs) > 1 and at_least is not None:
-            assert bound is not None
-            raise error("UNSUPPORTED", bound.span, what="WITH PROBABILITY", where="on a join of more than two items",
-                        fix="INSERT the rows of two of them INTO a stream")  # fmt: skip
-        if boundary and len(pairs) != 1:
-            raise error("UNSUPPORTED", self.query.span, what="'boundary'", where="unless two items are joined",
-                        fix="leave it out: it has a time for each of two")  # fmt: skip
         made = tuple(self._made(probability, boundary))
         tables = PredictionTables(
             streams,
@@ -346,6 +343,15 @@ def _probability(query: s.Query) -> s.Node | None:
     """Where a query names how likely its rows are, if it does."""
     named = [n for n in nodes_of(query) if isinstance(n, s.Name | s.Member) and n.name == PROBABILITY]
     return next((n for n in named if isinstance(n, s.Name) or n.base == s.Name(VALIDITY)), None)
+
+
+def _no_probability(conditions: Conditions) -> tuple[str, str] | None:
+    """Where it is not known how likely all conditions are together: in which case, and what can be done."""
+    if len(conditions.joins) > 1:
+        return "of a join of more than two items", "INSERT the rows of two of them INTO a stream"
+    if any(chained(terms) for terms in conditions.joins.values()):
+        return "where one attribute is compared with several", "compare each with one other"
+    return None
 
 
 def _with_validity(query: s.Query, probability: bool) -> s.Query:

@@ -15,19 +15,35 @@ from presage.prediction.kernel.query import ORDINAL, SOURCE
 from presage.prediction.nodes import PredictedMatch
 
 STATEFUL = (PredictedMatch,)
+SORT = (TIME, SEQ, SOURCE)
 
 
 def _run_predicted(node: PredictedMatch, context: StepContext) -> Rows:
     kernel = context.once(node, lambda: prediction_kernel(node, os.cpu_count() or 1))
+    keys = list(node.spread_by())
+    updates, clock = _updates(node, context)
+    foresight = context.foresight() if node.tables.tentative else None
+    if foresight is not None:
+        kernel = kernel.looking(foresight.share(_updates(node, foresight)[0], SORT, keys))
+    made = context.step(node, kernel, updates, SORT, clock, keys=keys)
+    names = [f.name for f in node.made]
+    return Rows(made.select([TIME, SEQ, ORDINAL, *names]).rename_columns([TIME, SEQ, *node.order, *names]), clock)
+
+
+def _updates(node: PredictedMatch, context: StepContext) -> tuple[pa.Table, int]:
+    """The updates of all streams with what the kernel wants to know of them, and how far time is known."""
     tables, clock = aligned(node, [run(source, context) for source in node.sources], context)
     parts = []
     for number, table in enumerate(tables):
         source = pa.array(np.full(table.num_rows, number, np.int8))
         prepared = prepared_columns(node.prepared[number], table, context)
         parts.append(pa.table({TIME: table[TIME], SEQ: table[SEQ], SOURCE: source, **prepared}))
-    made = context.step(node, kernel, united(parts), (TIME, SEQ, SOURCE), clock, keys=list(node.spread_by()))
-    names = [f.name for f in node.made]
-    return Rows(made.select([TIME, SEQ, ORDINAL, *names]).rename_columns([TIME, SEQ, *node.order, *names]), clock)
+    return united(parts), clock
+
+
+def foresees(plan: Node) -> bool:
+    """Whether this plan looks at events before their time is settled."""
+    return any(isinstance(node, PredictedMatch) and node.tables.tentative for node in plan.walk())
 
 
 def has_timers(plan: Node) -> bool:

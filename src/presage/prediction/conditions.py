@@ -21,7 +21,7 @@ from presage.model.text import Span
 from presage.optimize.fold_constants import folded
 from presage.plan import expr as e
 from presage.plan.constants import constant_value
-from presage.prediction.kernel.spec import Comparator, JoinTerm, Mode, ValueTerm
+from presage.prediction.kernel.spec import GREATER, LESS, Comparator, JoinTerm, Mode, ValueTerm
 
 COMPARATORS = {
     "<=": Comparator.LE, "<": Comparator.LT, ">": Comparator.GT, ">=": Comparator.GE, "<>": Comparator.NE,
@@ -30,6 +30,7 @@ COMPARATORS = {
 OPPOSITE = {"<=": ">", "<": ">=", ">": "<=", ">=": "<", "<>": "=", "=": "<>"}
 TURNED = {"<=": ">=", "<": ">", ">": "<", ">=": "<=", "<>": "<>", "=": "="}
 MODES = {"may": Mode.MAY, "must": Mode.MUST}
+EITHER = "ask a query for each of them"
 FIX = "compare an attribute with a constant, s.temp > 50, or the distance of two: ABS(a.x - b.x) <= 400"
 
 
@@ -147,13 +148,13 @@ class _Reader:
         if isinstance(bound, e.Not) and (opposite := _opposite(bound.operand)) is not None:
             return self._terms(opposite, span, mode)
         if not isinstance(bound, e.Comparison) or bound.op not in COMPARATORS:
-            raise self._refused(span, mode)
+            raise self._refused(bound, span, mode)
         op, left, right = bound.op, bound.left, bound.right
         if _number(left) is not None:
             op, left, right = TURNED[op], right, left
         constant = _number(right)
         if constant is None:
-            raise self._refused(span, mode)
+            raise self._refused(bound, span, mode)
         if math.isnan(constant):
             raise error("BAD_VALUE", span, what="the constant of a condition on predicted values", found="NaN",
                         expected="a number", fix="write the number itself")  # fmt: skip
@@ -163,29 +164,39 @@ class _Reader:
             return [(side, side, ValueTerm(attribute, COMPARATORS[op], constant, mode))]
         difference = _uncast(left.args[0]) if isinstance(left, e.FunctionCall) and left.name == "abs" else None
         if not isinstance(difference, e.Arithmetic) or difference.op != "-":
-            raise self._refused(span, mode)
+            raise self._refused(bound, span, mode)
         ends = [_uncast(side) for side in (difference.left, difference.right)]
         known = [self.columns.get(end.name) if isinstance(end, e.ColumnRef) else None for end in ends]
         both = sorted(end for end in known if end is not None)
         if len(both) < 2 or both[0][0] == both[1][0]:
-            raise self._refused(span, mode)
+            raise self._refused(bound, span, mode)
         (a, x), (b, y) = both
         return [(a, b, JoinTerm(x, y, COMPARATORS[op], constant, mode))]
 
-    def _refused(self, span: Span, mode: Mode) -> Exception:
+    def _refused(self, bound: e.Expr, span: Span, mode: Mode) -> Exception:
         where = f"in {mode.name}" if mode != Mode.PLAIN else "on predicted attributes"
+        if _is_either(bound):
+            return error("UNSUPPORTED", span, what="one condition or another", where=where, fix=EITHER)
         return error("UNSUPPORTED", span, what="a condition of this form", where=where, fix=FIX)
 
     def _check_apart(self, terms: list[tuple[int, int, ValueTerm | JoinTerm]], span: Span) -> None:
-        """MAY of several terms asks for values that satisfy all of them: where they share an attribute that is more
-        than asking for each."""
-        seen: set[tuple[int, int]] = set()
+        """MAY of several terms asks for values that satisfy all of them. Where they share an attribute that is more
+        than asking for each, unless they only bound it, and leave a value: intervals on a line that meet in pairs have
+        a point in common."""
+        about: dict[tuple[int, int], list[ValueTerm | JoinTerm]] = {}
         for one, other, term in terms:
-            ends = {(one, term.attribute)} if isinstance(term, ValueTerm) else {(one, term.left), (other, term.right)}
-            if ends & seen:
-                raise error("UNSUPPORTED", span, what="several conditions on one attribute", where="in one MAY (…)",
+            ends = [(one, term.attribute)] if isinstance(term, ValueTerm) else [(one, term.left), (other, term.right)]
+            for end in ends:
+                about.setdefault(end, []).append(term)
+        for same in about.values():
+            bounds = [x for x in same if isinstance(x, ValueTerm) and x.comparator != Comparator.NE]
+            if len(same) > 1 and len(bounds) < len(same):
+                raise error("UNSUPPORTED", span, what="a distance, or <>, beside another condition on its attribute",
+                            where="in one MAY (…)", fix="write a MAY for each of them")  # fmt: skip
+            if not _meet(bounds):
+                raise error("BAD_VALUE", span, what="MAY (…)", found="what no value can fulfil",
+                            expected="conditions that some value fulfils together",
                             fix="write a MAY for each of them")  # fmt: skip
-            seen |= ends
 
 
 def refuse_modes(said: s.Node, catalog: Catalog) -> None:
@@ -195,6 +206,20 @@ def refuse_modes(said: s.Node, catalog: Catalog) -> None:
             raise error("UNSUPPORTED", node.span, what=f"{node.name.upper()} (…)", where="inside of another term",
                         fix="write it as a condition of its own, joined to others by AND; instead of NOT MAY (x > 5) "
                         "write MUST (x <= 5)")  # fmt: skip
+
+
+def _meet(bounds: Sequence[ValueTerm]) -> bool:
+    """Whether some number lies within all bounds."""
+    low = max((x.constant for x in bounds if x.comparator not in LESS), default=-math.inf)
+    high = min((x.constant for x in bounds if x.comparator not in GREATER), default=math.inf)
+    strict = any(x.comparator in (Comparator.LT, Comparator.GT) and x.constant == low for x in bounds)
+    return low < high or (low == high and not strict)
+
+
+def _is_either(bound: e.Expr) -> bool:
+    """Whether one of several conditions is enough."""
+    negated = isinstance(bound, e.Not) and isinstance(bound.operand, e.And)
+    return negated or isinstance(bound, e.Or | e.InList)
 
 
 def _opposite(bound: e.Expr) -> e.Expr | None:

@@ -25,6 +25,8 @@ def describe_predicted(node: PredictedMatch) -> Report:
     for stream in tables.streams:
         if stream.limit is not None:
             said.append(f"buffer of {stream.limit:,} tuples, {stream.policy}: answers are those of what it holds")
+    if tables.tentative:
+        said.append("told when an update arrives, from what lies ahead of the watermark, and taken back likewise")
     lines = ["kernel  validity of functions of time", *(INDENT * 4 + line for line in said)]
     spread = "parallel, partitioned by its key"
     if not node.spread_by():
@@ -32,7 +34,10 @@ def describe_predicted(node: PredictedMatch) -> Report:
         spread = f"one partition, because {why}"
         if node.meets:
             spread = "in one partition; over many updates, by key, then where objects can meet"
-    state = "of every object the functions that can still matter, and intervals that are open"
+    state = "of every object the functions that can still matter, "
+    state += (
+        "intervals that are open, and rows that are foretold" if tables.tentative else "and intervals that are open"
+    )
     warnings = tuple(
         "a predicted stream has no period: a sensor that falls silent is taken to go on as it was, for ever; "
         "add WITH (period = '…')"

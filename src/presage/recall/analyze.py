@@ -19,8 +19,9 @@ from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
+from presage.recall.contexts import Names, bind_recalled, refuse_same_name
 from presage.recall.nodes import SAID, Pace, Recall, Recalled, Similar
-from presage.recall.selects import Histories, bind_select
+from presage.recall.selects import Histories
 from presage.recall.similar import bind_similar, streams_of
 
 Events = Callable[[EventType, str, Span], Node]
@@ -37,28 +38,41 @@ class Event:
     past: Node | None
 
 
+@dataclass(frozen=True)
+class Later:
+    """What FROM has behind the RECALL: items of the present, each with its names and its rows, and the conditions of
+    the others, whose rows stand beside the event."""
+
+    present: tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...]
+    conditions: tuple[s.Expr, ...]
+
+
 class RecallRoom:
     """What SELECT asks of this room (`windows.other_rooms.OtherRooms`)."""
 
     def recalled(
         self, query: s.Query, item: s.FromItem,
-        event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None], history: Events, catalog: Catalog,
-        upper: int | None,
+        event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None],
+        joined: tuple[tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...], tuple[s.Expr, ...]],
+        history: Events, catalog: Catalog, upper: int | None,
     ) -> BoundQuery:  # fmt: skip
-        """`history` gives the node of all events of a type, whenever they were."""
+        """`history` gives the node of all events of a type, whenever they were; `joined` is what FROM has behind the
+        RECALL."""
         problems = Problems()
         _refuse_clauses(query, problems)
         problems.raise_any()
-        return _Binder(query, item, Event(*event), history, catalog, problems).bind(upper)
+        return _Binder(query, item, Event(*event), Later(*joined), history, catalog, problems).bind(upper)
 
 
 class _Binder:
     def __init__(
-        self, query: s.Query, item: s.FromItem, event: Event, history: Events, catalog: Catalog, problems: Problems
-    ) -> None:
+        self, query: s.Query, item: s.FromItem, event: Event, later: Later, history: Events, catalog: Catalog,
+        problems: Problems,
+    ) -> None:  # fmt: skip
         self.query = query
         self.item = item
         self.event = event
+        self.later = later
         self.catalog = catalog
         self.problems = problems
         self.histories = Histories(lambda source, alias: self._found(source, alias, history), catalog)
@@ -71,11 +85,14 @@ class _Binder:
         scopes = list(self.event.scopes)
         recalls: list[Recalled | Similar] = []
         for clause in self.item.recalls:
-            self._check_alias(clause, scopes)
-            recall, names = self._recalled(clause, tuple(scopes))
+            refuse_same_name(clause, scopes)
+            recall, names = self._recalled(clause, tuple(scopes), recalls)
             recalls.append(recall)
             scopes.append(names)
+        on = self._present(scopes)
         scope = Scope(scopes, self.catalog)
+        joins = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")
+        met = [self.problems.attempt(lambda c=c: joins.condition(c, "ON")) for c in self.later.conditions]  # type: ignore[misc]
         conditions = ExpressionBinder(scope, no_aggregates_in="a condition of WHERE")
         said = self.query.where
         where = self.problems.attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
@@ -89,7 +106,7 @@ class _Binder:
                                                   "time or truth value", found=x.type))  # fmt: skip
         self.problems.raise_any()
 
-        before, after = self._divided(where, recalls)
+        before, after = self._divided(conjunction([part for part in (*met, where) if part is not None]), recalls)
         node = Filter(self.event.node, before) if before is not None else self.event.node
         if self.past is not None and before is not None:
             self.histories.nodes[self.past] = Filter(self.histories.nodes[self.past], before)
@@ -100,6 +117,7 @@ class _Binder:
         rows = Recall(
             node, tuple(self.histories.nodes), tuple(recalls), event_id, after, tuple(outputs),
             tuple(f for f in SAID if f.name not in taken), final, self._pace(),
+            tuple(node for _, node, _ in self.later.present), tuple(on),
         )  # fmt: skip
         plan: Node = rows
         columns = rows.columns
@@ -110,6 +128,20 @@ class _Binder:
         return BoundQuery(plan, columns, upper, self.query.insert_into)
 
     # -- parts ---------------------------------------------------------------------------------------
+
+    def _present(self, scopes: list[ScopeItem]) -> list[Expr]:
+        """The conditions of items of the present, whose names come behind those before them."""
+        made: list[Expr] = []
+        for names, _, item in self.later.present:
+            for scope in names:
+                if any(known.alias.lower() == scope.alias.lower() for known in scopes):
+                    raise error("DUPLICATE_NAME", item.span, name=scope.alias, where="FROM",
+                                fix="give one of them another name with AS")  # fmt: skip
+            scopes.extend(names)
+            binder = ExpressionBinder(Scope(scopes, self.catalog), no_aggregates_in="a condition of FROM")
+            assert item.on is not None
+            made.append(binder.condition(item.on, "ON"))
+        return made
 
     def _found(self, source: HistorySource, alias: str, history: Events) -> tuple[ScopeItem, Node, bool]:
         relation = self.catalog.relations.get(source.name)
@@ -127,25 +159,21 @@ class _Binder:
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
         return scope, history(event_type, alias, source.span), False
 
-    def _check_alias(self, clause: RecallClause | SimilarClause, scopes: list[ScopeItem]) -> None:
-        if any(scope.alias.lower() == clause.alias.lower() for scope in scopes):
-            raise error("DUPLICATE_NAME", clause.span, name=clause.alias, where="FROM",
-                        fix="give one of them another name with AS")  # fmt: skip
-
     def _recalled(
-        self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...]
+        self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...], before: list[Recalled | Similar]
     ) -> tuple[Recalled | Similar, ScopeItem]:
         if isinstance(clause, SimilarClause):
             assert self.past is not None
             streams = streams_of(self.query, self.catalog)
-            return bind_similar(clause, self.event.scopes, self.past, self.histories, streams)
-        select = bind_select(clause.select, scopes, self.histories)
-        columns = tuple((o.name, o.expr.type) for o in select.outputs)
-        return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
+            found = zip(before, scopes[len(self.event.scopes) :], strict=True)
+            names = Names(self.event.scopes, tuple((recall, scope) for recall, scope in found))
+            return bind_similar(clause, names, self.past, self.histories, streams)
+        return bind_recalled(clause, scopes, self.histories)
 
     def _divided(self, where: Expr | None, recalls: list[Recalled | Similar]) -> tuple[Expr | None, Expr | None]:
         """What is asked of the event alone, and decides whether history is looked at; and the rest."""
         recalled = {column.name for recall in recalls for column in recall.columns}
+        recalled |= {column.name for _, node, _ in self.later.present for column in node.columns}
         parts = conjuncts(where)
         before = [part for part in parts if not part.columns() & recalled]
         return conjunction(before), conjunction([part for part in parts if part not in before])
@@ -175,12 +203,6 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
             problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
-    for item in query.items:
-        if item.analysis == "present":
-            problems.errors.append(
-                error("UNSUPPORTED", item.span, what="ANALYSIS PRESENT", where="in this version yet",
-                      fix="leave it out: a row meets the data of the event's time")
-            )  # fmt: skip
     if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
         problems.errors.append(
             error("UNSUPPORTED", query.span, what="INSERT INTO", where="with rows that are revised",

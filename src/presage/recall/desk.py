@@ -1,14 +1,15 @@
 """Events of a standing statement in, revisions out, one turn after another: who comes next is the scheduler's to say.
 
 Events that came in the same step are a cohort: they read the same units of history, which were laid out when they came.
-What is open is kept in the statement's state; events that have been answered, cancelled or dropped leave nothing.
+What is open is kept in the statement's state; events that have been answered, cancelled or dropped leave nothing. Past
+events that similar ones are looked for among are kept for good: an event reads of them what nobody has read before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,23 +17,38 @@ import pyarrow as pa
 
 from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
+from presage.columnar.steps import schema_of
 from presage.model.state import State
-from presage.recall.nodes import Recall
+from presage.plan.nodes import TIME
+from presage.recall.asking import EVER
+from presage.recall.nodes import Recall, Similar
+from presage.recall.past import Past
 from presage.recall.progress import History, Progress
-from presage.recall.scheduling import READY, RUNNING, Scheduler, Task
+from presage.recall.scheduling import BACKGROUND, READY, RUNNING, SUSPENDED, Scheduler, Task, TaskSet
+from presage.recall.similar_rows import PastEvents
 from presage.recall.units import Unit
 
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a unit together
-NEVER = -(2**62)
-OPEN = "ready"  # the number in the state that says how many tasks wait for their turn
+NEVER, NO_TIME = -(2**62), 2**62
+# Numbers in the state: how many tasks wait for their turn, how many for somebody who asks for more, when by the wall
+# clock the first of these is given up, and up to which time all rows have been made.
+OPEN, WAITING, DUE, REACHED = "ready", "suspended", "due", "reached"
+# What SHOW RECALLS calls the task that computes past events, its statement at the scheduler, which tells it from an
+# event of that name, and its plan, which no cohort has.
+PAST_EVENTS, OURS, NO_COHORT = "past events", "past", -1
 
 
 class Archive(NamedTuple):
-    """History as it is now: the spans to read, newest first, and how they are asked."""
+    """History as it is now: the spans to read, newest first, how they are asked, and how past events are."""
 
     units: list[Unit]
     history: History
+    past: PastEvents | None = None
+
+    def beside(self, present: tuple[pa.Table, ...]) -> Archive:
+        """The same, with what a revision meets of the present."""
+        return Archive(self.units, replace(self.history, present=present), self.past)
 
 
 class Said(NamedTuple):
@@ -50,9 +66,20 @@ class Cohort:
     progress: Progress
     tasks: list[int]
     reported: Ints  # by the wall clock, when each event was last told of
+    asked: Ints  # from when on each event asks for history
 
     def as_values(self) -> dict[str, Any]:
-        return {"units": self.units, "tasks": self.tasks, "reported": self.reported.tolist()}
+        figures = {"reported": self.reported.tolist(), "asked": self.asked.tolist()}
+        return {"units": self.units, "tasks": self.tasks, **figures}
+
+
+class OpenRecall(NamedTuple):
+    """A task with what it has read: so many of its `chunks`, which is history from one time up to another."""
+
+    task: Task
+    chunks: int
+    covered_from: int
+    covered_to: int
 
 
 @dataclass
@@ -63,11 +90,14 @@ class Desk:
     evaluator: Evaluator
     archive: Callable[[], Archive]
     now: Callable[[], int]
+    past: Past | None = None  # where similar events are asked for
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(at_once=1))
     cohorts: dict[int, Cohort] = field(default_factory=dict)
 
-    def take(self, events: pa.Table) -> None:
-        """New events: each is a task."""
+    def take(self, events: pa.Table, horizon: int = EVER) -> None:
+        """New events: each is a task. What lies before `horizon` is all there."""
+        if self.past is not None:
+            self._reach(self.past, events, horizon)
         if not events.num_rows:
             return
         archive = self.archive()
@@ -80,7 +110,22 @@ class Desk:
         ]
         held = self.scheduler.submit(tasks)
         never = np.full(len(held), NEVER)
-        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never)
+        asked = np.minimum.reduce([progress.wanted(recall) for recall in self.node.recalls])
+        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never, asked)
+
+    def _reach(self, past: Past, events: pa.Table, horizon: int) -> None:
+        """Past events up to the new ones; with the first step begins what goes on in the background."""
+        if past.units is None:
+            past.begin(self.archive().units, horizon, self._past_events())
+            if not past.has_recent:
+                self.scheduler.submit([Task(OURS, PAST_EVENTS, BACKGROUND, plan=NO_COHORT)])
+        if events.num_rows:
+            past.extend(events, horizon, self._past_events())
+
+    def _past_events(self) -> PastEvents:
+        found = self.archive().past
+        assert found is not None
+        return found
 
     def hear(self, said: Sequence[Said]) -> None:
         """What users say of events; who is not known any more has nothing to hear."""
@@ -92,35 +137,87 @@ class Desk:
         for command in said:
             act[command.action](command.event, self.now())
 
-    def turn(self) -> pa.Table | None:
-        """Let the next set of events read the next span of history; None if none is ready."""
+    def turn(self, wake: bool = False) -> pa.Table | None:
+        """Let the next set of events read the next span of history; None if none is ready.
+
+        `wake`: those that wait for somebody who asks for more need not."""
+        if wake:
+            self.hear([Said("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED])
         self.scheduler.drop_overdue(self.now())
         chosen = self.scheduler.choose(EVENTS_AT_ONCE)
         made = None
         if chosen is not None:
-            cohort = self.cohorts[chosen.plan]
-            place = {number: row for row, number in enumerate(cohort.tasks)}
-            rows = np.array([place[task.number] for task in chosen.tasks])
-            mask = np.zeros(len(cohort.tasks), np.bool_)
-            mask[rows] = True
-            last = chosen.unit >= len(cohort.units) - 1
-            cohort.progress.history = self.archive().history
-            now, every = self.now(), self.node.pace.report_every or 0
-            quiet = now - cohort.reported < every
-            made = cohort.progress.read(cohort.units[chosen.unit], last, mask, quiet)
-            cohort.reported[mask & ~quiet] = now
-            results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
-            numbers = [cohort.tasks[row] for row in rows]
-            done = [n for n, row in zip(numbers, rows, strict=True) if cohort.progress.done[row]]
-            self.scheduler.completed(
-                chosen, {n: int(results[row]) for n, row in zip(numbers, rows, strict=True)}, done, self.now()
-            )
+            made = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
         self._clear()
         return made
+
+    def _read(self, chosen: TaskSet) -> pa.Table:
+        """The revisions of events that read the next span of history."""
+        cohort = self.cohorts[chosen.plan]
+        place = {number: row for row, number in enumerate(cohort.tasks)}
+        rows = np.array([place[task.number] for task in chosen.tasks])
+        mask = np.zeros(len(cohort.tasks), np.bool_)
+        mask[rows] = True
+        unit, last = self._span(cohort, chosen, cohort.progress.covered[rows])
+        cohort.progress.history = self._history(unit, last)
+        now, every = self.now(), self.node.pace.report_every or 0
+        quiet = now - cohort.reported < every
+        # What is known when an event begins to wait for somebody is told to them.
+        quiet[[place[task.number] for task in chosen.tasks if task.pauses_next]] = False
+        made = cohort.progress.read(unit, last, mask, quiet)
+        cohort.reported[mask & ~quiet] = now
+        results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
+        numbers = [cohort.tasks[row] for row in rows]
+        done = [n for n, row in zip(numbers, rows, strict=True) if cohort.progress.done[row]]
+        self.scheduler.completed(
+            chosen, {n: int(results[row]) for n, row in zip(numbers, rows, strict=True)}, done, self.now()
+        )
+        return made
+
+    def _span(self, cohort: Cohort, chosen: TaskSet, covered: Ints) -> tuple[Unit, bool]:
+        """What events read next, and whether it is the last; past events as far back are there then."""
+        past = self.past
+        if past is None or not all(isinstance(recall, Similar) for recall in self.node.recalls):
+            unit, last = cohort.units[chosen.unit], chosen.unit >= len(cohort.units) - 1
+            while past is not None and not past.complete and (last or past.low > unit.low):
+                past.read_next(self._past_events())
+            return unit, last
+        if not past.complete and past.low >= covered.max():
+            past.read_next(self._past_events())
+        return Unit(past.low, EVER), past.complete
+
+    def _history(self, unit: Unit, last: bool) -> History:
+        history, past = self.archive().history, self.past
+        if past is None:
+            return history
+        archive, low = self._past_events(), -EVER if last else unit.low
+        return replace(history, similar=lambda similar, events, _: past.similar_rows(similar, events, low, archive))
+
+    def _read_past(self, chosen: TaskSet) -> pa.Table:
+        """A unit of past events, of which nobody is told; it may be there already, for an event that needed it."""
+        assert self.past is not None
+        before = self.past.count
+        if not self.past.has_recent:
+            self.past.read_next(self._past_events())
+        (task,) = chosen.tasks
+        done = [task.number] if self.past.has_recent else []
+        self.scheduler.completed(chosen, {task.number: self.past.count - before}, done, self.now())
+        return schema_of(self.node.columns, self.node.order).empty_table()
+
+    def end(self) -> None:
+        """No more events will come: past ones are computed only for those that are open."""
+        self.scheduler.cancel(PAST_EVENTS, self.now(), OURS)
 
     @property
     def ready(self) -> int:
         return sum(task.state in (READY, RUNNING) for task in self.scheduler.tasks())
+
+    @property
+    def oldest(self) -> int | None:
+        """The time of the oldest event that is open: waiting for its turn, or for somebody who asks for more."""
+        still = {task.number for task in self.scheduler.tasks() if not task.has_ended}
+        rows = [(cohort, [row for row, n in enumerate(cohort.tasks) if n in still]) for cohort in self.cohorts.values()]
+        return min((int(cohort.progress.at[open_].min()) for cohort, open_ in rows if open_), default=None)
 
     def _clear(self) -> None:
         """Let go of cohorts of which nothing is open."""
@@ -132,21 +229,26 @@ class Desk:
 
     # -- between two steps -----------------------------------------------------------------------------
 
-    def state(self) -> State:
-        about = {
+    def state(self, reached: int = NEVER) -> State:
+        """`reached`: up to which time all rows have been made."""
+        about: dict[str, Any] = {
             "scheduler": self.scheduler.as_values(),
-            "cohorts": {
-                str(n): {"units": c.units, "tasks": c.tasks, "reported": c.reported.tolist()}
-                for n, c in self.cohorts.items()
-            },
+            "cohorts": {str(number): cohort.as_values() for number, cohort in self.cohorts.items()},
         }
+        if self.past is not None:
+            about["past"] = self.past.as_values()
         tables = {"about": pa.table({"json": [json.dumps(about)]})}
         for number, cohort in self.cohorts.items():
             tables |= {f"{number}/{name}": table for name, table in cohort.progress.tables().items()}
-        return State(KERNEL, tables, {OPEN: self.ready})
+        waiting = [task for task in self.scheduler.tasks() if task.state == SUSPENDED]
+        due = min((when for task in waiting if (when := task.overdue_at) is not None), default=NO_TIME)
+        return State(KERNEL, tables, {OPEN: self.ready, WAITING: len(waiting), DUE: due, REACHED: reached})
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State, pieces: Mapping[str, State] | None = None) -> None:
+        """`pieces`: the states of past events, by name."""
         about = json.loads(state.tables["about"]["json"][0].as_py())
+        if self.past is not None:
+            self.past.restore(about["past"], pieces or {})
         self.scheduler = Scheduler.from_values(about["scheduler"])
         history: History | None = None
         for number, content in about["cohorts"].items():
@@ -156,17 +258,48 @@ class Desk:
             progress = Progress(self.node, tables["events"], self.evaluator, history)
             progress.restore(tables)
             units = [Unit(*unit) for unit in content["units"]]
-            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"], np.array(content["reported"]))
+            figures = (np.array(content[name]) for name in ("reported", "asked"))
+            self.cohorts[int(number)] = Cohort(units, progress, content["tasks"], *figures)
 
 
-def open_recalls(state: State) -> int | None:
-    """How many events wait for their turn; None for a state that is not of this room."""
-    return state.numbers[OPEN] if state.kernel == KERNEL else None
+class Outlook(NamedTuple):
+    """What a state says of its open recalls: so many are ready, so many suspended, and when the first is given up."""
+
+    ready: int
+    suspended: int
+    due: int | None
 
 
-def tasks_of(state: State) -> list[Task]:
-    """The tasks in a state, for SHOW RECALLS."""
+def outlook_of(state: State) -> Outlook | None:
+    """None for a state that is not of this room."""
+    if state.kernel != KERNEL:
+        return None
+    ready, suspended, due = (state.numbers[name] for name in (OPEN, WAITING, DUE))
+    return Outlook(ready, suspended, None if due == NO_TIME else due)
+
+
+def recalls_of(state: State) -> list[OpenRecall]:
+    """The open recalls in a state, for SHOW RECALLS."""
     if state.kernel != KERNEL:
         return []
     about = json.loads(state.tables["about"]["json"][0].as_py())
-    return [task for task in Scheduler.from_values(about["scheduler"]).tasks() if not task.has_ended]
+    still = {t.number: t for t in Scheduler.from_values(about["scheduler"]).tasks() if not t.has_ended}
+    found: list[OpenRecall] = []
+    if "past" in about:
+        past = about["past"]
+        found += [
+            OpenRecall(t, len(past["units"]), past["low"], past["high"]) for t in still.values() if t.plan == NO_COHORT
+        ]
+    for number, content in about["cohorts"].items():
+        at = state.tables[f"{number}/events"][TIME].to_numpy()
+        covered = state.tables[f"{number}/figures"]["covered"].to_numpy()
+        begins = np.minimum(np.maximum(covered, content["asked"]), at)
+        chunks = len(content["units"])
+        rows = [(row, still[n]) for row, n in enumerate(content["tasks"]) if n in still]
+        found += [OpenRecall(task, chunks, int(begins[row]), int(at[row])) for row, task in rows]
+    return sorted(found, key=lambda one: one.task.number)
+
+
+def has_tasks(state: State) -> bool:
+    """Whether events are open, or anything goes on in the background."""
+    return state.numbers[OPEN] > 0 or len(state.tables) > 1

@@ -1,7 +1,8 @@
 """A select over a small span of history, asked in this process: files and questions in, answers out.
 
 A job of Spark's takes longer to plan than a chunk takes to read, and the first answer should come at once. Only the
-plain case is done here, one stream and terms that can be computed on Arrow; all else, and large spans, go to Spark.
+plain cases are done here, one stream or none and terms that can be computed on Arrow; all else, and large spans, go to
+Spark.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, InRela
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Project, Scan
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import BEFORE, EVENT, HIGH, LOW, Questions, counted_out
+from presage.recall.kernel.store import rows_before
 from presage.recall.nodes import Select
 from presage.recall.partial import Aggregate, parts_of
 
@@ -40,6 +42,7 @@ class Plain:
     own: tuple[Expr, ...]
     ties: tuple[tuple[Expr, Expr], ...]  # of the row, of the question
     both: tuple[Expr, ...]
+    window: int | None  # how far before the end of its span a question looks
 
 
 def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
@@ -51,10 +54,7 @@ def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
     node = nodes[source.number]
     exprs = [e for e in select.own_expressions() if not isinstance(e, AggregateCall)]
     exprs += [e.arg for e in select.own_expressions() if isinstance(e, AggregateCall) and e.arg is not None]
-    exprs += [e for part in node.walk() for e in part.expressions()]
-    computed = all(supports(e) and not any(isinstance(x, InRelation) for x in e.walk()) for e in exprs)
-    simple = all(isinstance(part, Scan | Filter | Project) for part in node.walk())
-    if not simple or not computed or source.window is not None or source.on is not None:
+    if not is_plain(node) or not _computed(exprs) or source.on is not None:
         return None
     own, ties, both = [], [], []
     for part in conjuncts(select.where):
@@ -65,7 +65,17 @@ def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
             both.append(part)
         else:
             own.append(part)
-    return Plain(node, tuple(own), tuple(ties), tuple(both))
+    return Plain(node, tuple(own), tuple(ties), tuple(both), source.window)
+
+
+def is_plain(node: Node) -> bool:
+    """Whether the rows of a stream can be computed here."""
+    simple = all(isinstance(part, Scan | Filter | Project) for part in node.walk())
+    return simple and _computed([e for part in node.walk() for e in part.expressions()])
+
+
+def _computed(exprs: Sequence[Expr]) -> bool:
+    return all(supports(e) and not any(isinstance(x, InRelation) for x in e.walk()) for e in exprs)
 
 
 def _tie(part: Expr, parameters: frozenset[str]) -> tuple[Expr, Expr] | None:
@@ -85,18 +95,15 @@ def ask_here(
     if files.rows > MOST_ROWS:
         return None
     evaluator = Evaluator({})
-    rows = _rows(plain.node, files, evaluator)
+    rows = rows_here(plain.node, files, evaluator)
     for condition in plain.own:
         rows = rows.filter(pa.array(evaluator.mask(condition, rows)))
-    if not plain.ties and rows.num_rows * asked.count > MOST_PAIRS:
+    found = _pairs(plain, rows, asked, evaluator)
+    if found is None:
         return None
-    rows, question, row = _pairs(plain, rows, asked, evaluator)
-    if len(question) > MOST_PAIRS:
-        return None
+    rows, question, row = found
     pairs = rows.take(pa.array(row))
-    at = pairs[TIME].to_numpy()
-    bounds = {name: asked.table[name].to_numpy()[question] for name in (LOW, HIGH, BEFORE)}
-    keep = (at >= bounds[LOW]) & (at < bounds[HIGH]) & (pairs[SEQ].to_numpy() < bounds[BEFORE])
+    keep = pairs[SEQ].to_numpy() < asked.table[BEFORE].to_numpy()[question]
     for name in sorted(select.parameters):
         pairs = pairs.append_column(name, one_array(asked.table[name]).take(pa.array(question)))
     pairs, question = pairs.filter(pa.array(keep)), question[keep]
@@ -106,7 +113,19 @@ def ask_here(
     return _answers(select, pairs, asked.table[EVENT].to_numpy()[question], aggregates, evaluator)
 
 
-def _rows(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
+def ask_event(select: Select, asked: Questions) -> pa.Table | None:
+    """Answers of a select that speaks of the event alone; None if it does not, or cannot be computed here."""
+    if select.sources or select.asked or select.grouped or not _computed(list(select.own_expressions())):
+        return None
+    evaluator, rows = Evaluator({}), asked.table
+    if select.where is not None:
+        rows = rows.filter(pa.array(evaluator.mask(select.where, rows)))
+    terms = (*select.outputs, *select.sort)
+    made = evaluator.columns([o.expr for o in terms], rows)
+    return pa.table({EVENT: rows[EVENT]} | {o.name: array for o, array in zip(terms, made, strict=True)})
+
+
+def rows_here(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
     """The events of the files, as the select's source has them."""
     (scan,) = (part for part in node.walk() if isinstance(part, Scan))
     read = read_events(files, scan.attributes)
@@ -125,28 +144,31 @@ def _rows(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
     return run(node, context).table
 
 
-def _pairs(plain: Plain, rows: pa.Table, asked: Questions, evaluator: Evaluator) -> tuple[pa.Table, Ints, Ints]:
-    """Rows, and pairs of a question and a row whose ties are equal."""
-    if not plain.ties:
-        question = np.repeat(np.arange(asked.count), rows.num_rows)
-        return rows, question, np.tile(np.arange(rows.num_rows), asked.count)
-    wanted = evaluator.columns([event for _, event in plain.ties], asked.table)
-    first = plain.ties[0][0]
-    if isinstance(first, ColumnRef) and not pa.types.is_floating(wanted[0].type):
-        # Most rows are of others: they go before anything is computed of them.
-        rows = rows.filter(pc.is_in(rows[first.name], value_set=wanted[0].drop_null()))
-    found = evaluator.columns([row for row, _ in plain.ties], rows)
-    codes, _ = equality_codes(
-        [pa.chunked_array([f, w], f.type) for f, w in zip(found, wanted, strict=True)], rows.num_rows + asked.count
-    )
-    known = np.logical_and.reduce([f.is_valid().to_numpy(zero_copy_only=False) for f in found])
-    asking = np.logical_and.reduce([w.is_valid().to_numpy(zero_copy_only=False) for w in wanted])
-    places = np.flatnonzero(known)
-    order = places[np.argsort(codes[: rows.num_rows][places], kind="stable")]
-    sorted_codes = codes[order]
-    of_question = np.where(asking, codes[rows.num_rows :], -1)
-    start = np.searchsorted(sorted_codes, of_question, side="left")
-    counts = np.where(asking, np.searchsorted(sorted_codes, of_question, side="right") - start, 0)
+def _pairs(plain: Plain, rows: pa.Table, asked: Questions, evaluator: Evaluator) -> tuple[pa.Table, Ints, Ints] | None:
+    """Rows, and pairs of a question and a row in its span of time whose ties are equal; None if they are too many."""
+    known, asking = np.ones(rows.num_rows, np.bool_), np.ones(asked.count, np.bool_)
+    codes = np.zeros(rows.num_rows + asked.count, np.int64)
+    if plain.ties:
+        wanted = evaluator.columns([event for _, event in plain.ties], asked.table)
+        first = plain.ties[0][0]
+        if isinstance(first, ColumnRef) and not pa.types.is_floating(wanted[0].type):
+            # Most rows are of others: they go before anything is computed of them.
+            rows = rows.filter(pc.is_in(rows[first.name], value_set=wanted[0].drop_null()))
+        found = evaluator.columns([row for row, _ in plain.ties], rows)
+        codes, _ = equality_codes(
+            [pa.chunked_array([f, w], f.type) for f, w in zip(found, wanted, strict=True)], rows.num_rows + asked.count
+        )
+        known = np.logical_and.reduce([f.is_valid().to_numpy(zero_copy_only=False) for f in found])
+        asking = np.logical_and.reduce([w.is_valid().to_numpy(zero_copy_only=False) for w in wanted])
+    places, at = np.flatnonzero(known), rows[TIME].to_numpy()
+    own, others = codes[: rows.num_rows], codes[rows.num_rows :]
+    order = places[np.lexsort((at[places], own[places]))]
+    low, high = asked.table[LOW].to_numpy(), asked.table[HIGH].to_numpy()
+    low = low if plain.window is None else np.maximum(low, high - plain.window)
+    start = rows_before(own[order], at[order], others, low)
+    counts = np.where(asking, np.maximum(rows_before(own[order], at[order], others, high) - start, 0), 0)
+    if counts.sum() > MOST_PAIRS:
+        return None
     question, within = counted_out(counts)
     return rows, question, order[start[question] + within]
 

@@ -79,6 +79,7 @@ class Select:
     """A SELECT over history, bound. Conditions and terms may name columns of the event.
 
     With `calls` or `groups` its rows are groups: `having`, `outputs` and `sort` then speak of columns `_g…` and `_a…`.
+    `recalled`: of a CONTEXT, what the event recalls first; the select is asked for each row of that.
     """
 
     sources: tuple[Source, ...]
@@ -94,6 +95,13 @@ class Select:
     limit: int | None = None
     distinct: bool = False
     parameters: frozenset[str] = frozenset()  # columns of the event that it names
+    recalled: tuple[Recalled, ...] = ()
+
+    @property
+    def of_event(self) -> frozenset[str]:
+        """What an event must have for it to be asked: what it names, and is not recalled first."""
+        named = self.parameters.union(*(recall.select.parameters for recall in self.recalled))
+        return named - {column.name for recall in self.recalled for column in recall.columns}
 
     def selects(self) -> Iterator[Select]:
         """This one, and all inside of it."""
@@ -103,6 +111,8 @@ class Select:
                 yield from source.select.selects()
         for asked in self.asked:
             yield from asked.select.selects()
+        for recall in self.recalled:
+            yield from recall.select.selects()
 
     def own_expressions(self) -> Iterator[Expr]:
         terms = (*self.groups, *self.calls, *self.outputs, *self.sort)
@@ -128,6 +138,13 @@ class Select:
             return "it reads no stream"
         if self.limit is not None:
             return "it has a LIMIT"
+        return self._undivided()
+
+    def in_parts(self) -> bool:
+        """Whether its aggregates can be made of those of parts."""
+        return not self._undivided()
+
+    def _undivided(self) -> str:
         for call in self.calls:
             assert isinstance(call.expr, AggregateCall)
             if call.expr.distinct:
@@ -217,13 +234,16 @@ class Similar:
     @property
     def numbers(self) -> frozenset[int]:
         """The streams that it reads beside the past events."""
-        selects = (*self.contexts, *(select for _, select in self.returned))
-        return frozenset(n.number for n in self.nearby).union(*(select.numbers for select in selects))
+        return frozenset(n.number for n in self.nearby).union(*(select.numbers for select in self.selects()))
+
+    def selects(self) -> tuple[Select, ...]:
+        """Those that are asked for an event: what is compared, and what is shown beside it."""
+        return (*self.contexts, *(select for _, select in self.returned))
 
     def expressions(self) -> Iterator[Expr]:
         yield from (named.expr for named in self.shown)
         yield from (named.expr for stream in self.nearby for named in stream.attributes)
-        for written in (*self.contexts, *(select for _, select in self.returned)):
+        for written in self.selects():
             for select in written.selects():
                 yield from select.own_expressions()
 
@@ -252,10 +272,16 @@ class Recall(Node):
     said: tuple[Field, ...]
     final: bool = False
     pace: Pace = field(default_factory=Pace)
+    present: tuple[Node, ...] = ()  # relations and windows that a revision meets as they are when it is made
+    on: tuple[Expr, ...] = ()  # the condition of each
 
     @property
     def columns(self) -> tuple[Field, ...]:
         return (*(Field(o.name, o.expr.type) for o in self.outputs), *self.said)
+
+    @property
+    def awaited(self) -> tuple[Node, ...]:
+        return (self.input,)
 
     @property
     def depth(self) -> int:
@@ -264,7 +290,7 @@ class Recall(Node):
 
     def expressions(self) -> tuple[Expr, ...]:
         own = [self.condition] if self.condition is not None else []
-        return (*self.event_id, *own, *(o.expr for o in self.outputs))
+        return (*self.event_id, *own, *(o.expr for o in self.outputs), *self.on)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         terms = [*self.expressions(), *(expr for recall in self.recalls for expr in recall.expressions())]
@@ -274,7 +300,15 @@ class Recall(Node):
         told = "; ".join(recall.label() for recall in self.recalls)
         kept = f" where {show(self.condition)}" if self.condition is not None else ""
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
+        kept = "".join(f" join the present on {show(on)}" for on in self.on) + kept
         return f"Recall{' final' if self.final else ''} [{told}]{kept} as [{columns}]"
+
+
+def waited_for(plan: Node) -> Iterator[Node]:
+    """The nodes of a plan whose events move its clock: history does not, it is there."""
+    yield plan
+    for node in (plan.input, *plan.present) if isinstance(plan, Recall) else plan.inputs:
+        yield from waited_for(node)
 
 
 def is_relation(node: Node) -> bool:

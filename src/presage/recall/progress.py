@@ -15,12 +15,13 @@ import pyarrow as pa
 from presage.arrays.columns import selected
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.columnar.evaluate import Evaluator
+from presage.columnar.matching import matching_rows
 from presage.columnar.steps import MOMENT
 from presage.columnar.vectors import one_array
-from presage.model.arrow import to_arrow
 from presage.plan.nodes import TIME
 from presage.recall.answers import aggregates_of, finished
-from presage.recall.asking import EVENT, EVER, Questions, answers_of, counted_out, questions
+from presage.recall.asking import EVENT, EVER, answers_of, questions
+from presage.recall.beside import Ask, with_columns
 from presage.recall.finish import finish, scale_factors
 from presage.recall.nodes import Recall, Recalled, Similar
 from presage.recall.partial import merge_parts
@@ -28,9 +29,6 @@ from presage.recall.revisions import Revisions, Told
 from presage.recall.texts import as_texts
 from presage.recall.units import Unit
 
-# Answers to questions over a span, beside the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
-# parts (True), their partial columns; without groups, outputs and terms of the order.
-Ask = Callable[[Recalled, Questions, Unit, bool], pa.Table]
 # The last position that any event in a span has, of the streams that a RECALL reads.
 LastArrival = Callable[[Recalled, Unit], int]
 # The rows of a RECALL SIMILAR for some events: EVENT, the place of one among them, and its columns.
@@ -41,12 +39,14 @@ ROW = "_row"
 
 @dataclass(frozen=True)
 class History:
-    """How history is asked: by `ask`; it begins at `start`, the time of its first event."""
+    """How history is asked: by `ask`; it begins at `start`, the time of its first event. `present`: the relations and
+    windows that a revision meets, as they are now."""
 
     ask: Ask
     last_arrival: LastArrival
     similar: FindSimilar
     start: int | None
+    present: tuple[pa.Table, ...] = ()
 
 
 @dataclass
@@ -100,6 +100,7 @@ class Progress:
         self.found_for = current[ROW].to_numpy()
         finished = active & np.logical_and.reduce([last | (unit.low <= self.wanted(r)) for r in self.node.recalls])
         self.done |= finished
+        current = self._beside_present(current)
         if self.node.condition is not None:
             current = selected(current, self.evaluator.mask(self.node.condition, current))
         told = active if quiet is None else active & (finished | ~quiet)
@@ -150,14 +151,24 @@ class Progress:
         mine = rows[EVENT].to_numpy()
         keys = asking[ROW].to_numpy()[mine] if independent else mine
         wanted = current[ROW].to_numpy() if independent else np.arange(current.num_rows)
-        return _with_columns(recall, current, wanted, rows, keys)
+        return with_columns(recall, current, wanted, rows, keys)
 
     def _beside_similar(self, recall: Similar, current: pa.Table) -> pa.Table:
         """The rows so far, each beside the past events most like its own, or nulls."""
         events = current[ROW].to_numpy()
         asking = selected(self.events, np.isin(np.arange(self.events.num_rows), events))
         rows = self.history.similar(recall, asking, self.evaluator)
-        return _with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
+        return with_columns(recall, current, events, rows, asking[ROW].to_numpy()[rows[EVENT].to_numpy()])
+
+    def _beside_present(self, current: pa.Table) -> pa.Table:
+        """Each row beside what it meets of the present; without that it is no row."""
+        for node, on, table in zip(self.node.present, self.node.on, self.history.present, strict=True):
+            others = table.select([column.name for column in node.columns])
+            left, right = matching_rows(on, current, others, self.evaluator)
+            current = current.take(pa.array(left))
+            for name in others.column_names:
+                current = current.append_column(name, one_array(others[name]).take(pa.array(right)))
+        return current
 
     @property
     def events_columns(self) -> frozenset[str]:
@@ -194,6 +205,7 @@ class Progress:
         made = self.evaluator.columns([o.expr for o in self.node.outputs], current)
         outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
         identity = {name: one_array(current[name]) for r in self.node.recalls for name in _known_by(r)}
+        identity |= {c.name: one_array(current[c.name]) for node in self.node.present for c in node.columns}
         wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
         start = np.maximum(wanted, -EVER)
         covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
@@ -213,32 +225,8 @@ def _known_by(recall: Recalled | Similar) -> Sequence[str]:
     return [column.name for column in recall.columns] if recall.identity is None else recall.identity
 
 
-def _with_columns(recall: Recalled | Similar, current: pa.Table, wanted: Ints, rows: pa.Table, keys: Ints) -> pa.Table:
-    """Each row of `current` beside all `rows` whose key is the one that it wants; beside nulls if there are none."""
-    left, right = _left_join(wanted, keys)
-    made = current.take(pa.array(left))
-    there = pa.array(right, mask=right < 0)
-    for column in recall.columns:
-        values = one_array(rows[column.name])
-        taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
-        made = made.append_column(column.name, taken)
-    return made
-
-
 def _of_events(found: pa.Table, rows: Ints, events: Ints) -> pa.Table:
     taken = found.take(pa.array(rows))
     return taken.set_column(taken.column_names.index(EVENT), EVENT, pa.array(events)).select(
         [EVENT, *(n for n in taken.column_names if n != EVENT)]
     )
-
-
-def _left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Pairs of places whose keys are equal, in the order of both; -1 for a left one without any."""
-    order = np.argsort(right, kind="stable")
-    first = np.searchsorted(right[order], left, side="left")
-    counts = np.searchsorted(right[order], left, side="right") - first
-    lefts, within = counted_out(np.maximum(counts, 1))
-    if not len(right):
-        return lefts, np.full(len(lefts), -1)
-    found = order[np.minimum(first[lefts] + within, len(right) - 1)]
-    return lefts, np.where(counts[lefts] > 0, found, -1)

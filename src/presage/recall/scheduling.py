@@ -57,6 +57,18 @@ class Task:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
+    @property
+    def pauses_next(self) -> bool:
+        """Whether it waits for feedback after the next unit."""
+        return self.pause_every is not None and self.unanswered + 1 >= self.pause_every
+
+    @property
+    def overdue_at(self) -> int | None:
+        """After which time it is dropped, unless there is feedback."""
+        if self.drop_after is None or self.suspended_time is None or self.state != SUSPENDED:
+            return None
+        return self.suspended_time + self.drop_after
+
 
 @dataclass(frozen=True)
 class TaskSet:
@@ -176,7 +188,7 @@ class Scheduler:
             state=DONE if is_finished else READY,
         )
         after = replace(after, due=task.due + after.stride)
-        if not is_finished and task.pause_every is not None and unanswered >= task.pause_every:
+        if not is_finished and task.pauses_next:
             return replace(after, state=SUSPENDED, suspended_time=now)
         return after
 
@@ -202,10 +214,7 @@ class Scheduler:
         return [
             self._put(replace(task, state=DROPPED))
             for task in self.tasks()
-            if task.drop_after is not None
-            and task.suspended_time is not None
-            and task.state == SUSPENDED
-            and now - task.suspended_time > task.drop_after
+            if (due := task.overdue_at) is not None and now > due
         ]
 
     def _of(self, event: str, statement: str | None) -> list[Task]:

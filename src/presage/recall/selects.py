@@ -69,6 +69,9 @@ class _Binder:
 
     def bind(self) -> Select:
         written = self.written
+        for recall in written.recalls:
+            raise error("UNSUPPORTED", recall.span, what="RECALL", where="inside of a select, unless that is a CONTEXT",
+                        fix="write it before this RECALL, which may name its columns")  # fmt: skip
         sources = []
         for source in written.sources:
             sources.append(self._source(source))

@@ -12,8 +12,9 @@ from presage.model.catalog import Catalog
 from presage.model.types import DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, Scalar, StructOf, is_numeric
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import Field, Named
+from presage.recall.contexts import Names, bind_context
 from presage.recall.nodes import Nearby, Select, Similar
-from presage.recall.selects import Histories, bind_select
+from presage.recall.selects import Histories
 
 RANK, SIMILARITY, CONTEXT, AROUND = "rank", "similarity", "context", "around"
 CONTEXT_TYPE = ArrayOf(StructOf((("attribute", STRING), ("value", STRING))))
@@ -32,33 +33,33 @@ def streams_of(query: s.Query, catalog: Catalog) -> tuple[str, ...]:
 
 
 def bind_similar(
-    clause: SimilarClause, event: tuple[ScopeItem, ...], past: int, histories: Histories, streams: tuple[str, ...]
+    clause: SimilarClause, names: Names, past: int, histories: Histories, streams: tuple[str, ...]
 ) -> tuple[Similar, ScopeItem]:
-    """`event`: the names of an event, past or new. `past`: the number of the past events among the histories."""
-    contexts = tuple(_context(written, event, histories) for written in clause.contexts)
-    returned = tuple((w.name, bind_select(w.select, event, histories, windowed=True)) for w in clause.returned)
+    """`names`: those of an event, past or new. `past`: the number of the past events among the histories."""
+    contexts = tuple(_context(written, names, histories) for written in clause.contexts)
+    returned = tuple((w.name, bind_context(w.select, names, histories)) for w in clause.returned)
     _check_bandwidths(clause, contexts)
     around = clause.before is not None or clause.after is not None
     nearby = tuple(_nearby(name, i, clause, histories) for i, name in enumerate(streams)) if around else ()
-    shown = _shown(event)
+    shown = _shown(names.event)
     _check_names(clause, shown, around)
     columns: list[tuple[str, DataType]] = [(RANK, LONG), (SIMILARITY, DOUBLE)]
     columns += [(named.name, named.expr.type) for named in shown]
     columns.append((CONTEXT, CONTEXT_TYPE))
     columns += [(name, _rows_of(select)) for name, select in returned]
     columns += [(AROUND, AROUND_TYPE)] if around else []
-    names = ScopeItem(clause.alias, f"RECALL SIMILAR '{clause.alias}'", tuple(columns))
-    fields = tuple(Field(column.name, column.type) for column in names.all_columns())
+    made = ScopeItem(clause.alias, f"RECALL SIMILAR '{clause.alias}'", tuple(columns))
+    fields = tuple(Field(column.name, column.type) for column in made.all_columns())
     widths = tuple((b.attribute, b.width) for b in clause.bandwidths)
-    made = Similar(
+    similar = Similar(
         clause.alias, fields, clause.count, past, shown, contexts, widths, returned, nearby, clause.before or 0,
         clause.after or 0, clause.last,
     )  # fmt: skip
-    return made, names
+    return similar, made
 
 
-def _context(written: HistorySelect, event: tuple[ScopeItem, ...], histories: Histories) -> Select:
-    select = bind_select(written, event, histories, windowed=True)
+def _context(written: HistorySelect, names: Names, histories: Histories) -> Select:
+    select = bind_context(written, names, histories)
     for output in select.outputs:
         if not isinstance(output.expr.type, Scalar):
             raise error("TYPE_MISMATCH", output.expr.span or written.span, what=f"'{output.name}' of a CONTEXT",

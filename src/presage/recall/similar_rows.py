@@ -17,10 +17,12 @@ from presage.model.types import LONG
 from presage.plan.nodes import SEQ, TIME, Field
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
+from presage.recall.beside import Ask
+from presage.recall.kernel.similarity import Similar as Found
 from presage.recall.kernel.similarity import most_similar
-from presage.recall.kernel.store import Store
+from presage.recall.kernel.store import Store, rows_before
 from presage.recall.nodes import Nearby, Similar
-from presage.recall.similar_terms import Ask, Moments, grouped, shown_contexts
+from presage.recall.similar_terms import Moments, grouped, shown_contexts
 from presage.recall.units import Unit
 
 # Of events around a past one, beside the question in EVENT and WHEN and ARRIVED: their attributes.
@@ -29,27 +31,27 @@ JSON = "_json"
 
 @dataclass(frozen=True)
 class PastEvents:
-    """How the archive is asked. `past` gives the past events by their number, in order; `near` the events of a stream
-    in the span of each question."""
+    """How the archive is asked. `past` gives the past events of a span by their number, in order; `near` the events of
+    a stream in the span of each question. `in_parts`: whether past events of a span are made of what lies in it."""
 
-    past: Callable[[int], pa.Table]
+    past: Callable[[int, Unit], pa.Table]
     ask: Ask
     near: Callable[[Nearby, int, Questions], pa.Table]
+    in_parts: Callable[[int], bool]
 
 
 def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evaluator: Evaluator) -> pa.Table:
     """EVENT, a row of `events`, and the columns of the RECALL: by event and rank."""
-    schema = schema_of((Field(EVENT, LONG), *similar.columns), ()).remove(0).remove(0)
-    past = archive.past(similar.past)
+    past = archive.past(similar.past, Unit(-EVER, EVER))
     place, begin = _reaches(similar, past, events)
     if not np.any(place > begin):
-        return schema.empty_table()
+        return no_similar_rows(similar)
     # Those that no event looks at have no part in it.
     first = int(begin.min())
     past = past.slice(first, int(place.max()) - first)
     place, begin = place - first, begin - first
     count = past.num_rows
-    named = [TIME, SEQ, *sorted(frozenset[str]().union(*(select.parameters for select in similar.contexts)))]
+    named = [TIME, SEQ, *sorted(frozenset[str]().union(*(select.of_event for select in similar.contexts)))]
     both = pa.concat_tables([past.select(named), events.select(named)]).combine_chunks()
     terms = Moments(both, archive.ask, evaluator).terms(similar.contexts)
     owner = terms["event"].to_numpy()
@@ -59,17 +61,33 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
     store.add_newer(pa.table({"time": past[TIME], "seq": np.arange(count)}), old)
     fresh = store.code(events.num_rows, new.set_column(0, "event", pa.array(new["event"].to_numpy() - count)))
     found = most_similar(store, fresh, place, begin, min(similar.count, count), dict(similar.bandwidths))
+    rows = pa.array(found.past)
+    return shown_rows(
+        similar, found, past.take(rows), shown_contexts(old, count).take(rows), events, archive, evaluator
+    )
 
-    chosen, which = np.unique(found.past, return_inverse=True)
-    shown = past.take(pa.array(chosen)).combine_chunks()
+
+def no_similar_rows(similar: Similar) -> pa.Table:
+    """The rows of events that have no past."""
+    return schema_of((Field(EVENT, LONG), *similar.columns), ()).remove(0).remove(0).empty_table()
+
+
+def shown_rows(
+    similar: Similar, found: Found, past: pa.Table, contexts: pa.Array, events: pa.Table, archive: PastEvents,
+    evaluator: Evaluator,
+) -> pa.Table:  # fmt: skip
+    """What was found, as users see it. `past` and `contexts`: those of each row found."""
+    schema = no_similar_rows(similar).schema
+    _, firsts, which = np.unique(found.past, return_index=True, return_inverse=True)
+    shown = past.take(pa.array(firsts)).combine_chunks()
     again = pa.array(which)
     columns = [pa.array(found.new), pa.array(found.rank), pa.array(found.similarity)]
     columns += [made.take(again) for made in evaluator.columns([named.expr for named in similar.shown], shown)]
-    columns.append(shown_contexts(old, count).take(pa.array(found.past)))
+    columns.append(contexts)
     moments = Moments(shown, archive.ask, evaluator)
     columns += [moments.lists(select).take(again) for _, select in similar.returned]
     if similar.nearby:
-        columns.append(_around(similar, shown.take(again), events.take(pa.array(found.new)), archive))
+        columns.append(_around(similar, past, events.take(pa.array(found.new)), archive))
     cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(cast, schema=schema)
 
@@ -77,21 +95,11 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
 def _reaches(similar: Similar, past: pa.Table, events: pa.Table) -> tuple[Ints, Ints]:
     """How many past events come before each event, and which is the first that it looks at."""
     at, held = events[TIME].to_numpy(), past[TIME].to_numpy()
-    place = _places(held, past[SEQ].to_numpy(), at, events[SEQ].to_numpy())
+    place = rows_before(held, past[SEQ].to_numpy(), at, events[SEQ].to_numpy())
     if similar.last is None:
         return place, np.zeros(len(at), np.int64)
     begin = np.searchsorted(held, at - similar.last, side="left").astype(np.int64)
     return place, np.minimum(begin, place)
-
-
-def _places(time: Ints, seq: Ints, at: Ints, number: Ints) -> Ints:
-    """How many rows of (time, seq), which rise, come before each (at, number)."""
-    asking = np.repeat(np.array([0, 1]), [len(at), len(time)])
-    order = lexical_order([np.concatenate((at, time)), np.concatenate((number, seq)), asking])
-    before = np.cumsum(order >= len(at))
-    place = np.empty(len(order), np.int64)
-    place[order] = before
-    return place[: len(at)]
 
 
 def _around(similar: Similar, past: pa.Table, events: pa.Table, archive: PastEvents) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,13 +16,11 @@ from presage.model.arrow import to_arrow
 from presage.model.types import is_numeric
 from presage.plan.nodes import TIME
 from presage.recall.answers import finished
-from presage.recall.asking import EVENT, EVER, Questions, answers_of, questions
+from presage.recall.asking import EVENT, EVER, answers_of, questions
+from presage.recall.beside import OWNER, Ask, beside_recalled
 from presage.recall.nodes import Recalled, Select
 from presage.recall.texts import as_texts
 from presage.recall.units import Unit
-
-# See `presage.recall.progress.Ask`.
-Ask = Callable[[Recalled, Questions, Unit, bool], pa.Table]
 
 TERMS = pa.schema(
     [
@@ -49,21 +47,32 @@ class Moments:
         self.events = events
         self._ask = ask
         self._evaluator = evaluator
+        self._beside: dict[tuple[Recalled, ...], pa.Table] = {}
 
     def found(self, select: Select) -> Found:
         """The rows of the select, event by event in its order, under the names of its columns."""
-        at = self.events[TIME].to_numpy()
+        events = self._asking(select)
+        at = events[TIME].to_numpy()
         span = Unit(int(at.min()) - _widest(select), int(at.max()) + 1)
         # Whatever arrived, and when: a context is the state of things at a time.
         low = np.full(len(at), -EVER)
-        asked = questions(self.events, sorted(select.parameters), low, at + 1, Unit(-EVER, EVER), last_arrival=-1)
+        asked = questions(events, sorted(select.parameters), low, at + 1, Unit(-EVER, EVER), last_arrival=-1)
         recall = Recalled("", select)
         answers = self._ask(recall, asked, span, False)
         count = asked.count
         rows = finished(recall, answers, asked.table, np.arange(count), np.ones(count), self._evaluator)
-        event, row = answers_of(asked, rows)
+        asking, row = answers_of(asked, rows)
         taken = rows.take(pa.array(row)).drop_columns([EVENT])
+        event = events[OWNER].to_numpy()[asking] if select.recalled else asking
         return Found(event, taken.rename_columns([o.name for o in select.outputs]))
+
+    def _asking(self, select: Select) -> pa.Table:
+        """The events, beside what the select names of their history."""
+        if not select.recalled:
+            return self.events
+        if select.recalled not in self._beside:
+            self._beside[select.recalled] = beside_recalled(select.recalled, self.events, self._ask, self._evaluator)
+        return self._beside[select.recalled]
 
     def lists(self, select: Select) -> pa.Array:
         """The rows of the select as a list of structs for each event."""

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from presage.arrays.columns import selected
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.sorting import sorted_table
-from presage.columnar.steps import schema_of
+from presage.columnar.steps import relation_rows, schema_of
 from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
 from presage.plan.expr import InRelation
-from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, Scan
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
+from presage.plan.retained import Retained
 from presage.recall.answers import ARRIVED, WHEN, aggregates_of
 from presage.recall.asking import EVENT, EVER, HIGH, Questions
 from presage.recall.desk import Archive
-from presage.recall.finish import overflow
-from presage.recall.here import ask_here, plain_select
+from presage.recall.finish import finish, overflow
+from presage.recall.here import MOST_ROWS, ask_event, ask_here, is_plain, plain_select, rows_here
 from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
 from presage.recall.progress import History, Progress
 from presage.recall.similar_rows import PastEvents, similar_rows
@@ -29,7 +31,7 @@ from presage.recall.spark_near import near_rows
 from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, Unit, history_units
 from presage.spark.archive import read_archive
-from presage.spark.batch import BatchContext, run
+from presage.spark.batch import BatchContext, column, ordering, run
 from presage.spark.foreign import catalyst
 
 # Events that ask together.
@@ -43,27 +45,21 @@ class SparkHistory:
     node: Recall
     context: BatchContext
     chunk_rows: int | None = None  # the default, unless somebody needs others
+    present: tuple[pa.Table, ...] = ()  # what a revision meets, as it is at the end of the query
 
     def units(self) -> list[Unit]:
-        """Spans of time, newest first; one for all of it where nothing can be read in parts."""
+        """Spans of time, newest first; one without bounds where there is no history."""
         spans = []
         for history in self.node.histories:
             for scan in _scans(history):
                 spans += self._files(scan).spans
         found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
-        if any(isinstance(recall, Similar) for recall in self.node.recalls):
-            # How rare a term is, all of history says.
-            return self._all(found[-1:])
-        return [Unit(found[0].low, EVER), *found[1:]] if found and len(found) > 1 else self._all(found)
-
-    @staticmethod
-    def _all(found: list[Unit]) -> list[Unit]:
-        return [Unit(found[0].low, EVER)] if found else [Unit(-EVER, EVER)]
+        return [Unit(found[0].low, EVER), *found[1:]] if found else [Unit(-EVER, EVER)]
 
     def history(self) -> History:
         units = self.units()
         start = units[-1].low if units[-1].low != -EVER else None
-        return History(self.ask, self.last_arrival, self.similar, start)
+        return History(self.ask, self.last_arrival, self.similar, start, self.present)
 
     def last_arrival(self, recall: Recalled, unit: Unit) -> int:
         last = -1
@@ -109,20 +105,39 @@ class SparkHistory:
         """The answers, where they are sooner found in this process."""
         select = recall.select
         plain = plain_select(select, self.node.histories)
-        if plain is None or (select.grouped and not parts):
+        if plain is None:
+            return ask_event(select, asked)
+        if select.grouped and not parts and not select.in_parts():
             return None
         (scan,) = _scans(plain.node)
         files = self._files(scan).between(unit.low, unit.high)
-        return ask_here(select, plain, files, asked, aggregates_of(select) if parts else None)
+        found = ask_here(select, plain, files, asked, aggregates_of(select) if select.grouped else None)
+        if found is None or parts or not select.grouped:
+            return found
+        return finish(found, [EVENT, *(g.name for g in select.groups)], aggregates_of(select))
 
     def similar(self, recall: Similar, events: pa.Table, evaluator: Evaluator) -> pa.Table:
         """The past events most like each of these."""
-        return similar_rows(recall, events, PastEvents(self._past, self.ask, self._near), evaluator)
+        return similar_rows(recall, events, self.past_events(), evaluator)
 
-    def _past(self, number: int) -> pa.Table:
+    def past_events(self) -> PastEvents:
+        return PastEvents(self._past, self.ask, self._near, lambda number: _in_parts(self.node.histories[number]))
+
+    def _past(self, number: int, unit: Unit) -> pa.Table:
+        """The past events of a span of time."""
         node = self.node.histories[number]
+        if is_plain(node):
+            (scan,) = _scans(node)
+            files = self._files(scan).between(unit.low, unit.high)
+            if files.rows <= MOST_ROWS:
+                return _sorted(node, rows_here(node, files, Evaluator({})))
         # Its time does not end with that of the statement.
-        return _in_order(node, run(node, self.context.inner(None)))
+        context = self.context.inner(None)
+        if _in_parts(node):
+            context = replace(context, read=lambda scan: self._read(scan, unit))
+        rows = _in_order(node, run(node, context))
+        at = rows[TIME].to_numpy()
+        return selected(rows, (at >= unit.low) & (at < unit.high))
 
     def _near(self, stream: Nearby, width: int, asked: Questions) -> pa.Table:
         frame = self.context.spark.createDataFrame(asked.table.combine_chunks())
@@ -155,13 +170,14 @@ class SparkHistory:
 def history_of(node: Recall, context: BatchContext) -> Archive:
     """For a standing statement: history as the context sees it."""
     spark = SparkHistory(node, context)
-    return Archive(spark.units(), spark.history())
+    return Archive(spark.units(), spark.history(), spark.past_events())
 
 
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     """All revisions of all events, or the last of each."""
     events = _in_order(node.input, run(node.input, context))
-    spark = SparkHistory(node, context)
+    present = tuple(_present(each, context) for each in node.present)
+    spark = SparkHistory(node, context, present=present)
     made = [_schema(node).empty_table()]
     for start in range(0, events.num_rows, EVENTS_AT_ONCE):
         made += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
@@ -171,6 +187,9 @@ def run_recall(node: Recall, context: BatchContext) -> DataFrame:
 
 def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:
     units = spark.units()
+    if any(isinstance(recall, Similar) for recall in node.recalls):
+        # How rare a term is, all of history says.
+        units = [Unit(units[-1].low, EVER)]
     progress = Progress(node, events.combine_chunks(), evaluator, spark.history())
     return [progress.read(unit, last=unit is units[-1]) for unit in units]
 
@@ -193,8 +212,12 @@ def _streams(node: Recall) -> frozenset[int]:
 
 
 def _in_order(node: Node, frame: DataFrame) -> pa.Table:
-    rows = sorted_table(frame.toArrow(), (TIME, SEQ, *node.order))
-    return rows.cast(schema_of(node.columns, node.order))
+    return _sorted(node, frame.toArrow())
+
+
+def _sorted(node: Node, rows: pa.Table) -> pa.Table:
+    schema = schema_of(node.columns, node.order)
+    return sorted_table(rows.select(schema.names), (TIME, SEQ, *node.order)).cast(schema)
 
 
 def _scans(node: Node) -> list[Scan]:
@@ -229,4 +252,23 @@ def _collected(frame: DataFrame, named: dict[str, Field], keep: bool = False) ->
     return pa.table(columns)
 
 
-OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall}
+def _present(node: Node, context: BatchContext) -> pa.Table:
+    if isinstance(node, RelationScan):
+        return relation_rows(node, context.relations)
+    return _in_order(node, run(node, context))
+
+
+def run_retained(node: Retained, context: BatchContext) -> DataFrame:
+    """What the window holds when the query's time stops."""
+    rows = run(node.input, context)
+    if node.span is not None:
+        rows = rows.where(F.col(TIME) > F.lit(context.clock - node.span))
+    if node.most is None:
+        return rows
+    keys = [column(key, context) for key in node.keys]
+    came = [place.asc() if node.oldest else place.desc() for place in ordering(node)]
+    place = F.row_number().over(Window.partitionBy(*(keys or [F.lit(0)])).orderBy(*came))
+    return rows.withColumn("_n", place).where(F.col("_n") <= node.most).drop("_n")
+
+
+OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall, Retained: run_retained}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from presage.plan.nodes import Node, Scan
+from presage.plan.nodes import Extent, Node, Scan
 from presage.spark.archive import count_events, last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext
 from presage.spark.here import Files
@@ -25,18 +25,22 @@ class Contexts:
     rows_in_memory: int
 
     def of(
-        self, files: Files, relations: Mapping[str, pa.Table], upper: int | None = None, exact: bool = False
-    ) -> BatchContext:
-        """`exact`: something asks for the time of the very last event; elsewhere the files' statistics will do."""
+        self, files: Files, relations: Mapping[str, pa.Table], upper: int | None = None, exact: bool = False,
+        timed: Collection[Extent] | None = None,
+    ) -> BatchContext:  # fmt: skip
+        """`exact`: something asks for the time of the very last event; elsewhere the files' statistics will do.
+        `timed`: those whose last event is where the query's time stops; all, if it is left out."""
         spark = self.session()
 
         def read(scan: Scan) -> DataFrame | None:
             found = files[scan.extent]
             return read_archive(spark, found) if found.paths else None
 
-        times = [last_event(spark, f) if exact else f.max_time for f in files.values()]
-        last = max((t for t in times if t is not None), default=NO_EVENTS)
-        clock, rows = upper if upper is not None else last, count_events(files.values())
+        times = {extent: last_event(spark, f) if exact else f.max_time for extent, f in files.items()}
+        last = max((t for t in times.values() if t is not None), default=NO_EVENTS)
+        own = [t for extent, t in times.items() if t is not None and (timed is None or extent in timed)]
+        clock = upper if upper is not None else max(own, default=NO_EVENTS)
+        rows = count_events(files.values())
         return BatchContext(
             spark,
             read,

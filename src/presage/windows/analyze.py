@@ -25,6 +25,7 @@ from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationScan, Stamp
 from presage.plan.query import BoundQuery
+from presage.windows.later_joins import later_joins, momentary, retained
 from presage.windows.nodes import BATCH, Aggregate, Distinct, Output, RelationJoin, WindowDef, Windowed, WindowJoin
 from presage.windows.other_rooms import OtherRooms
 from presage.windows.sources import bind_stream
@@ -120,7 +121,12 @@ def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
 def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
     """Rows of FROM are events that meet history: another room says what becomes of them."""
     time, upper = bind_within(query.within, context.now)
-    bound, scopes, node = _bind_events(query, context, time)
+    later, problems = later_joins(query, item), Problems()
+    refuse_uncertain_items(query, context.catalog, problems)
+    problems.raise_any()
+    bound, scopes, node = _bind_events(later.events, context, time)
+    present = [_bind_item(i, context, time) for i in later.present]
+    _refuse_same_alias((*later.events.items, *later.present), [*bound, *present])
     key: tuple[Expr, ...] = ()
     if item.pattern is None and item.match is None:
         event_type = event_type_of(item.name, item.span, context.catalog)
@@ -133,8 +139,13 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
 
     # The events that others are compared with are those of all times.
     similar = any(isinstance(clause, SimilarClause) for clause in item.recalls)
-    earlier = _bind_events(query, past, TimeRange())[2] if similar else None
-    made = context.rooms.recalled(query, item, (scopes, node, key, earlier), history, context.catalog, upper)
+    earlier = _bind_events(later.events, past, TimeRange())[2] if similar else None
+    joins = [
+        (found.scopes, retained(_without_shown_time(found.node), i), i)
+        for i, found in zip(later.present, present, strict=True)
+    ]
+    event = (scopes, node, key, earlier)
+    made = context.rooms.recalled(query, item, event, (tuple(joins), later.conditions), history, context.catalog, upper)
     return replace(made, ends=time.high)
 
 
@@ -148,6 +159,9 @@ def _bind_events(
     problems.raise_any()
     bound = [replace(i, node=_without_shown_time(i.node)) for i in items if i is not None]
     _refuse_same_alias(query.items, bound)
+    streams = [number for number, i in enumerate(bound) if not i.is_relation]
+    if len(streams) > 1 and query.items[streams[0]].recalls:
+        bound[streams[0]] = replace(bound[streams[0]], node=momentary(bound[streams[0]].node))
     scopes = tuple(scope for i in bound for scope in i.scopes)
     scope = Scope(list(scopes), context.catalog)
     conditions = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")

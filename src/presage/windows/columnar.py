@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.equality import equality_codes
+from presage.columnar.matching import matching_rows
 from presage.columnar.steps import (
     Rows,
     StepContext,
@@ -20,7 +20,6 @@ from presage.columnar.steps import (
     with_columns,
 )
 from presage.model.arrow import to_arrow
-from presage.plan.expr import Comparison, Expr, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, Retime, order_columns
 from presage.windows.compile import (
     AggregateStage,
@@ -40,8 +39,6 @@ from presage.windows.nodes import Aggregate, Distinct, Output, RelationJoin, Win
 
 # A column that is always there, for rows that carry nothing of their event.
 ANY = "_any"
-# Pairs of a native join that are looked at together.
-PAIRS_AT_ONCE = 1 << 20
 
 
 def _run_windowed(node: Windowed, context: StepContext) -> Rows:
@@ -185,66 +182,17 @@ def _static_table(node: Node, prepared: tuple[Named, ...], number: int, context:
 
 
 def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
-    """Each row beside the rows of the relation: equal keys are looked up, the rest of the condition is tried."""
+    """Each row beside the rows of the relation that satisfy the condition."""
     rows = run(node.input, context)
     relation = run(node.relation, context).table
-    pairs, rest = _equal_sides(node)
-    left, right = _matching(pairs, rows.table, relation, context)
+    left, right = matching_rows(node.condition, rows.table, relation, context.evaluator)
+    ours, theirs = rows.table.take(pa.array(left)), relation.take(pa.array(right))
+    columns = {name: ours[name] for name in (TIME, SEQ, *node.input.order)}
+    columns[node.order[-1]] = theirs["_row"]
+    columns |= {c.name: ours[c.name] for c in node.input.columns}
+    columns |= {c.name: theirs[c.name] for c in node.relation.columns}
     schema = schema_of(node.columns, node.order)
-    parts = [schema.empty_table()]
-    for start in range(0, len(left), PAIRS_AT_ONCE):
-        ours = rows.table.take(pa.array(left[start : start + PAIRS_AT_ONCE]))
-        theirs = relation.take(pa.array(right[start : start + PAIRS_AT_ONCE]))
-        columns = {name: ours[name] for name in (TIME, SEQ, *node.input.order)}
-        columns[node.order[-1]] = theirs["_row"]
-        columns |= {c.name: ours[c.name] for c in node.input.columns}
-        columns |= {c.name: theirs[c.name] for c in node.relation.columns}
-        joined = pa.table(columns)
-        if rest is not None:
-            joined = joined.filter(pa.array(context.evaluator.mask(rest, joined)))
-        parts.append(joined.select(schema.names).cast(schema))
-    return Rows(pa.concat_tables(parts), rows.clock)
-
-
-def _equal_sides(node: RelationJoin) -> tuple[list[tuple[Expr, Expr]], Expr | None]:
-    """Equalities between the input and the relation, and what else the condition says."""
-    ours, theirs = node.input.column_names(), node.relation.column_names()
-    pairs: list[tuple[Expr, Expr]] = []
-    rest: list[Expr] = []
-    for part in conjuncts(node.condition):
-        if isinstance(part, Comparison) and part.op == "=":
-            left, right = part.left.columns(), part.right.columns()
-            if left and right and left <= ours and right <= theirs:
-                pairs.append((part.left, part.right))
-                continue
-            if left and right and left <= theirs and right <= ours:
-                pairs.append((part.right, part.left))
-                continue
-        rest.append(part)
-    return pairs, conjunction(rest)
-
-
-def _matching(
-    pairs: list[tuple[Expr, Expr]], rows: pa.Table, relation: pa.Table, context: StepContext
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places of rows and of the relation's rows whose keys are equal; all pairs where there is no key."""
-    count, others = rows.num_rows, relation.num_rows
-    if not pairs:
-        return np.repeat(np.arange(count), others), np.tile(np.arange(others), count)
-    ours = context.evaluator.columns([p[0] for p in pairs], rows)
-    theirs = context.evaluator.columns([p[1] for p in pairs], relation)
-    columns = [pa.chunked_array([a, b]) for a, b in zip(ours, theirs, strict=True)]
-    codes, _ = equality_codes(columns, count + others)
-    # Null equals nothing.
-    known = np.logical_and.reduce([c.is_valid().to_numpy() for c in columns])
-    wanted = np.flatnonzero(known[count:])
-    wanted = wanted[np.argsort(codes[count:][wanted], kind="stable")]
-    keys = codes[count:][wanted]
-    low, high = (np.searchsorted(keys, codes[:count], side) for side in ("left", "right"))
-    matches = np.where(known[:count], high - low, 0)
-    left = np.repeat(np.arange(count), matches)
-    within = np.arange(len(left)) - np.repeat(np.cumsum(matches) - matches, matches)
-    return left, wanted[np.repeat(low, matches) + within]
+    return Rows(pa.table(columns).select(schema.names).cast(schema), rows.clock)
 
 
 def _run_distinct(node: Distinct, context: StepContext) -> Rows:

@@ -11,6 +11,7 @@ from presage.plan.expr import Expr
 from presage.plan.nodes import Filter, Node, RelationScan
 from presage.windows.compile import compile_join, peel_window
 from presage.windows.nodes import (
+    MOMENT,
     NO_WINDOW,
     Aggregate,
     Distinct,
@@ -73,6 +74,8 @@ def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, lis
 def describe_window(window: WindowDef) -> str:
     """How many events a window holds, in words."""
     per = f" for each value of [{_listed(window.group)}]" if window.group else ""
+    if window == MOMENT:
+        return "the events of one moment"
     match window.kind:
         case "time":
             return f"the events of the last {format_duration(window.size)}{per}"

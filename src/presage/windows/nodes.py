@@ -29,6 +29,8 @@ class WindowDef:
         return self.kind in BATCH
 
     def spelling(self) -> str:
+        if self == MOMENT:
+            return "of its own moment"
         if self.kind in ("time", "time_batch"):
             own = f"#{self.kind}({format_duration(self.size)})"
         elif self.kind in ("length", "length_batch"):
@@ -38,6 +40,10 @@ class WindowDef:
         else:
             own = f"#{self.kind}"
         return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
+
+
+# Of an event that recalls and has no window of its own: it meets what is there at its time, and nothing later.
+MOMENT = WindowDef("time", 1)
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class OtherRooms(Protocol):
     def recalled(
         self, query: s.Query, item: s.FromItem,
         event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None],
+        joined: tuple[tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...], tuple[s.Expr, ...]],
         history: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None,
     ) -> BoundQuery: ...  # fmt: skip
 

@@ -156,10 +156,10 @@ def _streams_behind(
     stream: EventType, producer: Producer, bound: BoundQuery, context: QueryContext, bind: Bind, span: Span
 ) -> set[str]:
     """The streams of the log whose time decides when a statement makes its rows."""
-    if any(scan.made for scan in bound.scans()):
+    if any(scan.made for scan in bound.awaited_scans()):
         # Other statements stand between: the plan that contains theirs knows.
         bound = _bound_producer(stream, producer, replace(context, live=False, opened=[]), bind, span)
-    return {scan.stream for scan in bound.scans()}
+    return {scan.stream for scan in bound.awaited_scans()}
 
 
 def _as_events(

@@ -66,6 +66,17 @@ def test_one_window_behind_WHERE_is_that_of_every_named_source_without_one() -> 
     assert inner.sources[0].window is None
 
 
+def test_a_context_recalls_behind_its_sources_or_without_any() -> None:
+    clause = recall(
+        "RECALL SIMILAR 2 (CONTEXT SELECT r.x, q.y FROM A a WINDOW 1 min RECALL LAST 2 min (SELECT 1 AS x) AS r "
+        "RECALL (SELECT r.x AS y) q WHERE a.z LIMIT 3, CONTEXT SELECT r.* RECALL (SELECT 1 AS x) r BEFORE 1 min) s"
+    )
+    assert isinstance(clause, r.SimilarClause)
+    recalls = [[(one.alias, one.last) for one in context.recalls] for context in clause.contexts]
+    assert recalls == [[("r", 2 * MINUTE), ("q", None)], [("r", None)]]
+    assert (clause.contexts[0].limit, clause.before) == (3, MINUTE)
+
+
 def test_joins_say_whether_they_are_outer() -> None:
     clause = recall("RECALL (SELECT 1 FROM A LEFT JOIN B ON x INNER JOIN C c ON y LEFT OUTER JOIN D ON z, F) r")
     assert isinstance(clause, r.RecallClause)
@@ -186,6 +197,8 @@ def test_a_mistake_behind_a_recall_is_not_blamed_on_its_select() -> None:
         ("RECALL (SELECT 1 WHERE x WINDOW 1 min) r", "SYNTAX", "in FROM"),
         ("RECALL (SELECT 1 FROM A RIGHT JOIN B ON x) r", "UNSUPPORTED", "LEFT JOIN"),
         ("RECALL (SELECT 1 FROM A GROUP BY x WHERE y) r", "SYNTAX", "the order is"),
+        ("RECALL SIMILAR 1 (CONTEXT SELECT r.x FROM A WHERE y RECALL (SELECT 1) r) s", "SYNTAX", "before WHERE"),
+        ("RECALL SIMILAR 1 (CONTEXT SELECT r.x FROM A RECALL (SELECT 1)) s", "SYNTAX", "AS r"),
     ],
 )
 def test_mistakes_are_named_with_a_fix(text: str, code: str, fix: str) -> None:

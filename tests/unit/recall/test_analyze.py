@@ -84,6 +84,21 @@ MISTAKES = [
     ("SELECT e.sid, r.mean FROM Overload e EVENT ID (⟦e.id⟧) " + MEAN, "UNKNOWN_ATTRIBUTE", "'id'", "mean 'sid'?"),
     ("SELECT e.sid FROM Overload e EVENT ID (⟦r.mean⟧) " + MEAN, "UNKNOWN_ALIAS", "'r'", ""),
     ("SELECT e.sid FROM Overload e EVENT ID (⟦e.tags⟧) " + MEAN, "TYPE_MISMATCH", "EVENT ID", ""),
+    (f"SELECT e.sid FROM Traffic#lastevent t JOIN ⟦Overload e {MEAN}⟧ ON t.sid = e.sid ANALYSIS PRESENT",
+     "UNSUPPORTED", "on a join before the RECALL", "behind the RECALL"),
+    (f"SELECT e.sid FROM Traffic t JOIN ⟦Room x⟧ ON x.sid = t.sid ANALYSIS EVENT JOIN Overload e {MEAN} ON TRUE",
+     "UNSUPPORTED", "on a join before the RECALL", "leave ANALYSIS out"),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN Traffic⟦#length_batch(3)⟧ t ON t.sid = e.sid ANALYSIS PRESENT",
+     "UNSUPPORTED", "a batch is not there before it closes", "use #time"),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN ⟦Room r⟧ ON TRUE ANALYSIS PRESENT", "DUPLICATE_NAME", "'r'", "AS"),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN ⟦Room E⟧ ON TRUE ANALYSIS PRESENT", "DUPLICATE_NAME", "'E'", "AS"),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN Room x ON ⟦x.floor⟧ = 1 ANALYSIS PRESENT", "UNKNOWN_ATTRIBUTE",
+     "'floor'", "known"),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN Room x ON ⟦y.sid⟧ = x.sid ANALYSIS EVENT", "UNKNOWN_ALIAS", "'y'", ""),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN Room x ON x.sid = ⟦p.sid⟧ ANALYSIS PRESENT JOIN Traffic p ON TRUE "
+     "ANALYSIS PRESENT", "UNKNOWN_ALIAS", "'p'", ""),
+    (f"SELECT e.sid FROM Overload e {MEAN} JOIN ⟦Seen s⟧ ON s.who = e.sid ANALYSIS PRESENT", "UNSUPPORTED",
+     "probabilistic", ""),
 ]  # fmt: skip
 
 
@@ -177,3 +192,33 @@ def test_an_event_is_named_by_the_key_of_its_stream_also_beside_a_relation() -> 
     assert [sorted(term.columns()) for term in node.event_id] == [["e.sid"], ["_t"]]
     unnamed = recall_of("SELECT h.sid FROM Traffic h RECALL ( SELECT count(*) AS n FROM Overload ) AS r")
     assert [sorted(term.columns()) for term in unnamed.event_id] == [["_t"]]
+
+
+def test_a_condition_of_a_later_join_that_speaks_of_what_is_recalled_is_asked_of_every_revision() -> None:
+    node = recall_of(f"SELECT e.sid FROM Overload e {MEAN} JOIN Room x ON x.sid = e.sid AND e.bw > r.mean")
+    assert node.condition is not None
+    assert node.condition.columns() == {"e.bw", "r.mean"}
+    assert "x.sid = e.sid" in node.input.label()
+    assert node.present == ()
+
+
+def test_an_event_without_a_window_meets_later_streams_at_its_own_moment_alone() -> None:
+    node = recall_of(f"SELECT e.sid FROM Overload e {MEAN} JOIN Traffic#lastevent t ON t.sid = e.sid ANALYSIS EVENT")
+    assert "Window of its own moment" in [each.label() for each in node.input.walk()]
+    windowed = recall_of(f"SELECT e.sid FROM Overload#time(1 min) e {MEAN} JOIN Traffic#lastevent t ON t.sid = e.sid")
+    assert "Window of its own moment" not in [each.label() for each in windowed.input.walk()]
+    before = recall_of(f"SELECT e.sid FROM Traffic#lastevent t JOIN Overload e {MEAN} ON t.sid = e.sid")
+    assert "Window of its own moment" not in [each.label() for each in before.input.walk()]
+
+
+def test_items_of_the_present_stand_beside_the_node_and_their_conditions_with_it() -> None:
+    node = recall_of(f"""SELECT x.room FROM Overload e {MEAN} JOIN Room x ON x.sid = e.sid ANALYSIS PRESENT
+        JOIN Traffic#time(1 min) p ON p.sid = x.room ANALYSIS PRESENT WHERE p.n > 1 AND e.bw > 2""")
+    assert [each.label() for each in node.present] == [
+        "Relation Room as x [sid, room]",
+        "Retained: the events of the last 1 min",
+    ]
+    assert [sorted(on.columns()) for on in node.on] == [["e.sid", "x.sid"], ["p.sid", "x.room"]]
+    assert node.condition is not None
+    assert node.condition.columns() == {"p.n"}
+    assert "e.bw > 2" in node.input.label()

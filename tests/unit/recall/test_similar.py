@@ -63,6 +63,11 @@ REFUSED = [
     ("CONTEXT SELECT m.x, WITH a AS SELECT m.y, WITH A AS SELECT m.x", "DUPLICATE_NAME", "is used twice"),
     ("CONTEXT SELECT m.x, WITH x AS SELECT m.y", "DUPLICATE_NAME", "'x' is used twice"),
     ("CONTEXT SELECT q.x", "UNKNOWN_ALIAS", "q"),
+    ("CONTEXT SELECT r.n RECALL ( SELECT count(*) AS n FROM Fault f ) AS M", "DUPLICATE_NAME", "'M' is used twice"),
+    ("CONTEXT SELECT r.n FROM Fault f WINDOW 1 min RECALL ( SELECT f.log ) AS r", "UNKNOWN_ALIAS", "f"),
+    ("CONTEXT SELECT r.n RECALL ( SELECT 1 AS n RECALL ( SELECT 1 AS n ) AS q ) AS r", "UNSUPPORTED", "is a CONTEXT"),
+    ("CONTEXT SELECT r.x RECALL ( SELECT f.tags AS x FROM Fault f ) AS r", "TYPE_MISMATCH", "'x' of a CONTEXT needs"),
+    ("CONTEXT SELECT 1 AS x FROM (SELECT r.n RECALL (SELECT 1 AS n) AS r) AS z", "UNSUPPORTED", "is a CONTEXT"),
     ("CONTEXT SELECT p.floor FROM Place p WINDOW 1 min", "NOT_A_STREAM", "Place"),
 ]
 
@@ -72,6 +77,30 @@ def test_what_cannot_be_compared_is_refused(inside: str, code: str, message: str
     (found,) = refusals(f"SELECT s.rank FROM Motion m RECALL SIMILAR 2 ( {inside} ) AS s;")
     assert found.code == code
     assert message in found.render()
+
+
+def test_a_context_takes_the_recalls_before_it_that_it_speaks_of_and_what_these_speak_of() -> None:
+    (node,) = [
+        node
+        for node in bind("""SELECT s.rank FROM Motion m
+            RECALL ( SELECT max(f.at) AS last FROM Fault f ) AS a
+            RECALL ( SELECT count(*) AS n FROM Fault f ) AS b
+            RECALL ( SELECT count(*) AS n FROM Fault f WHERE f.at = a.last ) AS c
+            RECALL SIMILAR 2 ( CONTEXT SELECT c.n, CONTEXT SELECT m.x, WITH w AS SELECT b.n, d.k
+                               RECALL ( SELECT a.last AS k ) AS d ) AS s""").plan.walk()
+        if isinstance(node, Recall)
+    ]
+    similar = node.recalls[-1]
+    assert isinstance(similar, Similar)
+    used = [[recall.alias for recall in select.recalled] for select in similar.selects()]
+    assert used == [["a", "c"], [], ["a", "b", "d"]]
+    assert [sorted(select.of_event) for select in similar.selects()] == [[], ["m.x"], []]
+
+
+def test_what_is_similar_to_a_past_event_is_no_part_of_its_context() -> None:
+    (found,) = refusals("""SELECT t.rank FROM Motion m RECALL SIMILAR 2 ( CONTEXT SELECT m.x ) AS s
+        RECALL ( SELECT s.rank AS x ) AS r RECALL SIMILAR 2 ( CONTEXT SELECT r.x ) AS t;""")
+    assert (found.code, found.fix) == ("UNSUPPORTED", "name columns of a plain RECALL only")
 
 
 def test_an_event_with_an_attribute_that_similar_brings_is_refused() -> None:

@@ -71,15 +71,22 @@ def history_select(
     distinct: Token | None,
     items: tuple[SelectItem, ...],
     sources: tuple[HistorySource, ...] | None,
-    *clauses: Clause | Where,
+    *rest: Clause | Where | RecallClause,
 ) -> HistorySelect:
+    recalls = tuple(part for part in rest if isinstance(part, RecallClause))
+    for before, part in pairwise(rest):
+        if isinstance(part, RecallClause) and not isinstance(before, RecallClause):
+            word = Span(part.span.start, part.span.start + len("RECALL"))
+            raise error("SYNTAX", word, found="RECALL", expected="it behind FROM",
+                        fix="write it before WHERE and the other clauses")  # fmt: skip
+    clauses = [part for part in rest if not isinstance(part, RecallClause)]
     where = next((clause for clause in clauses if isinstance(clause, Where)), None)
     plain = tuple(clause.clause if isinstance(clause, Where) else clause for clause in clauses)
     fields = collect_clauses(plain, CLAUSE_ORDER)
     sources = sources or ()
     if where is not None and where.window is not None:
         sources = _windowed(sources, where.window)
-    select = HistorySelect(items, sources, distinct is not None, **fields, span=span)
+    select = HistorySelect(items, sources, distinct is not None, **fields, recalls=recalls, span=span)
     _depth(span, select)
     return select
 
@@ -100,6 +107,7 @@ def _depth(span: Span, select: HistorySelect) -> int:
     terms += [source.on for source in select.sources]
     inner = [term.depth for term in terms if term is not None]
     inner += [_depth(source.select.span, source.select) for source in select.sources if source.select is not None]
+    inner += [_depth(recall.select.span, recall.select) for recall in select.recalls]
     depth = SELECT_DEPTH + max(inner, default=0)
     if depth > MAX_DEPTH:
         raise error("QUERY_TOO_DEEP", Span(span.start, span.start + len("SELECT")), limit=MAX_DEPTH)
@@ -179,6 +187,11 @@ def recall(span: Span, final: Token | None, last: int | None, select: HistorySel
     pace = _pace(tail.notes)
     clause = RecallClause(select, _named(alias) or "", last, final is not None, pace, span=span)
     return Recalled(clause, alias)
+
+
+def context_recall(span: Span, last: int | None, select: HistorySelect, alias: Alias | None) -> RecallClause:
+    named = _alias(span, Tail(alias, ()), "r")
+    return RecallClause(select, _named(named) or "", last, span=span)
 
 
 def similar(
@@ -281,6 +294,7 @@ BUILDERS: dict[str, Builder] = {
     "similar_next": lambda span, comma, part: part,
     "similar_context": lambda span, select: select,
     "similar_with": lambda span, name, select: NamedSelect(read_name(name.text), select, span=span),
+    "context_recall": context_recall,
     "bandwidths": lambda span, word, *widths: Clause("BANDWIDTH", "bandwidths", widths, span),
     "bandwidth": bandwidth,
     "history_select": history_select,

@@ -14,6 +14,7 @@ import numpy as np
 from presage.arrays.jit import Floats
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import HIGH, HIGH_OPEN, LOW, LOW_OPEN, bound_above, bound_below, interval, no_ends
+from presage.prediction.kernel.regions import CLOSED, FIRST, LAST, UNTIL_BEFORE
 from presage.prediction.kernel.trimming import GIVEN, NOW
 
 UNCLEAR, NOTHING, EVERYTHING = 0, 1, 2
@@ -31,8 +32,8 @@ def clear_case(segments: Floats, functions: Floats, half: int, window: float, ti
     `half`: 0 where a is the later one. Of `chosen` what cannot be reached is taken away."""
     other = 1 - half
     end = segments[other, 1]
-    first = max(segments[half, 0], segments[other, 0], times[NOW, 0])
-    last = min(segments[half, 1], end + window, times[NOW, 1])
+    first = max(segments[half, 0], segments[other, 0], times[NOW, FIRST])
+    last = min(segments[half, 1], end + window, times[NOW, LAST])
     if not (first > -FAR and last < FAR):
         return UNCLEAR
     if last - first <= MARGIN:
@@ -79,6 +80,6 @@ def whole_interval(
     bound_below(ends, GIVEN, segments[other, 0], segments[other, 2] > 0.0)
     bound_above(ends, GIVEN, segments[half, 1], segments[half, 3] > 0.0)
     bound_above(ends, GIVEN, segments[other, 1] + window, segments[other, 3] > 0.0)
-    bound_below(ends, GIVEN, times[NOW, 0], True)
-    bound_above(ends, GIVEN, times[NOW, 1], False)
+    bound_below(ends, GIVEN, times[NOW, FIRST], times[NOW, CLOSED] == 0.0)
+    bound_above(ends, GIVEN, times[NOW, LAST], times[NOW, UNTIL_BEFORE] > 0.0)
     return interval(ends[GIVEN, LOW], ends[GIVEN, LOW_OPEN], ends[GIVEN, HIGH], ends[GIVEN, HIGH_OPEN])

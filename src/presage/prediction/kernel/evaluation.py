@@ -16,11 +16,10 @@ from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
 from presage.prediction.kernel.peaks import SEARCHES
-from presage.prediction.kernel.regions import most_lines, project
+from presage.prediction.kernel.regions import CLOSED, FIRST, LAST, UNTIL_BEFORE, most_lines, project
 from presage.prediction.kernel.solutions import MOST
 from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices, slices_of
 from presage.prediction.kernel.trimming import (
-    ALL,
     CHANCE,
     GIVEN,
     HIGH,
@@ -41,7 +40,8 @@ LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
 
 
 def times_asked(piece: Ints, after: int | None, until: int | None, known: Ints | None = None) -> Ints:
-    """Of each segment, by its piece, after when and up to when it may be asked for. `known`: bounds of each piece."""
+    """Of each segment, by its piece, from when and until before when it may be asked for, or beyond: `after`, which is
+    no part of it, and `until`, which is, may do for an index. `known`: bounds of each piece."""
     asked = np.empty((len(piece), 2), np.int64)
     asked[:, 0], asked[:, 1] = ALWAYS if after is None else after, FOREVER if until is None else until
     if known is not None:
@@ -67,6 +67,8 @@ def evaluate(
     never_b: Bools,
     terms: Ints,
     constants: Floats,
+    group_of: Ints,
+    groups: Floats,
     window: float,
     known_a: Ints,
     known_b: Ints,
@@ -82,7 +84,7 @@ def evaluate(
 ) -> tuple[Ints, Floats, Bools, int]:
     """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
     and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times t with after < t <= until, and after the first and up to the second of what is known of both segments.
+    Only times t with after < t <= until, and from the first until before the second of what is known of both segments.
     A probability is that of all such times after `since`, and 0 while what it is about goes on, unless `until` is
     `final`. p below 0: no trimming."""
     count = len(terms)
@@ -96,7 +98,7 @@ def evaluate(
     slacks = np.full(count, np.nan)
     strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
     # Of a and b, placed on one axis of time.
-    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty((2, 2))
+    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty((2, 4))
     lines, counts = np.empty((REGIONS, 2, most_lines(count + most), 5)), np.zeros((REGIONS, 2), np.int64)
     ends = np.empty((REGIONS, 4))
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
@@ -130,7 +132,9 @@ def evaluate(
         set_functions(lines_b, b, offsets[1], functions, 1)
         number = 0
         if chancy and not never:
-            number = set_factors(terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, factors)
+            number = set_factors(
+                terms, constants, lines_a, a, lines_b, b, margins_a, margins_b, group_of, groups, factors
+            )
             # Thresholds are mostly the same from pair to pair, and so are the levels.
             if number != factors_before or not _same(factors, before, number):
                 before[:], factors_before = factors, number
@@ -160,7 +164,9 @@ def evaluate(
                         put(found, total, low, high, low_open, high_open, 1.0)
                         total += 1
                 else:
-                    curved = aim_factors(functions, margins_a, a, margins_b, b, offsets, half, chosen, factors, number)
+                    curved = aim_factors(
+                        functions, margins_a, a, margins_b, b, offsets, half, chosen, groups, factors, number
+                    )
                     total += trim(
                         lines, counts, ends, times, factors, number, count, curved, wanted, can_be_sure, sure,
                         most_likely, p, strict, asked, pending, model, sigma, search, found, total,
@@ -185,13 +191,15 @@ def set_times(
     times: Floats, origin: int, first_known: int, last_known: int, after: int, until: int, since: int, final: bool
 ) -> bool:
     """Seconds from the origin: what is asked for, and what probabilities are about. Whether anything is asked for."""
-    after, until, since = max(after, first_known), min(until, last_known), max(since, first_known)
-    if after >= until:
+    if first_known >= last_known or after >= until or after >= last_known or first_known > until:
         return False
-    times[NOW, 0] = -np.inf if after == ALWAYS else (after - origin) / 1e6
-    times[NOW, 1] = np.inf if until == FOREVER else (until - origin) / 1e6
-    times[ALL, 0] = -np.inf if since == ALWAYS else (since - origin) / 1e6
-    times[ALL, 1] = times[NOW, 1] if final else np.inf if last_known == FOREVER else (last_known - origin) / 1e6
+    for which in range(2):
+        low = after if which == NOW else since
+        times[which, FIRST] = -np.inf if max(low, first_known) == ALWAYS else (max(low, first_known) - origin) / 1e6
+        times[which, CLOSED] = 1.0 if first_known > low else 0.0
+        high = until if which == NOW or final else FOREVER
+        times[which, LAST] = np.inf if min(high, last_known) == FOREVER else (min(high, last_known) - origin) / 1e6
+        times[which, UNTIL_BEFORE] = 1.0 if last_known <= high else 0.0
     return True
 
 
@@ -205,9 +213,9 @@ def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int)
 
 @bare
 def _same(factors: Floats, before: Floats, number: int) -> bool:
-    """Kind, limit and thresholds are in columns 0, 4, 5, 6."""
+    """Kind, limit, thresholds and role are in columns 0, 4, 5, 6 and 10."""
     for i in range(number):
-        for column in (0, 4, 5, 6):
+        for column in (0, 4, 5, 6, 10):
             if factors[i, column] != before[i, column]:
                 return False
     return True

@@ -1,7 +1,8 @@
 """Terms over two pieces come in as factors of a probability; its value at (t, u) and bounds of it go out. For loops.
 
 A factor is a chance that depends on one linear function z of the two times. Those of `=` and `<>` are constant and are
-none. Each of the others is at least p on a strip of z (`level`), and 1 on another (p = 1).
+none. Each of the others is at least p on a strip of z (`level`), and 1 on another (p = 1). Factors about the same
+errors are a group: each of them bounds the chance, but in the product stands their `joint_chance`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.ascent import STEEP
 from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.joint import joint_chance
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN, chance_of
 from presage.prediction.kernel.regions import add_between
 
 # Columns of a factor: z = Z0 + ZT·t + ZU·u. SIDE: the sign of z, where it is BEYOND. TERM: which term or margin.
-# OWNER: the sides whose values it is about.
-KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM, OWNER = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-COLUMNS = 10
+# OWNER: the sides whose values it is about. ROLE: whether it stands alone, for its group, or is in another's.
+KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM, OWNER, ROLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+# Of one that stands for its group: which of them, the values of both sides as functions of their times, which of them
+# is the later, the thresholds; then the bounds, in the order of `shared_errors`.
+GROUP, A0, A_RATE, B0, B_RATE, A_LATER, ERROR_A, ERROR_B, BOUNDS = 11, 12, 13, 14, 15, 16, 17, 18, 19
+COLUMNS = 25
 OF_BOTH, OF_A, OF_B = 0.0, 1.0, 2.0
+ALONE, LEADS, FOLLOWS = 0.0, 1.0, 2.0
 HALVINGS = 64
 
 
@@ -30,14 +36,19 @@ def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigm
     of_a, a_t, a_u = 1.0, 0.0, 0.0
     of_b, b_t, b_u = 1.0, 0.0, 0.0
     for i in range(count):
-        kind = factors[i, KIND]
-        z = factors[i, Z0] + factors[i, ZT] * t + factors[i, ZU] * u
-        chance, slope = chance_of(kind, z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
-        if chance > 0.0:
-            slope /= chance
+        if factors[i, ROLE] == FOLLOWS:
+            continue
+        if factors[i, ROLE] == LEADS:
+            chance, by_t, by_u = _joint_at(factors, i, t, u, model, sigma)
         else:
-            slope = STEEP if kind == ABOVE or (z < 0.0) == (kind == WITHIN) else -STEEP
-        by_t, by_u = slope * factors[i, ZT], slope * factors[i, ZU]
+            kind = factors[i, KIND]
+            z = factors[i, Z0] + factors[i, ZT] * t + factors[i, ZU] * u
+            chance, slope = chance_of(kind, z, factors[i, LIMIT], factors[i, WIDE], factors[i, NARROW], model, sigma)
+            if chance > 0.0:
+                slope /= chance
+            else:
+                slope = STEEP if kind == ABOVE or (z < 0.0) == (kind == WITHIN) else -STEEP
+            by_t, by_u = slope * factors[i, ZT], slope * factors[i, ZU]
         if factors[i, OWNER] == OF_BOTH:
             both, both_t, both_u = both * chance, both_t + by_t, both_u + by_u
         elif factors[i, OWNER] == OF_A:
@@ -45,6 +56,21 @@ def product_at(factors: Floats, count: int, t: float, u: float, model: int, sigm
         else:
             of_b, b_t, b_u = of_b * chance, b_t + by_t, b_u + by_u
     return both * (of_a * of_b), both_t + (a_t + b_t), both_u + (a_u + b_u)
+
+
+@bare
+def _joint_at(factors: Floats, row: int, t: float, u: float, model: int, sigma: float) -> tuple[float, float, float]:
+    """Of a group; see `product_at`."""
+    a_later = factors[row, A_LATER] > 0.0
+    at_a, at_b = (t, u) if a_later else (u, t)
+    chance, by_a, by_b = joint_chance(
+        factors[row, A0] + factors[row, A_RATE] * at_a, factors[row, B0] + factors[row, B_RATE] * at_b,
+        factors[row, ERROR_A], factors[row, ERROR_B],
+        factors[row, BOUNDS], factors[row, BOUNDS + 1], factors[row, BOUNDS + 2], factors[row, BOUNDS + 3],
+        factors[row, BOUNDS + 4], factors[row, BOUNDS + 5], model, sigma,
+    )  # fmt: skip
+    by_a, by_b = by_a * factors[row, A_RATE], by_b * factors[row, B_RATE]
+    return (chance, by_a, by_b) if a_later else (chance, by_b, by_a)
 
 
 @bare

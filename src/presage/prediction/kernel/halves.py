@@ -5,13 +5,26 @@ from __future__ import annotations
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factors import (
+    A0,
+    A_LATER,
+    A_RATE,
+    ALONE,
+    B0,
+    B_RATE,
+    BOUNDS,
+    ERROR_A,
+    ERROR_B,
+    FOLLOWS,
+    GROUP,
     KIND,
+    LEADS,
     LIMIT,
     NARROW,
     OF_A,
     OF_B,
     OF_BOTH,
     OWNER,
+    ROLE,
     SIDE,
     TERM,
     WIDE,
@@ -21,6 +34,7 @@ from presage.prediction.kernel.factors import (
 )
 from presage.prediction.kernel.likelihood import ABOVE, BEYOND, WITHIN
 from presage.prediction.kernel.regions import TERMS, add_between, start_half
+from presage.prediction.kernel.shared_errors import A_MARGIN, A_TERM, B_MARGIN, LOW_A
 from presage.prediction.kernel.solutions import GE, GT, LE, LT
 from presage.prediction.kernel.trimming import GIVEN
 
@@ -43,10 +57,12 @@ def set_factors(
     b: int,
     margins_a: Floats,
     margins_b: Floats,
+    group_of: Ints,
+    groups: Floats,
     factors: Floats,
 ) -> int:
     """What of the factors is the same for both halves: first those of terms, then of a's margins, then of b's. How many
-    there are. Sure values have no factor: where they are allowed they satisfy."""
+    there are. Sure values have no factor: where they are allowed they satisfy. Groups: see `shared_errors`."""
     number = 0
     for k in range(len(terms)):
         left, right = lines_a[a, k, 2], lines_b[b, k, 2]
@@ -61,7 +77,34 @@ def set_factors(
             factors[number, OWNER] = OF_BOTH
             number += 1
     number = add_margins(margins_a, a, 0, OF_A, factors, number)
-    return add_margins(margins_b, b, margins_a.shape[1], OF_B, factors, number)
+    number = add_margins(margins_b, b, margins_a.shape[1], OF_B, factors, number)
+    give_roles(factors, number, group_of, groups, len(terms))
+    for i in range(number):
+        if factors[i, ROLE] == LEADS:
+            group = int(factors[i, GROUP])
+            k, of_a = int(groups[group, A_TERM]), int(groups[group, A_MARGIN])
+            # Where two sides meet there is a term about both.
+            factors[i, ERROR_A], factors[i, ERROR_B] = 0.0, 0.0
+            if k >= 0:
+                factors[i, ERROR_A], factors[i, ERROR_B] = lines_a[a, k, 2], lines_b[b, k, 2]
+            elif of_a >= 0:
+                factors[i, ERROR_A] = margins_a[a, of_a, 2]
+            else:
+                factors[i, ERROR_B] = margins_b[b, int(groups[group, B_MARGIN]), 2]
+    return number
+
+
+@bare
+def give_roles(factors: Floats, number: int, group_of: Ints, groups: Floats, terms: int) -> None:
+    """Of factors about the same errors the first stands for all."""
+    for i in range(number):
+        group = group_of[int(factors[i, TERM]) + (terms if factors[i, KIND] == ABOVE else 0)]
+        factors[i, ROLE], factors[i, GROUP] = ALONE, group
+        for j in range(i):
+            if factors[j, GROUP] == group and factors[i, ROLE] == ALONE:
+                factors[i, ROLE], factors[j, ROLE] = FOLLOWS, LEADS
+        for bound in range(6):
+            factors[i, BOUNDS + bound] = groups[group, LOW_A + bound]
 
 
 @bare
@@ -89,6 +132,7 @@ def aim_factors(
     offsets: Floats,
     half: int,
     chosen: Floats,
+    groups: Floats,
     factors: Floats,
     number: int,
 ) -> bool:
@@ -98,6 +142,8 @@ def aim_factors(
     other = 1 - half
     for i in range(number):
         k = int(factors[i, TERM])
+        if factors[i, ROLE] == LEADS:
+            _aim_group(functions, margins_a, a, margins_b, b, offsets, half, groups, factors, i)
         if factors[i, KIND] != ABOVE:
             factors[i, Z0] = functions[half, k, 0] - functions[other, k, 0]
             factors[i, ZT] = functions[half, k, 1]
@@ -115,6 +161,35 @@ def aim_factors(
         factors[i, ZT] = rate if of_b == half else 0.0
         factors[i, ZU] = 0.0 if of_b == half else rate
     return curved
+
+
+@bare
+def _aim_group(
+    functions: Floats,
+    margins_a: Floats,
+    a: int,
+    margins_b: Floats,
+    b: int,
+    offsets: Floats,
+    half: int,
+    groups: Floats,
+    factors: Floats,
+    row: int,
+) -> None:
+    """Set the values that a group is about, as functions of the time of their side."""
+    group = int(factors[row, GROUP])
+    k, of_a, of_b = int(groups[group, A_TERM]), int(groups[group, A_MARGIN]), int(groups[group, B_MARGIN])
+    factors[row, A_LATER] = 1.0 if half == 0 else 0.0
+    factors[row, A0], factors[row, A_RATE], factors[row, B0], factors[row, B_RATE] = 0.0, 0.0, 0.0, 0.0
+    if k >= 0:
+        factors[row, A0], factors[row, A_RATE] = functions[0, k, 0], functions[0, k, 1]
+        factors[row, B0], factors[row, B_RATE] = functions[1, k, 0], functions[1, k, 1]
+    elif of_a >= 0:
+        factors[row, A0] = margins_a[a, of_a, 3] - margins_a[a, of_a, 4] * offsets[0]
+        factors[row, A_RATE] = margins_a[a, of_a, 4]
+    else:
+        factors[row, B0] = margins_b[b, of_b, 3] - margins_b[b, of_b, 4] * offsets[1]
+        factors[row, B_RATE] = margins_b[b, of_b, 4]
 
 
 @bare

@@ -22,12 +22,13 @@ from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.pair_merge import Carried, United, joined_blocks, nothing_carried, unite_pairs
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.polygons import Polygons, clip
+from presage.prediction.kernel.shared_errors import groups_of
 from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
 from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
 
-# Of the pieces of both sides: after when and up to when each may be asked for; None: always.
+# Of the pieces of both sides: from when and until before when each may be asked for; None: always.
 Known = tuple[Ints | None, Ints | None]
 
 
@@ -73,7 +74,7 @@ def join(
     """When each object of the left matches which of the right, at times t with after < t <= until. When both are one
     stream (`spec.same`), pass the same pieces twice: both orders come out, and no object with itself. Not `both`: of a
     symmetric join only the order in which the left key is the smaller. `known`: of the pieces of each side, the times
-    that they may be asked for, after the first and up to the second.
+    that they may be asked for, from the first and until before the second.
 
     A probability is taken over all times after `since`, also those asked for before: it depends on the pieces alone. If
     there is more to come after `until` (not `final`), what reaches it has the probability 0 until its end is known."""
@@ -198,6 +199,8 @@ def evaluate_pairs(
         return
     one, other = sides
     terms, constants = join_term_arrays(spec.terms)
+    chances = spec.probability or spec.at_least is not None
+    shared = groups_of(spec.terms, spec.left, spec.right) if chances else groups_of((), ())
     after, until, since, final, known = times
     bounds = _asked(sides, None, None, known)
     for a, b in pairs:
@@ -206,7 +209,7 @@ def evaluate_pairs(
             whole, parts, opens, begin = evaluate(
                 a, b, begin, one.start, one.ends, one.lines, one.margins, one.never,
                 other.start, other.ends, other.lines, other.margins, other.never,
-                terms, constants, spec.window / 1e6, *bounds,
+                terms, constants, *shared, spec.window / 1e6, *bounds,
                 ALWAYS if after is None else after, FOREVER if until is None else until,
                 ALWAYS if since is None else since, final or until is None,
                 p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),

@@ -3,6 +3,9 @@
 At a moment t only what was in force up to t counts. So a step that knows all updates before its clock knows all matches
 before it: intervals that have ended are released, one that is still open at the clock is carried, and the next step
 goes on from there. However updates are cut into steps, the rows are the same.
+
+A tentative query does not wait for that: a second step, of which nothing is kept, goes on from there to the end of what
+is known, with the updates that lie ahead of the clock, and what has changed of its rows is told.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from presage.arrays.rows import append_rows
 from presage.model.state import State
 from presage.prediction.kernel.boundaries import boundaries_of
 from presage.prediction.kernel.buffering import NEW, Bounded, Unbounded
-from presage.prediction.kernel.evaluation import FOREVER
+from presage.prediction.kernel.evaluation import ALWAYS, FOREVER
 from presage.prediction.kernel.join import Times, join, join_on
 from presage.prediction.kernel.ongoing import Ongoing, ongoing_table, read_ongoing, rising, together
 from presage.prediction.kernel.pair_merge import Carried, joined_blocks
@@ -30,32 +33,48 @@ from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionT
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
 from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
-from presage.prediction.kernel.tentative import changed_rows
+from presage.prediction.kernel.tentative import FORESEEN, told_rows
 from presage.prediction.kernel.ticks import ticks_within
 from presage.prediction.kernel.updates import Updates, read_updates
 from presage.prediction.kernel.values import validity
 from presage.prediction.kernel.versions import shown_at
 
 KERNEL = "prediction"
-OPEN, FORESEEN, ASKED, SINCE = "open", "foreseen", "asked", "since"
+OPEN, ASKED, SINCE = "open", "asked", "since"
 # With more ticks than these it is worth finding out at which of them anything holds.
 LOOK_AHEAD = 16
 
 
 class PredictionKernel:
     """`hashes`: where the objects of a query are dealt with apart from each other, what tells them apart. `threads`:
-    so many may look at pairs side by side."""
+    so many may look at pairs side by side. `ahead`: updates beyond the clock, None if a tentative query does not look
+    there now."""
 
-    def __init__(self, spec: PredictionTables, hashes: Hashes | None = None, threads: int = 1) -> None:
+    def __init__(
+        self, spec: PredictionTables, hashes: Hashes | None = None, threads: int = 1, ahead: pa.Table | None = None
+    ) -> None:
         self.spec = spec
         self.hashes = hashes
         self.threads = threads
+        self.ahead = ahead
+
+    def looking(self, ahead: pa.Table) -> PredictionKernel:
+        """The same, for a step that knows what lies ahead."""
+        return PredictionKernel(self.spec, self.hashes, self.threads, ahead)
 
     def initial(self) -> State:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        return _Step(self.spec, state, events, self.hashes, self.threads).run(clock, end)
+        after, over = _Step(self.spec, state, events, self.hashes, self.threads).run(clock, end)
+        if not self.spec.tentative:
+            return after, over
+        coming = over.slice(0, 0) if end else None
+        if self.ahead is not None and not end:
+            coming = _Step(self.spec, after, self.ahead, self.hashes, self.threads).foreseen()
+        asked = (state if end else after).numbers.get(ASKED, ALWAYS)
+        standing, told = told_rows(self.spec, state.tables.get(FORESEEN), over, coming, asked + 1, end)
+        return replace(after, tables={**after.tables, FORESEEN: standing}), told
 
 
 class _Step:
@@ -85,22 +104,14 @@ class _Step:
         self.final = end and self.spec.until is None
         for moment, cut in self._moments(end):
             self._advance(moment, cut)
-        if self.spec.tentative:
-            return self._foreseen(end)
         return self._saved(end), self._table(self.made)
 
-    def _foreseen(self, end: bool) -> tuple[State, pa.Table]:
-        """What changes of the rows that were foreseen: those that are over are among them, and stay."""
-        state = self._saved(end)
-        # Functions are looked at beyond the clock, to where they would end.
-        self.last, self._pieces = self.spec.until, None
-        coming = [self._gone_on(self.spec.until)[0]] if not end else []
-        rows = self._table([*self.made, *coming])
-        before = self.state.tables.get(FORESEEN)
-        if not end:
-            state.tables[FORESEEN] = self._table(coming)
-        now = None if end or self.asked is None else self.asked + 1
-        return state, changed_rows(before, rows, self.spec.columns[:-1], self.spec.columns[-1], now)
+    def foreseen(self) -> pa.Table:
+        """The rows to come if no update does: functions are looked at beyond the clock, to where they would end."""
+        self.last = self.spec.until
+        for moment, cut in self._moments(end=True):
+            self._advance(moment, cut)
+        return self._table(self.made)
 
     # -- what is known ---------------------------------------------------------------------------------------
 

@@ -71,9 +71,13 @@ def in_force(key: Ints, at: Ints, period: int) -> InForce:
 def usable(pieces: Pieces, attributes: tuple[int, ...]) -> Bools:
     """Pieces of which each of these attributes has a value, a rate and a threshold. The others satisfy nothing."""
     chosen = np.array(sorted(set(attributes)), np.int64)
-    threshold = pieces.threshold[:, chosen]
-    known = np.isfinite(pieces.value[:, chosen]) & np.isfinite(pieces.rate[:, chosen])
-    return np.asarray((known & np.isfinite(threshold) & (threshold >= 0)).all(axis=1))
+    parts = (part[:, chosen] for part in (pieces.value, pieces.rate, pieces.threshold))
+    return np.asarray(known(*parts).all(axis=1))
+
+
+def known(value: Floats, rate: Floats, threshold: Floats) -> Bools:
+    """Where an update says something."""
+    return np.isfinite(value) & np.isfinite(rate) & np.isfinite(threshold) & (threshold >= 0)
 
 
 def _rows(columns: Floats, order: np.ndarray) -> Floats:

@@ -35,6 +35,8 @@ OWN, WINDOW, TERMS = 0, 1, 2
 END_LINE = 0
 # Lines whose directions differ by less are parallel.
 PARALLEL = 1e-14
+# Columns of a row of times: the first, the last, whether the first belongs to them, whether the last does not.
+FIRST, LAST, CLOSED, UNTIL_BEFORE = 0, 1, 2, 3
 
 
 @bare
@@ -134,9 +136,16 @@ def start_half(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Flo
 def project(
     lines: Floats, counts: Ints, at: int, ends: Floats, times: Floats, which: int
 ) -> tuple[bool, float, float, bool, bool]:
-    """The interval of t for which some u satisfies all lines; after the first of `times[which]`, up to the second."""
-    low, low_open = ends[at, LOW], max(ends[at, LOW_OPEN], times[which, 0])
-    high, high_open = min(ends[at, HIGH], times[which, 1]), ends[at, HIGH_OPEN]
+    """The interval of t for which some u satisfies all lines, within `times[which]`."""
+    low, low_open, high, high_open = ends[at, LOW], ends[at, LOW_OPEN], ends[at, HIGH], ends[at, HIGH_OPEN]
+    if times[which, CLOSED] > 0.0:
+        low = max(low, times[which, FIRST])
+    else:
+        low_open = max(low_open, times[which, FIRST])
+    if times[which, UNTIL_BEFORE] > 0.0:
+        high_open = min(high_open, times[which, LAST])
+    else:
+        high = min(high, times[which, LAST])
     end = lines[at, UPPER, END_LINE, C]
     for i in range(counts[at, LOWER]):
         pi, qi, ci = lines[at, LOWER, i, P], lines[at, LOWER, i, Q], lines[at, LOWER, i, C]

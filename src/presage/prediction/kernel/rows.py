@@ -37,7 +37,8 @@ def row_table(
     own: list[pa.Array | pa.ChunkedArray] = []
     for table, side in zip(objects, tables.sides, strict=True):
         own += [column.take(rows) for column in table.columns]
-        own += [pa.array(shown[order, place + i]) for i in range(len(side.shown))]
+        # What is not known is null.
+        own += [pa.array(shown[order, place + i], from_pandas=True) for i in range(len(side.shown))]
         place += len(side.shown)
     own += [pa.array(spans.start[order]).cast(MOMENT), pa.array(time).cast(MOMENT)]
     own += [pa.array(spans.probability[order])] if tables.probability else []

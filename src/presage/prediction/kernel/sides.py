@@ -9,14 +9,15 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.segments import Segments, build_segments
-from presage.prediction.kernel.spec import Comparator, ValueTerm
+from presage.prediction.kernel.spec import LESS, Comparator, ValueTerm, chancy
 
 
 @dataclass(frozen=True)
 class Side:
     """Of each segment: `key` (dense numbers by `keys`), `start` of its piece; `ends` (low, high, opens) in seconds from
     there; `lines` (value, rate, threshold) of each join term; `margins` of each value term with a chance of its own:
-    how far inside, the change of that per second, the threshold; `never`: that an `=` makes its chance 0."""
+    how far inside, the change of that per second, the threshold, the value, its rate; `never`: that an `=` makes its
+    chance 0."""
 
     keys: Ints
     key: Ints
@@ -47,17 +48,16 @@ def build_side(pieces: Pieces, attributes: tuple[int, ...], terms: tuple[ValueTe
 
 
 def margins_of(pieces: Pieces, terms: tuple[ValueTerm, ...]) -> Floats:
-    """A row for each piece, a column for each term with <=, <, >, >=: margin, its rate, threshold."""
+    """A row for each piece, a column for each term with <=, <, >, >=: see `Side`."""
     columns = []
     for term in terms:
-        if term.comparator in (Comparator.EQ, Comparator.NE):
+        if not chancy(term):
             continue
-        sign = -1.0 if term.comparator in (Comparator.LE, Comparator.LT) else 1.0
-        x = term.attribute
-        margin = sign * (pieces.value[:, x] - term.constant)
-        columns.append(np.stack([margin, sign * pieces.rate[:, x], pieces.threshold[:, x]], axis=1))
+        sign = -1.0 if term.comparator in LESS else 1.0
+        value, rate, threshold = (part[:, term.attribute] for part in (pieces.value, pieces.rate, pieces.threshold))
+        columns.append(np.stack([sign * (value - term.constant), sign * rate, threshold, value, rate], axis=1))
     if not columns:
-        return np.empty((len(pieces), 0, 3))
+        return np.empty((len(pieces), 0, 5))
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -13,6 +14,9 @@ class Comparator(IntEnum):
     GE = 3
     NE = 4
     EQ = 5
+
+
+LESS, GREATER = (Comparator.LE, Comparator.LT), (Comparator.GT, Comparator.GE)
 
 
 class Mode(IntEnum):
@@ -47,6 +51,17 @@ class JoinTerm:
     comparator: Comparator
     constant: float
     mode: Mode = Mode.PLAIN
+
+
+def chancy(term: ValueTerm | JoinTerm) -> bool:
+    """Whether a term has a chance that depends on values: what is not sure never is `=` and always is `<>`."""
+    return term.comparator in (*LESS, *GREATER)
+
+
+def chained(terms: Sequence[JoinTerm]) -> bool:
+    """Whether an attribute is compared with several others: then more than two errors are at stake at once."""
+    pairs = {(term.left, term.right) for term in terms if chancy(term)}
+    return any(len({pair[side] for pair in pairs}) < len(pairs) for side in (0, 1))
 
 
 @dataclass(frozen=True)

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools
 from presage.arrays.rows import changes, ordinals
-from presage.prediction.kernel.query import DELETE, INSERT, ORDINAL, TIME
+from presage.prediction.kernel.query import DELETE, INSERT, ORDINAL, TIME, PredictionTables
+
+FORESEEN = "foreseen"
 
 
-def changed_rows(
-    before: pa.Table | None, now: pa.Table, columns: tuple[str, ...], change: str, told_at: int | None
-) -> pa.Table:
-    """Rows that are no more, then those that are new, told at a moment; None: each when it ends."""
-    before = now.slice(0, 0) if before is None else before.cast(now.schema)
-    both = pa.concat_tables([before, now])
-    code, count = equality_codes([both.column(name) for name in columns], both.num_rows)
-    old, new = code[: len(before)], code[len(before) :]
-    gone, fresh = ~_among(old, new, count), ~_among(new, old, count)
-    rows = pa.concat_tables([before.filter(pa.array(gone)), now.filter(pa.array(fresh))])
-    said = np.repeat(np.array([DELETE, INSERT]), [int(gone.sum()), int(fresh.sum())])
-    time = rows[TIME].to_numpy()
-    if told_at is not None:
-        time = np.full(len(time), told_at)
+def told_rows(
+    tables: PredictionTables, known: pa.Table | None, over: pa.Table, coming: pa.Table | None, at: int, end: bool
+) -> tuple[pa.Table, pa.Table]:
+    """Rows that were foreseen, those that are over now, and those to come (None: nobody has looked, and what was
+    foreseen stands) -> what is foreseen now, and what changes. That is told at a moment; at the end each row when it
+    ends, and not before that moment."""
+    *columns, change = tables.columns
+    known = over.slice(0, 0) if known is None else known.cast(over.schema)
+    if coming is None:
+        coming, _ = _apart(known, over, columns)
+    gone, fresh = _apart(known, pa.concat_tables([over, coming]), columns)
+    rows = pa.concat_tables([gone, fresh])
+    said = np.repeat(np.array([DELETE, INSERT]), [gone.num_rows, fresh.num_rows])
+    time = np.maximum(rows[TIME].to_numpy(), at) if end else np.full(rows.num_rows, at)
     order = np.argsort(time, kind="stable")
     rows, time = rows.take(pa.array(order)), time[order]
     places = rows.column_names
     rows = rows.set_column(places.index(TIME), TIME, pa.array(time))
     rows = rows.set_column(places.index(ORDINAL), ORDINAL, pa.array(ordinals(changes([time], len(time)))))
-    return rows.append_column(change, pa.array(said[order].tolist(), pa.string()))
+    return coming, rows.append_column(change, pa.array(said[order].tolist(), pa.string()))
+
+
+def _apart(some: pa.Table, others: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """Of each of two tables the rows that the other does not have."""
+    both = pa.concat_tables([some, others])
+    code, count = equality_codes([both.column(name) for name in columns], both.num_rows)
+    one, other = code[: len(some)], code[len(some) :]
+    return some.filter(pa.array(~_among(one, other, count))), others.filter(pa.array(~_among(other, one, count)))
 
 
 def _among(codes: np.ndarray, others: np.ndarray, count: int) -> Bools:

@@ -14,16 +14,16 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR
-from presage.prediction.kernel.factors import add_level, greatest_chance, level
+from presage.prediction.kernel.factors import ALONE, ROLE, add_level, greatest_chance, level
 from presage.prediction.kernel.peaks import edge, peak_over_t
-from presage.prediction.kernel.regions import TERMS, project
+from presage.prediction.kernel.regions import FIRST, LAST, TERMS, project
 
 # Columns of what is found: low, high, low open, high open, probability.
 LOW, HIGH, LOW_OPEN, HIGH_OPEN, CHANCE = 0, 1, 2, 3, 4
 # Of the lines: the region, the region cut by levels of p, the region cut by levels of 1.
 GIVEN, CUT, SURE = 0, 1, 2
 REGIONS = 3
-# Rows of times (after, up to): what is asked for now, and what a probability is taken over.
+# Rows of times: what is asked for now, and what a probability is taken over.
 NOW, ALL = 0, 1
 # What reaches p but for this reaches it: a peak that touches p does so wherever it was looked for.
 TOUCH = 1e-10
@@ -34,15 +34,20 @@ def find_levels(
     factors: Floats, number: int, p: float, strict: bool, model: int, sigma: float, wanted: Floats, sure: Floats
 ) -> tuple[bool, bool, float]:
     """Whether each factor can reach p, and 1, and where; what the product cannot exceed."""
-    reaches, can_be_sure, most = True, True, 1.0
+    reaches, can_be_sure, most, together = True, True, 1.0, 1.0
     for i in range(number):
         can, sure[i] = level(factors, i, 1.0, False, model, sigma)
         can_be_sure = can_be_sure and can
-        most *= 1.0 if can else greatest_chance(factors, i, model, sigma)
+        greatest = 1.0 if can else greatest_chance(factors, i, model, sigma)
+        # What shares errors is no product; it is no more likely than each alone.
+        if factors[i, ROLE] == ALONE:
+            most *= greatest
+        else:
+            together = min(together, greatest)
         if p >= 0.0:
             can, wanted[i] = level(factors, i, p, strict, model, sigma)
             reaches = reaches and can
-    return reaches, can_be_sure, most
+    return reaches, can_be_sure, most * together
 
 
 @bare
@@ -112,7 +117,7 @@ def trim(
         put(found, row, low, high, low_open, high_open, 1.0 if number == 0 else 0.0)
         return 1
     first, last = low, high
-    if times[NOW, 0] != times[ALL, 0] or times[NOW, 1] != times[ALL, 1]:
+    if times[NOW, FIRST] != times[ALL, FIRST] or times[NOW, LAST] != times[ALL, LAST]:
         _, first, last, _, _ = project(lines, counts, region, ends, times, ALL)
     is_sure, begin, end = False, first, last
     if can_be_sure and _cut_by(lines, counts, ends, SURE, factors, number, sure, False, terms):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from presage.arrays.columns import column, ints
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.prediction.kernel.pieces import InForce, Pieces, in_force
+from presage.prediction.kernel.pieces import InForce, Pieces, in_force, known
 from presage.prediction.kernel.query import TIME, Stream
 
 # Without a period a function holds for as long as nothing else is heard: some 140 years.
@@ -56,8 +56,10 @@ class Updates:
 
 def read_updates(stream: Stream, rows: pa.Table) -> Updates:
     key, _ = equality_codes([rows.column(name) for name in stream.key], rows.num_rows)
-    parts = [_matrix(rows, names) for names in (stream.value, stream.rate, stream.threshold)]
-    return Updates(rows, ints(rows, TIME), key, *parts)
+    value, rate, threshold = (_matrix(rows, names) for names in (stream.value, stream.rate, stream.threshold))
+    # Half a function is none.
+    value[~known(value, rate, threshold)] = np.nan
+    return Updates(rows, ints(rows, TIME), key, value, rate, threshold)
 
 
 def _matrix(rows: pa.Table, names: tuple[str, ...]) -> Floats:

@@ -10,12 +10,27 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.prediction.kernel.ascent import SEARCH
 from presage.prediction.kernel.ends import micros
 from presage.prediction.kernel.evaluation import ALWAYS, FOREVER, set_times, times_asked
-from presage.prediction.kernel.factors import COLUMNS, OF_A, Z0, ZT, ZU
-from presage.prediction.kernel.halves import add_margins
+from presage.prediction.kernel.factors import (
+    A0,
+    A_LATER,
+    A_RATE,
+    B0,
+    B_RATE,
+    COLUMNS,
+    ERROR_A,
+    ERROR_B,
+    OF_A,
+    TERM,
+    Z0,
+    ZT,
+    ZU,
+)
+from presage.prediction.kernel.halves import add_margins, give_roles
 from presage.prediction.kernel.merge import Intervals, merge
 from presage.prediction.kernel.peaks import SEARCHES
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.regions import most_lines, start_alone
+from presage.prediction.kernel.shared_errors import groups_of
 from presage.prediction.kernel.sides import build_side
 from presage.prediction.kernel.spec import ValueSpec, trimmed_at
 from presage.prediction.kernel.trimming import CHANCE, GIVEN, HIGH, HIGH_OPEN, LOW, LOW_OPEN, REGIONS, find_levels, trim
@@ -44,7 +59,8 @@ def validity(
     side = build_side(pieces, (), spec.terms)
     p, strict = trimmed_at(spec.at_least)
     whole, parts, opens = hold(
-        side.start, side.ends, side.margins, side.never, times_asked(side.piece, None, None, known),
+        side.start, side.ends, side.margins, side.never, *groups_of((), spec.terms),
+        times_asked(side.piece, None, None, known),
         ALWAYS if after is None else after, FOREVER if until is None else until,
         ALWAYS if since is None else since, final or until is None,
         p, strict, spec.probability, int(spec.errors.model), float(spec.errors.sigma),
@@ -64,6 +80,8 @@ def hold(
     ends: Floats,
     margins: Floats,
     never: Bools,
+    group_of: Ints,
+    groups: Floats,
     known: Ints,
     after: int,
     until: int,
@@ -84,7 +102,7 @@ def hold(
         np.empty((len(start), 2), np.bool_),
     )
     lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
-    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 2))
+    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 4))
     factors, found, search = np.empty((most, COLUMNS)), np.empty((1, 5)), np.empty((SEARCHES, SEARCH))
     wanted, sure = np.empty(most), np.empty(most)
     chancy = asked or p >= 0.0
@@ -96,11 +114,13 @@ def hold(
             continue
         pending = np.inf if final else float(until - start[i])
         number = add_margins(margins, i, 0, OF_A, factors, 0) if chancy and not never[i] else 0
-        k = 0
-        for m in range(most):
-            if k < number and margins[i, m, 2] > 0.0:
-                factors[k, Z0], factors[k, ZT], factors[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
-                k += 1
+        give_roles(factors, number, group_of, groups, 0)
+        for k in range(number):
+            m = int(factors[k, TERM])
+            factors[k, Z0], factors[k, ZT], factors[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
+            factors[k, A0], factors[k, A_RATE], factors[k, A_LATER] = margins[i, m, 3], margins[i, m, 4], 1.0
+            factors[k, B0], factors[k, B_RATE] = 0.0, 0.0
+            factors[k, ERROR_A], factors[k, ERROR_B] = margins[i, m, 2], 0.0
         reaches, can_be_sure, most_likely = find_levels(factors, number, p, strict, model, sigma, wanted, sure)
         if not reaches:
             continue

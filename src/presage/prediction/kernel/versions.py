@@ -21,11 +21,11 @@ from presage.prediction.kernel.query import PredictionTables
 from presage.prediction.kernel.spans import Spans
 
 # What happens at one time, in this order.
-ASK, GO, COME = 0, 1, 2
+GO, COME, ASK = 0, 1, 2
 
 
 class Versions(NamedTuple):
-    """The tuple `arrival` is in force from `start` to `end` for whoever asks at a time t after known[:, 0] and up to
+    """The tuple `arrival` is in force from `start` to `end` for whoever asks at a time t from known[:, 0] on and before
     known[:, 1]. By arrival, then time."""
 
     arrival: Ints
@@ -36,14 +36,14 @@ class Versions(NamedTuple):
 
 
 def versions_of(held: InForce, since: Ints, changes: Changes, moment: Ints) -> Versions:
-    """`held`: in force before any of the changes, after the time `since` of each; `moment`: of each change, rising;
+    """`held`: in force before any of the changes, from the time `since` of each; `moment`: of each change, rising;
     before it, the old state is asked. Of what changes several times in one moment the last counts. O(n log n)."""
     arrival = np.concatenate([held.arrival, changes.piece])
     # Stable: in the order in which they were made.
     order = np.argsort(arrival, kind="stable")
     arrival = arrival[order]
     known = np.empty((len(arrival), 2), np.int64)
-    known[:, 0] = np.concatenate([since, moment - 1])[order]
+    known[:, 0] = np.concatenate([since, moment])[order]
     known[:, 1] = FOREVER
     same = arrival[1:] == arrival[:-1]
     known[:-1, 1][same] = known[1:, 0][same]
@@ -55,19 +55,18 @@ def versions_of(held: InForce, since: Ints, changes: Changes, moment: Ints) -> V
 
 
 def unchanged(held: InForce, since: Ints) -> Versions:
-    """One of each tuple, for all times after that of it."""
+    """One of each tuple, for all times from that of it on."""
     known = np.stack([since, np.full(len(since), FOREVER)], axis=1)
     return Versions(held.arrival, held.start, held.end, held.end_open, known)
 
 
 def shown_at(tables: PredictionTables, pieces: Sequence[Pieces], known: Sequence[Ints | None], spans: Spans) -> Floats:
-    """The values of the attributes that are shown, at the beginning of each interval, from what was known then, or just
-    after if that moment itself is no part of it."""
+    """The values of the attributes that are shown, at the beginning of each interval, from what was known then."""
     columns = [np.empty((len(spans), 0))]
     for number, side in enumerate(tables.sides):
         if side.shown:
             own = times_asked(np.arange(len(pieces[number])), None, None, known[number])
-            at = last_begun_at(pieces[number], own, spans.codes[:, number], spans.start, spans.start + spans.start_open)
+            at = last_begun_at(pieces[number], own, spans.codes[:, number], spans.start, spans.start)
             columns.append(values_at(pieces[number], at, spans.start, side.shown))
     return np.concatenate(columns, axis=1)
 

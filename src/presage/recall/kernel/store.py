@@ -98,7 +98,7 @@ class Store:
         """How many events of the store come before each of these, in (time, seq)."""
         time, seq = _order_of(events)
         held, own = self._time.view(), self._seq.view()
-        return _places(held, own, time, seq)
+        return rows_before(held, own, time, seq)
 
     def bags(self) -> Bags:
         return Bags(
@@ -135,7 +135,7 @@ def _check_order(time: Ints, seq: Ints) -> None:
         raise ValueError("the events of a store must come in order of (time, seq)")
 
 
-def _places(time: Ints, seq: Ints, at: Ints, number: Ints) -> Ints:
+def rows_before(time: Ints, seq: Ints, at: Ints, number: Ints) -> Ints:
     """Rows before (at, number): all of earlier times, and of the same time those with a smaller number."""
     low, high = np.searchsorted(time, at, "left"), np.searchsorted(time, at, "right")
     # Bisection of all at once, within the run of equal times.

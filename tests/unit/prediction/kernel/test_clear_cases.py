@@ -60,6 +60,8 @@ def test_what_a_shortcut_finds_is_what_all_lines_would_find_to_the_last_bit() ->
     times = np.sort(random.integers(-10, 14, (n, 2)).astype(float), axis=1)
     times[random.random((n, 2)) < 0.2] = np.inf
     times[:, 0] = np.where(np.isinf(times[:, 0]), -np.inf, times[:, 0])
+    # Whether the first belongs to them, and whether the last does not.
+    times = np.concatenate([times, random.integers(0, 2, (n, 2)).astype(float)], axis=1)
     low = random.integers(-30, 20, (n, TERMS)).astype(float)
     high = low + random.integers(0, 40, (n, TERMS))
     low[random.random((n, TERMS)) < 0.1] = -np.inf

@@ -13,17 +13,15 @@ SECOND = 1_000_000
 
 
 def fed(times: list[int], keys: list[int], limit: int, before: int = 0) -> list[tuple[int, int, int, int, int]]:
-    """Arrival, start, end, after when and up to when, in seconds; the first `before` were held already."""
+    """Arrival, start, end, from when and until before when, in seconds; the first `before` were held already."""
     buffer = Buffer(BufferSpec(limit, 100 * SECOND, 10 * SECOND, 1, "oldest"))
     time, key, zeros = np.array(times) * SECOND, np.array(keys), np.zeros((len(times), 1))
     buffer.feed(time[:before], key[:before], zeros[:before], zeros[:before])
     held = buffer.in_force()
     changes = buffer.feed(time[before:], key[before:], zeros[before:], zeros[before:]).changes
     made = versions_of(held, np.full(len(held.arrival), ALWAYS), changes, time[changes.at])
-    after, until = (
-        [t if t in (ALWAYS, FOREVER) else (t + 1) // SECOND for t in side] for side in made.known.T.tolist()
-    )
-    intervals = zip(made.arrival.tolist(), made.start // SECOND, made.end // SECOND, after, until, strict=True)
+    known = ([t if t in (ALWAYS, FOREVER) else t // SECOND for t in side] for side in made.known.T.tolist())
+    intervals = zip(made.arrival.tolist(), made.start // SECOND, made.end // SECOND, *known, strict=True)
     return [tuple(map(int, row)) for row in intervals]
 
 
@@ -67,8 +65,8 @@ def test_an_object_is_seen_as_it_was_known_at_the_time() -> None:
 
     assert at(7, 4, 4) == 0
     assert at(7, 6, 6) == 1
-    # Seen from 8, when the third version is not yet so, and from 9, when the first is no more.
-    assert (at(7, 3, 8), at(7, 3, 9)) == (0, 2)
+    # Seen from 7, when the third version is not yet so, and from 8, when the first is no more.
+    assert (at(7, 3, 7), at(7, 3, 8)) == (0, 2)
     assert at(8, 3, 9) == 3
     assert at(9, 3, 9) == -1
     assert at(7, -1, 0) == -1

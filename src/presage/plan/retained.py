@@ -1,0 +1,40 @@
+"""The node of a window that is looked into at a moment, and not by the events that come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presage.model.time import format_duration
+from presage.plan.display import show
+from presage.plan.expr import Expr
+from presage.plan.nodes import Node
+
+
+@dataclass(frozen=True)
+class Retained(Node):
+    """Rows of the input that a window holds when its clock is read: those younger than `span` microseconds, and of
+    those with equal `keys` the `most` that came last, or first (`oldest`). None: no such bound."""
+
+    input: Node
+    span: int | None = None
+    keys: tuple[Expr, ...] = ()
+    most: int | None = None
+    oldest: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        return self.span is not None or self.most is not None
+
+    def label(self) -> str:
+        return f"Retained: {held_in(self)}"
+
+
+def held_in(node: Retained) -> str:
+    """What the window holds, in words."""
+    if node.span is not None:
+        return f"the events of the last {format_duration(node.span)}"
+    if node.most is None:
+        return "every event"
+    count = "event" if node.most == 1 else f"{node.most} events"
+    by = f" for each value of [{', '.join(map(show, node.keys))}]" if node.keys else ""
+    return f"the {'first' if node.oldest else 'last'} {count}{by}"

@@ -1,0 +1,191 @@
+"""The past events of a standing statement and their contexts: computed once, newest first, and kept in its state.
+
+They reach from `low` to `high`. Newer ones come in when an event needs them, older ones in turns: the recent ones in
+the background, what lies before on demand. What is held beyond these bounds are events of the statement alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import selected
+from presage.arrays.rows import lexical_order
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.steps import schema_of
+from presage.errors import error
+from presage.model.state import State
+from presage.plan.nodes import SEQ, TIME
+from presage.recall.asking import EVER
+from presage.recall.kernel.similarity import most_similar
+from presage.recall.nodes import Recall, Similar
+from presage.recall.past_index import Held, contexts_at, rows_at
+from presage.recall.past_pieces import Piece, in_order, joined, kept_terms, new_piece, no_piece, piece_of
+from presage.recall.similar_rows import PastEvents, no_similar_rows, shown_rows
+from presage.recall.similar_terms import Moments
+from presage.recall.units import SMALL_UNITS, Unit
+
+# Units that are read although nobody has asked for them yet: those that do not grow.
+RECENT_UNITS = SMALL_UNITS
+# What a piece is called in the state of a statement, before its slot.
+SLOT = "past"
+
+
+class Past:
+    """Of all RECALL SIMILARs of a node. `held` may outlast a step: it is made anew where it is not of these pieces."""
+
+    def __init__(self, node: Recall, evaluator: Evaluator, held: Held) -> None:
+        self.similars = tuple(recall for recall in node.recalls if isinstance(recall, Similar))
+        self.units: list[Unit] | None = None  # of all history before the statement, once its time is known
+        self.read = 0  # how many of them are held
+        self.low = self.high = 0
+        self._evaluator = evaluator
+        self._held = held
+        self._pieces: list[Piece] = []
+        self._slots: list[int] = []  # of each piece
+        self._changed: set[int] = set()
+        source = node.histories[self.similars[0].past]
+        self._schema, self._order = schema_of(source.columns, source.order), source.order
+
+    @property
+    def complete(self) -> bool:
+        return self.units is not None and self.read == len(self.units)
+
+    @property
+    def count(self) -> int:
+        return len(self._held)
+
+    @property
+    def has_recent(self) -> bool:
+        """Whether all that is computed without being asked for is there."""
+        lasts = [similar.last for similar in self.similars]
+        back = -EVER if None in lasts else self.high - max(last for last in lasts if last is not None)
+        return self.complete or self.read >= RECENT_UNITS or self.low <= back
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def begin(self, units: Sequence[Unit], horizon: int, archive: PastEvents) -> None:
+        """Nothing is held yet. `units`: all of history; what lies before `horizon` cannot change any more."""
+        there = [Unit(unit.low, min(unit.high, horizon)) for unit in units if unit.low < horizon]
+        if there and not archive.in_parts(self.similars[0].past):
+            there = [Unit(there[-1].low, horizon)]
+        self.units, self.low, self.high = there, horizon, horizon
+        self._held.clear()  # of a step that has not happened
+
+    def extend(self, events: pa.Table, horizon: int, archive: PastEvents) -> None:
+        """New events of the statement, and all past ones up to the horizon."""
+        number = self.similars[0].past
+        if archive.in_parts(number) and horizon > self.high:
+            self._add(archive.past(number, Unit(self.high, horizon)), archive)
+        self.high = max(horizon, self.high)
+        self._add(self._as_past(events), archive)
+
+    def read_next(self, archive: PastEvents) -> None:
+        """The next older unit."""
+        assert self.units is not None
+        unit = self.units[self.read]
+        self._add(archive.past(self.similars[0].past, unit), archive)
+        self.read += 1
+        self.low = unit.low
+
+    def _as_past(self, events: pa.Table) -> pa.Table:
+        columns = []
+        for field in self._schema:
+            given = field.name in events.column_names
+            columns.append(events[field.name] if given else pa.array(np.zeros(events.num_rows, np.int64)))
+        made = pa.Table.from_arrays([column.cast(f.type) for column, f in zip(columns, self._schema, strict=True)],
+                                    schema=self._schema)  # fmt: skip
+        return made.take(pa.array(lexical_order([made[name].to_numpy() for name in (TIME, SEQ, *self._order)])))
+
+    def _add(self, rows: pa.Table, archive: PastEvents) -> None:
+        """Take in those of the rows that are not held yet; their contexts are asked for now."""
+        rows = selected(rows, self._held.places(rows, self._pieces, self._order) < 0)
+        if not rows.num_rows:
+            return
+        moments = Moments(rows, archive.ask, self._evaluator)
+        piece = new_piece(rows, [kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars])
+        time, seq = self._held.time.view(), self._held.seq.view()
+        first, last = _place(rows, 0), _place(rows, rows.num_rows - 1)
+        if not len(time) or first > (time[-1], seq[-1]):
+            self._held.add_newer(piece)
+            self._put(len(self._pieces), piece)
+            self._join_newest()
+        elif last < (time[0], seq[0]):
+            self._held.add_older(piece)
+            self._put(0, piece)
+        else:
+            self._put(0, piece)
+            self._replace(0, len(self._pieces), in_order(joined(self._pieces), self._order))
+            self._held.clear()
+            self._held.add_newer(self._pieces[0])
+        self._held.ids = tuple(piece.identity for piece in self._pieces)
+
+    def _join_newest(self) -> None:
+        """Join the newest pieces while they are about the same size: then there are few, and each row moves seldom."""
+        while len(self._pieces) > 1 and self._pieces[-2].count <= 2 * self._pieces[-1].count:
+            self._replace(len(self._pieces) - 2, len(self._pieces), joined(self._pieces[-2:]))
+
+    def _put(self, place: int, piece: Piece) -> None:
+        slot = min(set(range(len(self._slots) + 1)) - set(self._slots))
+        self._pieces.insert(place, piece)
+        self._slots.insert(place, slot)
+        self._changed.add(slot)
+
+    def _replace(self, first: int, stop: int, piece: Piece) -> None:
+        self._changed |= set(self._slots[first:stop])
+        self._pieces[first:stop] = [piece]
+        self._slots[first:stop] = [self._slots[first]]
+
+    # -- asking ----------------------------------------------------------------------------------------
+
+    def similar_rows(self, similar: Similar, events: pa.Table, low: int, archive: PastEvents) -> pa.Table:
+        """EVENT, a row of `events`, and the columns of the RECALL: the past events from `low` on most like each."""
+        number = self.similars.index(similar)
+        mine = self._held.places(events, self._pieces, self._order)
+        if np.any(mine < 0):
+            raise error("INTERNAL", what="an event that is not among the past events of its own statement")
+        place = self._held.before(events)
+        back = low if similar.last is None else np.maximum(events[TIME].to_numpy() - similar.last, low)
+        begin = np.minimum(np.broadcast_to(self._held.since(back), place.shape), place)
+        if not np.any(place > begin):
+            return no_similar_rows(similar)
+        found = most_similar(
+            self._held.stores[number], self._held.contexts(number, mine), place, begin.copy(),
+            min(similar.count, int((place - begin).max())), dict(similar.bandwidths),
+        )  # fmt: skip
+        past = rows_at(self._pieces, found.past)
+        contexts = contexts_at(similar, number, self._pieces, found.past)
+        return shown_rows(similar, found, past, contexts, events, archive, self._evaluator)
+
+    # -- between two steps -----------------------------------------------------------------------------
+
+    def as_values(self) -> dict[str, Any]:
+        return {"units": self.units, "read": self.read, "low": self.low, "high": self.high, "slots": self._slots}
+
+    def changes(self) -> dict[str, State]:
+        """The pieces that are not written yet, by name."""
+        by_slot = dict(zip(self._slots, self._pieces, strict=True))
+        return {
+            f"{SLOT}{slot}": by_slot[slot].state() if slot in by_slot else no_piece() for slot in sorted(self._changed)
+        }
+
+    def restore(self, values: Mapping[str, Any], states: Mapping[str, State]) -> None:
+        units = values["units"]
+        self.units = None if units is None else [Unit(*unit) for unit in units]
+        self.read, self.low, self.high = values["read"], values["low"], values["high"]
+        self._slots = list(values["slots"])
+        self._pieces = [piece_of(states[f"{SLOT}{slot}"]) for slot in self._slots]
+        ids = tuple(piece.identity for piece in self._pieces)
+        if self._held.ids != ids:
+            # Another life of the job, or a step that has not happened.
+            self._held.clear()
+            for piece in self._pieces:
+                self._held.add_newer(piece)
+            self._held.ids = ids
+
+
+def _place(rows: pa.Table, number: int) -> tuple[int, int]:
+    return rows[TIME][number].as_py(), rows[SEQ][number].as_py()
