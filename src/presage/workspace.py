@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare_source import check_source
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
@@ -92,7 +93,8 @@ class Workspace:
         """
         if isinstance(statement, s.CreateType):
             after = declare_type(statement, self.catalog, _no_context if again else self._context)
-            if not again:
+            if not again:  # a home from before these options were checked opens: its source says what is wrong
+                check_source(after.types[statement.name], statement)
                 self._settle_path(statement)
             if statement.inference is not None and not again:
                 with placed(statement.span):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
-from presage.analyze.declare_source import SOURCE_OPTIONS, check_source
 from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
@@ -67,7 +66,6 @@ def declare_type(
         made = bind_uncertain(node, made, catalog)
     if node.predicted is not None:
         made = bind_predicted(node, made, catalog)
-    check_source(node, made)
     return catalog.with_type(made)
 
 
@@ -235,9 +233,8 @@ def _options(node: s.CreateType) -> dict[str, str]:
     for option in node.options:
         name = option.name.lower()
         known = name in STREAM_OPTIONS or (node.predicted is not None and is_predicted_option(name))
-        of_source = SOURCE_OPTIONS.get(source)
-        if node.kind == "schema" or (not known and of_source is not None and name not in of_source):
-            every = (*STREAM_OPTIONS, *(of_source or ()), *(PREDICTED_OPTIONS if node.predicted is not None else ()))
+        if node.kind == "schema" or (not known and source == "memory"):
+            every = (*STREAM_OPTIONS, *(PREDICTED_OPTIONS if node.predicted is not None else ()))
             fix = did_you_mean(name, every) if node.kind == "stream" else "options belong to a stream"
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
         if name in options:

@@ -50,7 +50,7 @@ class Printer:
         """One line about a declaration; on stderr where stdout belongs to rows."""
         stream = sys.stdout if self._format is Format.table else sys.stderr
         stream.write(_confirmation(outcome.statement, engine) + "\n")
-        self._printed += 1
+        self._printed += stream is sys.stdout
 
     def _table(self, outcome: Outcome, table: pa.Table) -> None:
         from presage.cli.tables import console_for_stdout, heading, write_table

@@ -69,6 +69,7 @@ class FilesSource:
         self._recent = dict(zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True),
                                 strict=True))  # fmt: skip
         self._ready: deque[Place] = deque()
+        self._is_within = False  # a file of which a part is brought
         # Files that may still grow: what was seen of each, and when that was first so.
         self._growing: dict[str, tuple[int, int, float]] = {}
         self._refused: dict[str, float] = {}  # when a file that could not be opened is tried again
@@ -116,6 +117,7 @@ class FilesSource:
     def settle(self, delivery: Delivery) -> None:
         names = [part.partition for part in delivery.taken]
         begun = delivery.cursor["file"]
+        self._is_within = begun is not None
         gone = {*names, begun["file"]} if begun is not None else set(names)
         while self._ready and self._ready[0].file in gone:
             self._ready.popleft()
@@ -124,6 +126,10 @@ class FilesSource:
             self._recent[part.partition] = (part.size, part.modified)
         while len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]
+
+    @property
+    def left(self) -> int:
+        return len(self._ready) + len(self._growing) + self._is_within
 
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:

@@ -29,6 +29,7 @@ class RateSource:
 
     name = "rate"
     why = ""
+    left = 0
 
     def __init__(self, event_type: EventType, now: Callable[[], int] = lambda: time.time_ns() // 1_000) -> None:
         options = event_type.options

@@ -39,8 +39,9 @@ class Running:
         self._sent: deque[tuple[int, int]] = deque()  # records that statements have not taken in, and their rows
         self._name = event_type.options["source"]
         self._source: Source | None = None
-        self._state, self._why = WAITING, "it has not begun"
+        self._state, self._why = WAITING, ""
         self._notes: tuple[str, ...] = ()
+        self._left: int | None = None
         self._stopped = threading.Event()
         self.quiet = False  # the source has nothing to bring: silence, and not a line that is cut
         # The thread knows it weakly: an engine that nobody closed and nobody holds takes it along.
@@ -62,9 +63,8 @@ class Running:
     def status(self) -> SourceStatus:
         known = self._log.deliveries.state(self._type.name, self._name)
         position = self._source.position(known.cursor) if self._source is not None else ""
-        return SourceStatus(
-            self._type.name, self._name, self._state, self._why, position, known.rows, known.rejected, self._notes
-        )
+        said = self._state, self._why, position, known.rows, known.rejected, self._notes, self._left
+        return SourceStatus(self._type.name, self._name, *said)
 
     def round(self) -> float | None:
         """One step; how many seconds to wait before the next, None if there is none."""
@@ -73,10 +73,11 @@ class Running:
         except PresageError as problem:
             if problem.code in ("ENGINE_CLOSED", "UNKNOWN_STREAM"):  # closed, or dropped: it is about to be stopped
                 return None
-            if problem.code == "UNSUPPORTED":  # waiting will not help
-                self._say(FAILED, f"{problem.message}; {problem.fix}")
+            self._say(
+                FAILED if self._source is None else WAITING, "; ".join(filter(None, (problem.message, problem.fix)))
+            )
+            if self._source is None:  # it cannot be made as it is declared: waiting will not help
                 return None
-            self._say(WAITING, f"{problem.message}; {problem.fix}" if problem.fix else problem.message)
         except OSError as failure:
             self._say(WAITING, str(failure))
         except Exception as failure:
@@ -88,21 +89,24 @@ class Running:
 
     def _step(self) -> float | None:
         source = self._source = self._source or self._make()
-        ahead = self._ahead()
-        if ahead >= self._rows_ahead:
-            self._say(WAITING, f"the standing statements have {ahead:,} rows of it to take in first")
+        if self._ahead() >= self._rows_ahead:
+            self._say(
+                WAITING, f"the standing statements have {self._rows_ahead:,} rows of it to take in first", usual=True
+            )
             return PAUSE
         delivery = source.read(self._log.deliveries.state(self._type.name, self._name).cursor)
         self._note(source.notes)
         if delivery is None:
             self._say(FINISHED if source.finished else WAITING if source.why else RUNNING, source.why)
-            self.quiet = not source.why
+            self.quiet = not source.why and not source.left
+            self._left = source.left
             return None if source.finished else source.pause
         report = self._log.deliver(self._type, delivery)
         if report.duplicate:
             self._source = None  # somebody else has gone on: begin where the log is
             return 0.0
         source.settle(delivery)
+        self._left = source.left
         self._sent.append((self._log.point.arrivals, report.accepted + report.late))
         self._say(RUNNING)
         return 0.0
@@ -114,10 +118,10 @@ class Running:
             self._sent.popleft()
         return sum(rows for _, rows in self._sent)
 
-    def _say(self, state: str, why: str = "") -> None:
+    def _say(self, state: str, why: str = "", usual: bool = False) -> None:
         changed = (state, why) != (self._state, self._why)
         self._state, self._why, self.quiet = state, why, False
-        if changed and why:
+        if changed and why and not usual:
             _LOGGER.warning("the source '%s' of stream '%s' is %s: %s", self._name, self._type.name, state, why)
 
     def _note(self, notes: list[str]) -> None:

@@ -23,6 +23,10 @@ class Source(Protocol):
     finished: bool  # nothing will come any more
     notes: list[str]
 
+    @property
+    def left(self) -> int:
+        """Parts, files for example, that it has found and not brought."""
+
     def read(self, cursor: Cursor | None) -> Delivery | None:
         """The next rows after a cursor, bounded in size; None if there are none now."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+from presage.analyze.declare_source import check_source
 from presage.errors import error
 from presage.log import Log
 from presage.model.catalog import EventType
@@ -85,6 +86,7 @@ class Sources(Mapping[str, SourceStatus]):
 
     def _made(self, event_type: EventType) -> Source:
         kind = event_type.options["source"]
+        check_source(event_type)
         if kind == "files":
             return FilesSource(event_type, self._resolve, self._log.deliveries.taken(event_type.name, kind))
         if kind == "rate":

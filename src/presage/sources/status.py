@@ -10,7 +10,8 @@ RUNNING, WAITING, FAILED, FINISHED, STOPPED = "running", "waiting", "failed", "f
 @dataclass(frozen=True)
 class SourceStatus:
     """A source at one moment. `why`: what it waits for, or why it has failed. `rows`: events, late ones too, that it
-    has brought since the stream was declared; `rejected`: records that were none. `notes`: what one should look at."""
+    has brought since the stream was declared; `rejected`: records that were none. `notes`: what one should look at.
+    `left`: parts, files for example, that it has found and not brought; None before it has looked."""
 
     stream: str
     source: str
@@ -20,6 +21,11 @@ class SourceStatus:
     rows: int
     rejected: int
     notes: tuple[str, ...] = ()
+    left: int | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state in (FINISHED, FAILED, STOPPED)
 
     def __str__(self) -> str:
         return f"{self.state}: {self.why}" if self.why else self.state

@@ -48,7 +48,7 @@ def sources_of(log: Log, *types: EventType, **given: object) -> Sources:
 class Counting:
     """Ten rows at a time, for ever."""
 
-    name, why, pause, finished = "rate", "", 0.01, False
+    name, why, pause, finished, left = "rate", "", 0.01, False, 0
 
     def __init__(self) -> None:
         self.notes: list[str] = []
