@@ -9,7 +9,6 @@ import pytest
 
 from presage.engine import Engine
 from presage.errors import PresageError
-from presage.workspace import Workspace
 from recovery.living import Living
 
 DECLARED = "CREATE STREAM Tick (x LONG, at TIMESTAMP) EVENT TIME at WITH ({})"
@@ -27,8 +26,7 @@ def test_an_old_home_opens_and_its_source_has_failed_with_the_reason(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr("presage.workspace.check_source", lambda *_: None)
-        with Living(tmp_path / "home") as home:
-            home.workspace = Workspace([tmp_path], tmp_path)
+        with Living(tmp_path / "home", roots=[tmp_path]) as home:
             home.declare(DECLARED.format(options))
             home.load("Tick", [{"x": 1, "at": "2024-01-01T00:00:00Z"}])
     with Engine(home=tmp_path / "home", roots=[tmp_path]) as engine:
