@@ -24,11 +24,12 @@ from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.bounded import Replay
-from presage.live.deployment import Deployment, describe_statement, show_statements
+from presage.live.deployment import Deployment
 from presage.live.driving import Driver
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
+from presage.live.looking import look_at
 from presage.live.program import make_program
-from presage.live.recalling import say, show_recalls
+from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
@@ -45,7 +46,6 @@ from presage.log import (
 )
 from presage.log.files import read_files
 from presage.log.keeping import keep, latest_knowledge, recall
-from presage.log.looking import describe, show
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
@@ -57,6 +57,7 @@ from presage.probability.spark import OPERATORS as PROBABILITY
 from presage.recall.nodes import Recall, waited_for
 from presage.recall.spark import OPERATORS as RECALL
 from presage.recall.spark import history_of
+from presage.sources import Sources, SourceStatus
 from presage.spark.archive import count_events, time_span
 from presage.spark.batch import run_root
 from presage.spark.contexts import Contexts
@@ -79,7 +80,7 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is first needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
-    `live`: standing statements of the home go on at once; False leaves them where they are until one is asked for.
+    `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     """
 
     def __init__(
@@ -137,8 +138,11 @@ class Engine:
         except BaseException:
             self._log.close()
             raise
-        types = lambda: self.catalog.types.values()  # noqa: E731
-        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake)
+        types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
+        self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch)
+        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
+        if live:
+            self.start_sources()
         if live and self._standing.running:
             self.start()
             threading.Thread(target=self._driver.catch_up, name="presage-catch-up", daemon=True).start()
@@ -238,6 +242,16 @@ class Engine:
         """The standing statements of the home, by name; those that have ended, too."""
         return self._standing
 
+    @property
+    def sources(self) -> Mapping[str, SourceStatus]:
+        """How the sources are that fill streams by themselves, by stream."""
+        return self._sources
+
+    def start_sources(self) -> None:
+        """Let the sources of all streams run, those declared later too. An engine that is `live` does so by itself."""
+        self._check_open()
+        self._sources.start()
+
     def advance(self, stream: str, time: datetime | str) -> None:
         """Say that a stream has nothing more to tell from before `time`: silence, as a fact of the log. What still
         comes from before it is late; timers that were waiting for it fire."""
@@ -306,6 +320,7 @@ class Engine:
             self._closed = True
         if self._upkeep is not None:
             self._upkeep.stop()
+            self._sources.close()
         # Without the lock: the batch that runs may need the session.
         self._driver.stop()
         self._standing.close()
@@ -339,21 +354,12 @@ class Engine:
             return self._answer(statement)
         if isinstance(statement, s.Explain):
             return explained_as(statement.format, self._look(statement), lambda: self.spark)
-        if isinstance(statement, s.Show) and statement.what == "statements":
-            return self._table(*show_statements(self._standing))
-        if isinstance(statement, s.Show) and statement.what == "recalls":
-            return self._table(*show_recalls(self._standing.job))
+        if isinstance(statement, s.Show | s.Describe):
+            known = self._workspace, self._log.archive, self._relations, self._standing, self._sources.shown()
+            return TableResult.of_text(*look_at(statement, *known), lambda: self.spark)
         if isinstance(statement, RecallCommand):
             say(self._standing.job, statement)
             return None
-        declared = self.catalog.taken()
-        if isinstance(statement, s.Describe) and statement.name not in declared and statement.name in self._standing:
-            return self._table(*describe_statement(self._standing[statement.name]))
-        if isinstance(statement, s.Show):
-            return self._table(*show(statement.what, self.catalog, self._log.archive))
-        if isinstance(statement, s.Describe):
-            self._workspace.named(statement.name, statement)
-            return self._table(*describe(statement.name, self.catalog, self._log.archive, self._relations))
         if isinstance(statement, CreateKnowledge | RefreshKnowledge):
             self._know(statement)
             return None
@@ -396,6 +402,7 @@ class Engine:
         )
         self._workspace.catalog = after
         self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
+        self._sources.follow()
 
     def _replay(self) -> None:
         """Declare again what the home's catalog holds."""
@@ -480,9 +487,6 @@ class Engine:
         scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self._log.position) for scan in scans}
         return history_of(node, self._contexts.of(files, self._tables()))
-
-    def _table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Result:
-        return TableResult.of_text(columns, rows, lambda: self.spark)
 
     def _starting_session(self) -> Future[SparkSession]:
         if self._starting is None:

@@ -158,6 +158,7 @@ CONDITIONS: dict[str, Condition] = {
     "UNKNOWN_FUNCTION": Condition(BindingError, "there is no function named '{name}'", "{fix}"),
     "UNKNOWN_WINDOW": Condition(BindingError, "there is no window named '{name}'", "{fix}"),
     "UNKNOWN_OPTION": Condition(BindingError, "'{name}' is not an option of {owner}", "{fix}"),
+    "MISSING_OPTION": Condition(BindingError, "{owner} needs the option '{name}'", "{fix}"),
     "UNKNOWN_OBJECT": Condition(BindingError, "there is no {kind} named '{name}'", "{fix}"),
     "FUNCTION_NOT_ALLOWED": Condition(
         BindingError, "the function '{name}' is not allowed: {why}", "use a function of docs/language/functions.md"
@@ -268,6 +269,7 @@ CONDITIONS: dict[str, Condition] = {
         "the live job cannot go on: {why}",
         "mend the cause: the job tries again by itself, nothing is lost",
     ),
+    "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),

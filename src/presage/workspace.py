@@ -9,9 +9,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare_source import check_source
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
@@ -91,6 +93,9 @@ class Workspace:
         """
         if isinstance(statement, s.CreateType):
             after = declare_type(statement, self.catalog, _no_context if again else self._context)
+            if not again:  # a home from before these options were checked opens: its source says what is wrong
+                check_source(after.types[statement.name], statement)
+                self._settle_path(statement)
             if statement.inference is not None and not again:
                 with placed(statement.span):
                     check_inferred(after.types[statement.name], after, statement.span)
@@ -113,7 +118,10 @@ class Workspace:
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
 
     def settle(self, statement: s.Statement) -> s.Statement:
-        """The statement with the present time for `now`: a standing one means the same whenever it is read again."""
+        """The statement with the present time for `now`, and the whole path of a source's folder: it means the same
+        whenever, and wherever, it is read again."""
+        if isinstance(statement, s.CreateType):
+            return self._settle_path(statement)
         if not isinstance(statement, s.Query) or statement.within is None:
             return statement
         now = self.now()
@@ -250,6 +258,22 @@ class Workspace:
         with placed(span):
             self.library.graph(after.knowledge.values())
         return after
+
+    def resolve_folder(self, path: str) -> Path:
+        """The folder of a source, under the roots; it may not be there yet."""
+        return resolve_under_roots(path, self.roots, self.base, must_exist=False)
+
+    def _settle_path(self, statement: s.CreateType) -> s.CreateType:
+        """The declaration with the whole path of its source's folder."""
+        if all(o.name.lower() != "source" or o.value != "files" for o in statement.options):
+            return statement
+        options = []
+        for option in statement.options:
+            if option.name.lower() == "path":
+                with placed(option.span):
+                    option = replace(option, value=str(self.resolve_folder(str(option.value))))
+            options.append(option)
+        return replace(statement, options=tuple(options))
 
     def _resolve(self, path: str) -> str:
         return str(resolve_under_roots(path, self.roots, self.base))

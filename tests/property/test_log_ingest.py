@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from contextlib import suppress
-from csv import writer
+from csv import reader, writer
 from decimal import Decimal
 from typing import Any
 
@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from presage.log import text_csv, text_json
 from presage.log.coerce import Mismatch, coerce_value, parse_text
+from presage.log.columns import attributes_schema
 from presage.log.ingest import Checked, check, decide_rest
-from presage.log.text_csv import read_csv, read_csv_carefully
+from presage.log.text_csv import read_csv, read_csv_carefully, read_header, whole_rows
 from presage.log.text_json import read_json, read_json_carefully
 from presage.log.vector import parse_array
 from presage.model.arrow import to_arrow
@@ -159,6 +160,13 @@ def test_arrow_columns_are_judged_as_their_values_are(data: st.DataObject, kind:
     same(check((Attribute("a", wanted),), None, table), one_by_one)
 
 
+def carefully(data: bytes) -> Checked:
+    header = read_header(data, "f")
+    if header is None:
+        return Checked(attributes_schema(ATTRIBUTES).empty_table())
+    return read_csv_carefully(data[header.size :], "f", header.names, ATTRIBUTES, "t", header.lines)
+
+
 csv_rows = st.lists(st.lists(fields, min_size=4, max_size=6), max_size=5)
 
 
@@ -168,7 +176,22 @@ def test_a_csv_file_is_the_same_read_both_ways(rows: list[list[str]], end: str, 
     writer(text, lineterminator=end).writerows([["s", "i", "d", "t", "other"], *rows])
     data = text.getvalue().encode()
     data = data if last else data.removesuffix(end.encode())
-    same(read_csv(data, "f", ATTRIBUTES, "t"), read_csv_carefully(data, "f", ATTRIBUTES, "t"))
+    same(read_csv(data, "f", ATTRIBUTES, "t"), carefully(data))
+
+
+@given(csv_rows, st.sampled_from(["\n", "\r\n"]), st.integers(1, 200))
+def test_a_csv_file_is_cut_between_its_rows(rows: list[list[str]], end: str, most: int) -> None:
+    text = io.StringIO()
+    writer(text, lineterminator=end).writerows(rows)
+    data, pieces = text.getvalue().encode(), []
+    rest = data
+    while rest:
+        size = next(filter(None, (whole_rows(rest[:n]) for n in range(most, len(rest)))), len(rest))
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    assert b"".join(pieces) == data
+    cut = [row for piece in pieces for row in reader(io.StringIO(piece.decode(), newline=""))]
+    assert cut == list(reader(io.StringIO(data.decode(), newline="")))
 
 
 good_csv = st.tuples(
@@ -183,7 +206,7 @@ good_csv = st.tuples(
 @given(st.lists(good_csv, max_size=5))
 def test_a_clean_csv_file_is_the_same_read_both_ways(rows: list[tuple[str, ...]]) -> None:
     data = "\n".join(",".join(row) for row in [("s", "i", "d", "t", "other"), *rows]).encode()
-    same(read_csv(data, "f", ATTRIBUTES, "t"), read_csv_carefully(data, "f", ATTRIBUTES, "t"))
+    same(read_csv(data, "f", ATTRIBUTES, "t"), carefully(data))
 
 
 json_scalars = (
@@ -255,5 +278,5 @@ def test_lines_that_are_not_one_object_are_the_same_read_both_ways(lines: list[s
 def test_the_quick_way_is_taken_where_a_file_is_clean() -> None:
     line = json.dumps({"s": "a", "i": 1, "d": 1.5, "b": True, "t": "2024-01-01", "more": [1]})
     assert text_json._read_plain(f"{line}\n{line}\n".encode(), ATTRIBUTES) is not None
-    assert text_csv._read_plain(b"s,i,d,t\na,1,1.5,2024-01-01\n", "f") is not None
+    assert text_csv._read_plain(b"a,1,1.5,2024-01-01\n", ["s", "i", "d", "t"]) is not None
     assert math.isclose(read_csv(b"s,i,d,t\na,1,1.5,2024-01-01\n", "f", ATTRIBUTES, "t").table["d"][0].as_py(), 1.5)

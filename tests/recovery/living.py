@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from recovery.crashing import MemoryDisk
 
 
 class Living:
-    """What an engine does with a home, without the session. `disk`: tables in memory instead of Delta's."""
+    """What an engine does with a home, without the session. `disk`: tables in memory instead of Delta's. `roots`: of
+    the folders that sources read."""
 
     def __init__(
         self,
@@ -35,11 +36,12 @@ class Living:
         disk: MemoryDisk | None = None,
         points: CrashPoints | None = None,
         now: int | None = None,
+        roots: Sequence[Path] = (),
         **job: Any,
     ) -> None:
         tables = DeltaTables if disk is None else disk.tables()
         self.log = Log.open(home, durable=False, points=points, tables=tables)
-        self.workspace = Workspace([], home)
+        self.workspace = Workspace(roots, home)
         if now is not None:
             self.workspace.now = lambda: now
         self.relations: dict[str, pa.Table] = {}

@@ -238,3 +238,24 @@ def test_explain_of_declarations_alone_is_an_error() -> None:
     done = presage("explain", "-", text=TICK)
     assert done.exit_code == 1
     assert "error[SYNTAX]" in done.stderr
+
+
+def test_run_follows_a_folder_and_a_file_that_has_just_come_is_not_missed(folder: Path) -> None:
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "1.jsonl").write_text((folder / "ticks.jsonl").read_text())
+    tick = TICK.replace(";", " WITH (source = 'files', path = 'incoming');")
+    for form in ("csv", "json"):
+        done = presage("run", "-", "-f", form, "--for", "0", text=tick + "SELECT sym FROM Tick WHERE price > 4;")
+        assert done.exit_code == 0, done.output
+        assert done.stderr == "stream Tick declared, 3 attributes\n"
+        if form == "csv":
+            assert done.stdout == "sym,at\nb,2024-03-01T09:00:10Z\nb,2024-03-01T09:01:05Z\n"
+        else:
+            assert [json.loads(line)["sym"] for line in done.stdout.splitlines()] == ["b", "b"]
+
+
+def test_run_ends_by_itself_when_all_sources_have_ended() -> None:
+    tick = TICK.replace(";", " WITH (source = 'rate', rows_per_second = 1000, rows = 3);")
+    done = presage("run", "-", "-f", "csv", text=tick + "SELECT sym FROM Tick;")
+    assert done.exit_code == 0, done.output
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == ["sym", "sym-0", "sym-1", "sym-2"]

@@ -20,8 +20,7 @@ from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
 from presage.plan.expr import Constant
 
-# Options that every stream has. A stream with an outside source has options of that source too, which are kept as
-# they are: they are for the connector to judge.
+# Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention")
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
 MAX_DURATION = 2**53  # microseconds, 285 years

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,8 +40,27 @@ def check_script(text: str, name: str, engine: Engine | None = None) -> s.Script
     return workspace.check(text, name)
 
 
-def carry_out(engine: Engine, script: s.Script, files: list[EventFile]) -> Iterator[Outcome]:
-    """Each statement in turn. Events are loaded when all that is declared ahead of the first question is declared."""
+def standing_queries(script: s.Script, engine: Engine) -> list[s.Statement]:
+    """The queries of a checked text over streams that a source fills: they have no end."""
+    here = Path.cwd()
+    workspace = Workspace([here, engine.home], here, engine.catalog)
+    found: list[s.Statement] = []
+    for statement in script.statements:
+        workspace.follow(statement)
+        if isinstance(statement, s.Query) and statement.insert_into is None:
+            types = workspace.catalog.types
+            if any(types[scan.stream].has_source for scan in workspace.bind(statement).scans()):
+                found.append(statement)
+    return found
+
+
+def carry_out(
+    engine: Engine, script: s.Script, files: list[EventFile], standing: Sequence[s.Statement] = ()
+) -> Iterator[Outcome]:
+    """Each statement in turn. Events are loaded when all that is declared ahead of the first question is declared.
+
+    Those that are `standing` are only told of, with neither rows nor an effect.
+    """
     declared = [st.name for st in script.statements if isinstance(st, s.CreateType)]
     check_event_files(files, [t.name for t in engine.catalog.types.values() if t.kind == "stream"] + declared)
     waiting = list(files)
@@ -52,10 +71,12 @@ def carry_out(engine: Engine, script: s.Script, files: list[EventFile]) -> Itera
         if asks:
             waiting = _load_declared(engine, waiting)
             number += 1
-        with Progress(f"query {number} of {questions}" if asks else "declaring"):
-            result = engine.carry_out(statement, script)
-            if result is not None:
-                result.to_arrow()
+        result = None
+        if not any(statement is one for one in standing):
+            with Progress(f"query {number} of {questions}" if asks else "declaring"):
+                result = engine.carry_out(statement, script)
+                if result is not None:
+                    result.to_arrow()
         yield Outcome(statement, _text_of(statement, script), result, number, questions)
     _load_declared(engine, waiting)
 

@@ -21,9 +21,10 @@ def write_json(table: pa.Table) -> None:
         sys.stdout.write("".join(lines))
 
 
-def write_csv(table: pa.Table) -> None:
+def write_csv(table: pa.Table, header: bool = True) -> None:
     """A header and one line per row. A null is an empty field, an empty text is a quoted one."""
-    sys.stdout.write(",".join(_field(name) for name in table.column_names) + "\n")
+    if header:
+        sys.stdout.write(",".join(_field(name) for name in table.column_names) + "\n")
     for _, rows in _pieces(table):
         sys.stdout.write("".join(",".join(map(_field, row)) + "\n" for row in rows))
 

@@ -48,6 +48,12 @@ Home = Annotated[
         "--home", metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."
     ),
 ]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        "--for", min=0, metavar="SECONDS", help="How long to follow queries over streams that a source fills."
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
 
 ROWS = 200

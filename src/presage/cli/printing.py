@@ -13,6 +13,7 @@ from presage.lang import syntax as s
 from presage.lang.sequence_syntax import CreateModel
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console
 
     from presage.engine import Engine
@@ -30,14 +31,17 @@ class Printer:
     def rows(self, outcome: Outcome) -> None:
         """The rows of an outcome that has some."""
         assert outcome.result is not None
-        table = outcome.result.to_arrow()
+        self.table(outcome, outcome.result.to_arrow())
+
+    def table(self, outcome: Outcome, table: pa.Table, more: bool = False) -> None:
+        """Rows of a query; `more`: others of it are printed already, and those before them were its own."""
         if self._format is Format.json:
             write_json(table)
         elif self._format is Format.csv:
-            sys.stdout.write("\n" if self._printed else "")
-            write_csv(table)
+            sys.stdout.write("\n" if self._printed and not more else "")
+            write_csv(table, header=not more)
         else:
-            self._table(outcome)
+            self._table(outcome, table)
         self._printed += 1
         # Rows are there when they are known, also where a program reads them.
         sys.stdout.flush()
@@ -46,12 +50,11 @@ class Printer:
         """One line about a declaration; on stderr where stdout belongs to rows."""
         stream = sys.stdout if self._format is Format.table else sys.stderr
         stream.write(_confirmation(outcome.statement, engine) + "\n")
-        self._printed += 1
+        self._printed += stream is sys.stdout
 
-    def _table(self, outcome: Outcome) -> None:
+    def _table(self, outcome: Outcome, table: pa.Table) -> None:
         from presage.cli.tables import console_for_stdout, heading, write_table
 
-        assert outcome.result is not None
         console = self._console = self._console or console_for_stdout()
         if self._printed:
             console.print()
@@ -59,7 +62,6 @@ class Printer:
             console.print(
                 heading(f"{outcome.number} of {outcome.questions}", console, one_line(" ".join(outcome.text.split())))
             )
-        table = outcome.result.to_arrow()
         if isinstance(outcome.statement, s.Explain):
             sys.stdout.write("\n".join(table["plan"].to_pylist()) + "\n")
         else:

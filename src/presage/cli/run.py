@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
-from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
+from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows, Seconds
 from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
 
@@ -15,13 +15,17 @@ def run(
     format: OutputFormat = Format.table,
     rows: Rows = ROWS,
     home: Home = None,
+    seconds: Seconds = None,
     debug: Debug = False,
 ) -> None:
-    """Carry out every statement of a file in order, and say what each one did."""
+    """Carry out every statement of a file in order, and say what each one did.
+
+    A query over a stream that a source fills has no end: its rows are printed as they come, until you interrupt it.
+    """
     files = parse_event_files(events)
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import carry_out_all
 
-        carry_out_all(text, name_of(file), files, format, rows, home, debug)
+        carry_out_all(text, name_of(file), files, format, rows, home, debug, seconds)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from presage.cli.carrying import Outcome, carry_out, check_script
+from presage.cli.carrying import Outcome, carry_out, check_script, standing_queries
 from presage.cli.events import EventFile
+from presage.cli.following import follow
 from presage.cli.options import Format
 from presage.cli.printing import Printer
 from presage.engine import Engine
@@ -42,18 +43,32 @@ def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
 
 
 def carry_out_all(
-    text: str, name: str, files: list[EventFile], format: Format, rows: int, home: Path | None, debug: bool
+    text: str,
+    name: str,
+    files: list[EventFile],
+    format: Format,
+    rows: int,
+    home: Path | None,
+    debug: bool,
+    seconds: float | None = None,
 ) -> None:
-    """Every statement in order: rows where there are some, else one line."""
+    """Every statement in order: rows where there are some, else one line. Queries over streams that a source fills are
+    followed when all others are done, for so many seconds or without end."""
     printer = Printer(format, rows)
     with opened(home, debug) as engine:
         script = check_script(text, name, engine)
+        standing = standing_queries(script, engine)
         engine.start()
-        for outcome in carry_out(engine, script, files):
-            if outcome.result is not None:
+        followed = []
+        for outcome in carry_out(engine, script, files, standing):
+            if any(outcome.statement is one for one in standing):
+                followed.append(outcome)
+            elif outcome.result is not None:
                 printer.rows(outcome)
             else:
                 printer.confirm(outcome, engine)
+        if followed:
+            follow(engine, followed, printer, seconds)
 
 
 def answer(

@@ -97,6 +97,10 @@ class Standing(Mapping[str, Deployment]):
     def running(self) -> bool:
         return any(st.status == RUNNING for st in self.job.statements.values())
 
+    def taken_in(self) -> int | None:
+        """The last record whose arrivals the running statements have taken in; None if none of them runs."""
+        return int(self._log.live.job.get("arrivals", 0)) if self.running else None
+
     def columns(self, number: str) -> tuple[Field, ...]:
         return self.job.programs[number].columns
 

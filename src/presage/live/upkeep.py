@@ -1,8 +1,9 @@
 """What an open engine does by itself, in a thread: it tells the log of silence, and keeps the archive in good shape.
 
 A live stream that is silent for `idle_after` gets a watermark: time goes on although nothing happens, and the log says
-so, once, for every reader. Where events come from `load` alone, only a stream that names `idle_after` is live.
-Statements for which the wall clock alone makes something to do are woken.
+so, once, for every reader. Where events come from `load` or in files, only a stream that names `idle_after` is live:
+the next file may hold the events of the very hour that has passed since the last. Statements for which the wall clock
+alone makes something to do are woken.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from presage.model.time import parse_duration
 _LOGGER = logging.getLogger("presage")
 LOOK_SECONDS = 0.25
 RECORDS_PER_MAINTENANCE = 400
-# Of a stream with an outside source that does not say.
+# Sources that bring events when somebody puts them there, and not as they happen.
+LOADED = ("memory", "files")
+# Of a stream with another source that does not say.
 IDLE_AFTER = "10 sec"
 
 
@@ -33,8 +36,10 @@ class Upkeep:
         types: Callable[[], Iterable[EventType]],
         in_use: Callable[[], InUse],
         wake: Callable[[], None] = lambda: None,
+        is_quiet: Callable[[str], bool] = lambda stream: True,
     ) -> None:
         self._log = log
+        self._is_quiet = is_quiet  # whether nothing comes because there is nothing, and not because a line is cut
         self._types = types
         self._in_use = in_use
         self._wake = wake
@@ -66,7 +71,8 @@ class Upkeep:
         self._wake()
         for event_type in self._types():
             idle_after = _idle_after(event_type)
-            if idle_after is not None and event_type.kind == "stream":
+            # A stream that has just been dropped may still be declared.
+            if idle_after is not None and event_type.kind == "stream" and event_type.name in self._log.point.watermarks:
                 self._tell_silence(event_type, idle_after, monotonic)
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained = self._log.records
@@ -79,7 +85,7 @@ class Upkeep:
         clock. A wall clock that jumps moves nothing else.
         """
         heard = self._log.heard(event_type.name)
-        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows:
+        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows or not self._is_quiet(event_type.name):
             self._heard[event_type.name] = (heard.rows, monotonic)
         silent = monotonic - self._heard[event_type.name][1]
         if silent < idle_after:
@@ -91,7 +97,7 @@ class Upkeep:
 
 
 def _idle_after(event_type: EventType) -> int | None:
-    live = event_type.options.get("source", "memory") != "memory"
+    live = event_type.options.get("source", "memory") not in LOADED
     text = event_type.options.get("idle_after", IDLE_AFTER if live else None)
     return None if text is None else parse_duration(text)
 

@@ -3,6 +3,7 @@
 from presage.log.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import LATE_BY, SEQ, TIME
+from presage.log.delivered import ROW, Arrival, Cursor, Delivery, SourceState, Taken
 from presage.log.files import read_files
 from presage.log.ingest import Checked
 from presage.log.limits import max_ahead
@@ -15,12 +16,16 @@ from presage.log.retention import InUse
 
 __all__ = [
     "LATE_BY",
+    "ROW",
     "SEQ",
     "TIME",
     "Archive",
+    "Arrival",
     "Bounds",
     "CatalogEntry",
     "Checked",
+    "Cursor",
+    "Delivery",
     "FileSet",
     "Gap",
     "InUse",
@@ -29,7 +34,9 @@ __all__ = [
     "MaintenanceReport",
     "Pin",
     "SourceOffsets",
+    "SourceState",
     "StreamInfo",
+    "Taken",
     "max_ahead",
     "numbered_attributes",
     "read_files",

@@ -30,7 +30,7 @@ def arrive(
 ) -> dict[str, pa.Table]:
     """By table: what one load brings to a stream whose events before `watermark` are late."""
     events, late = split(checked.table, event_type, watermark, first_seq)
-    return {EVENTS: events, LATE: late, REJECTED: _rejected(checked.rejected, turn)}
+    return {EVENTS: events, LATE: late, REJECTED: rejected_table(checked.rejected, turn)}
 
 
 def split(table: pa.Table, event_type: EventType, watermark: int | None, first_seq: int) -> tuple[pa.Table, pa.Table]:
@@ -78,7 +78,8 @@ def _gathered(batches: list[pa.RecordBatch], starts: npt.NDArray[np.int64], rows
     return pa.Table.from_batches(parts).combine_chunks().take(pa.array(np.argsort(by_batch)))
 
 
-def _rejected(rejected: Rejected, turn: Turn) -> pa.Table:
+def rejected_table(rejected: Rejected, turn: Turn) -> pa.Table:
+    """Rejected rows as they are kept."""
     rows = len(rejected)
     columns = [rejected.reasons, rejected.raws, [min(turn.at, MAX_TIME)] * rows, rejected.origins, [turn.n] * rows]
     return pa.Table.from_arrays(

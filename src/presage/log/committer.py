@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -160,6 +160,13 @@ class Committer:
         for follower in self._followers:
             follower()
         return record
+
+    def have(self, tables: Mapping[str, dict[str, str]]) -> None:
+        """Make those of our own tables, with their schemas, that are not there yet."""
+        with self.turn() as turn:
+            missing = {name: tables[name] for name in tables if name not in self.state.streams}
+            if missing:
+                self.publish(turn, Record(turn.n, "catalog", turn.at, creates=missing))
 
     def reach(self, point: str) -> None:
         self._points.reach(point)

@@ -75,6 +75,8 @@ class Record:
     parts: list[Part] = field(default_factory=list)
     # Source -> partition -> how far its offsets are: see `offsets.Numbering`. What is not named stays as it is.
     sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    # Source that fills the stream by itself -> how far it is after this record: see `delivered.SourceState`.
+    cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, Any] | None = None  # what becomes of the standing statements: see `state.LiveState`
 
     def to_bytes(self) -> bytes:

@@ -20,6 +20,8 @@ from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
+from presage.log.delivered import Delivery, taken_table
+from presage.log.deliveries import Deliveries
 from presage.log.delta import DeltaTables, Tables, delta_schema
 from presage.log.distributions import Distributions
 from presage.log.home import DERIVED, Home
@@ -80,6 +82,7 @@ class Log:
         self.archive = Archive(committer)
         self.maintenance = Maintenance(home, committer)
         self._distributions = Distributions(self._from)
+        self.deliveries = Deliveries(home, committer, self._distributions)
 
     @classmethod
     def open(
@@ -152,7 +155,7 @@ class Log:
         with self._committer.turn() as turn:
             for name in drops:
                 state_of(self._committer, name)
-            beside = [table for name in drops for table in (held_table(name), offsets_table(name))]
+            beside = [table for name in drops for table in (held_table(name), offsets_table(name), taken_table(name))]
             drops = (*drops, *(table for table in beside if table in self._committer.state.streams))
             for name in schemas:
                 if name in self._committer.state.streams and name not in drops:
@@ -197,6 +200,14 @@ class Log:
             if once is None and not checked.table.num_rows and not checked.rejected and not checked.ignored:
                 return LoadReport()
             return self._append(turn, event_type, state, checked, once)
+
+    def deliver(self, event_type: EventType, delivery: Delivery) -> LoadReport:
+        """Append what a source brings, with how far it is then, in one record: see `delivered`.
+
+        Nothing happens, and the report is that of a duplicate, unless the delivery goes on from where the source is.
+        """
+        record = self.deliveries.publish(event_type, delivery)
+        return LoadReport(duplicate=True) if record is None else _report(record)
 
     def gaps(self, stream: str) -> list[Gap]:
         """The offsets that a stream's sources have not brought yet, though later ones have come."""
@@ -361,10 +372,7 @@ class Log:
         if once is None and not numbered.sources and not checked.table.num_rows and not checked.rejected:
             return LoadReport(duplicates=numbered.duplicates)  # nothing is new
         tables = numbered_schemas(event_type)
-        missing = {name: tables[name] for name in tables if name not in self._committer.state.streams}
-        if missing:
-            with self._committer.turn() as turn:
-                self._committer.publish(turn, Record(turn.n, "catalog", turn.at, creates=missing))
+        self._committer.have(tables)
         with self._committer.turn() as turn:
             first, count = self._committer.state.position + 1, checked.table.num_rows
             seqs = pa.array(np.arange(first, first + count))
@@ -430,12 +438,15 @@ class Log:
         )
 
     def _publish(self, turn: Turn, draft: Record) -> LoadReport:
-        record = self._committer.publish(turn, draft)
-        first, last = (record.first_seq, record.first_seq + record.seqs - 1) if record.seqs else (None, None)
-        return LoadReport(record.accepted, record.late, record.rejected, record.ignored, first, last)
+        return _report(self._committer.publish(turn, draft))
 
     def _duplicate(self, event_type: EventType, once: str) -> LoadReport:
         first, seqs = state_of(self._committer, event_type.name).once[once]
         if not seqs:
             return LoadReport(duplicate=True)
         return LoadReport(first_seq=first, last_seq=first + seqs - 1, duplicate=True)
+
+
+def _report(record: Record) -> LoadReport:
+    first, last = (record.first_seq, record.first_seq + record.seqs - 1) if record.seqs else (None, None)
+    return LoadReport(record.accepted, record.late, record.rejected, record.ignored, first, last)

@@ -16,11 +16,14 @@ Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 SHOWN_ROWS = 20
 
 
-def show(what: str, catalog: Catalog, archive: Archive) -> Rows:
-    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS | KNOWLEDGE."""
+def show(what: str, catalog: Catalog, archive: Archive, sources: Mapping[str, str] | None = None) -> Rows:
+    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS | KNOWLEDGE. `sources`: the states of those that run."""
     if what == "streams":
-        names = ("name", "kind", "attributes", "event_time", "max_delay", "source", "rows", "late", "rejected")
-        return names, [_stream_row(t, archive) for t in catalog.types.values() if t.name != EVENT]
+        names = (
+            "name", "kind", "attributes", "event_time", "max_delay", "source", "source_state", "rows", "late",
+            "rejected",
+        )  # fmt: skip
+        return names, [_stream_row(t, archive, sources or {}) for t in catalog.types.values() if t.name != EVENT]
     if what == "relations":
         rows = [(r.name, ", ".join(f"{a.name} {a.type}" for a in r.attributes), r.path or "VALUES")
                 for r in catalog.relations.values()]  # fmt: skip
@@ -40,7 +43,7 @@ def _read_at(base: Knowledge) -> str:
     return format_timestamp(base.since)
 
 
-def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:
+def _stream_row(event_type: EventType, archive: Archive, sources: Mapping[str, str]) -> tuple[Any, ...]:
     attributes = ", ".join(f"{a.name} {a.type}" for a in event_type.attributes)
     source = {"schema": "", "derived": "INSERT INTO"}.get(event_type.kind, event_type.options.get("source", "memory"))
     if event_type.inference is not None:
@@ -50,7 +53,8 @@ def _stream_row(event_type: EventType, archive: Archive) -> tuple[Any, ...]:
         info = archive.describe(event_type.name)
         figures = (info.rows, info.late, info.rejected)
     delay = format_duration(event_type.max_delay) if event_type.kind == "stream" else ""
-    return (event_type.name, event_type.kind, attributes, event_type.event_time or "", delay, source, *figures)
+    known = (event_type.name, event_type.kind, attributes, event_type.event_time or "", delay, source)
+    return (*known, sources.get(event_type.name, ""), *figures)
 
 
 def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[str, pa.Table]) -> Rows:

@@ -27,6 +27,8 @@ class StreamState:
     once: dict[str, list[int]] = field(default_factory=dict)  # key -> first and number of sequence numbers
     # Source -> partition -> how far its offsets are: see `offsets.Numbering`.
     sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    # Source that fills the stream by itself -> how far it is: see `delivered.SourceState`.
+    cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass
@@ -83,6 +85,7 @@ class HomeState:
             stream.ignored = limit_names(record.ignored, stream.ignored)
             for source, partitions in record.sources.items():
                 stream.sources[source] = {**stream.sources.get(source, {}), **partitions}
+            stream.cursors = {**stream.cursors, **record.cursors}
             if record.once is not None:
                 stream.once[record.once] = [record.first_seq, record.seqs]
             self.arrivals = record.n

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.csv
@@ -33,30 +34,68 @@ BOM = b"\xef\xbb\xbf"
 _LONGEST_FIELD = 2**31 - 1
 
 
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns, and how many bytes and lines of the file they take."""
+
+    names: list[str]
+    size: int
+    lines: int
+
+
 def read_csv(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
-    data = data.removeprefix(BOM)
-    plain = _read_plain(data, name)
+    header = read_header(data, name)
+    if header is None:
+        return Checked(attributes_schema(attributes).empty_table())
+    return read_csv_rows(data[header.size :], name, header.names, attributes, required, header.lines)
+
+
+def read_header(data: bytes, name: str) -> Header | None:
+    """The first line of a file that is not blank; None if there is none."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    mark = len(BOM) if data.startswith(BOM) else 0
+    lines = _Lines(_decoded(data[mark:]))
+    reader = csv.reader(lines)
+    header = next((row for row in reader if row), None)
+    if header is None:
+        return None
+    names = [column.strip() for column in header]
+    if any(is_broken(column) for column in names):
+        fix = "save the file as UTF-8"
+        raise error("FILE_UNREADABLE", path=name, why="its first line is not UTF-8", fix=fix)
+    refuse_duplicates(names, f"the file '{name}'")
+    size = len("".join(lines.taken).encode("utf-8", errors="surrogateescape"))
+    return Header(names, mark + size, reader.line_num)
+
+
+def read_csv_rows(
+    data: bytes,
+    name: str,
+    names: list[str],
+    attributes: tuple[Attribute, ...],
+    required: str | None,
+    before: int,
+) -> Checked:
+    """Whole rows of a file with columns of these names; so many lines of it come `before` them."""
+    plain = _read_plain(data, names)
     if plain is not None:
         checked = _check(plain, attributes, required, lambda row: ("", ""))
         if not checked.rejected:
             return checked
         # Only the careful reader knows the lines, for what is rejected.
-    return read_csv_carefully(data, name, attributes, required)
+    return read_csv_carefully(data, name, names, attributes, required, before)
 
 
-def _read_plain(data: bytes, name: str) -> pa.Table | None:
-    """The whole file as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
+def _read_plain(data: bytes, names: list[str]) -> pa.Table | None:
+    """All rows as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
     if b'"' in data or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or not data.strip():
         return None
+    if len(names) == 1:
+        return None  # a line without a field and a line with an empty one look alike
     try:
-        header = data[: data.find(b"\n") if b"\n" in data else len(data)].decode().strip("\r").split(",")
-        names = [column.strip() for column in header]
-        refuse_duplicates(names, f"the file '{name}'")
-        if len(names) == 1:
-            return None  # a line without a field and a line with an empty one look alike
         return pa.csv.read_csv(
             pa.py_buffer(data),
-            pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=16 << 20),
+            pa.csv.ReadOptions(column_names=names, block_size=16 << 20),
             pa.csv.ParseOptions(quote_char=False),
             pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
@@ -66,31 +105,28 @@ def _read_plain(data: bytes, name: str) -> pa.Table | None:
         return None
 
 
-def read_csv_carefully(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
+def read_csv_carefully(
+    data: bytes,
+    name: str,
+    names: list[str],
+    attributes: tuple[Attribute, ...],
+    required: str | None,
+    before: int,
+) -> Checked:
     """The same rows by way of Python's reader, which says where each one stands."""
     csv.field_size_limit(_LONGEST_FIELD)
-    # Bytes that are no UTF-8 become surrogates, so that only their own row is lost.
-    lines = _Lines(data.decode("utf-8", errors="surrogateescape"))
+    lines = _Lines(_decoded(data))
     reader = csv.reader(lines)
-    header = next((row for row in reader if row), None)
     empty = Checked(attributes_schema(attributes).empty_table())
-    if header is None:
-        return empty
-    names = [column.strip() for column in header]
-    if any(is_broken(column) for column in names):
-        fix = "save the file as UTF-8"
-        raise error("FILE_UNREADABLE", path=name, why="its first line is not UTF-8", fix=fix)
-    refuse_duplicates(names, f"the file '{name}'")
-    lines.taken.clear()
     parts = [empty]
     rows: list[list[str | None]] = []
     places: list[tuple[str, str]] = []
     bad = Rejected()
-    line = reader.line_num + 1
+    line = before + 1
     for row in reader:
         raw, origin = "".join(lines.taken).rstrip("\r\n"), f"{name}:{line}"
         lines.taken.clear()
-        line = reader.line_num + 1
+        line = before + reader.line_num + 1
         if is_broken(raw):
             bad.add("the line is not UTF-8", readable(raw), origin)
         elif row and len(row) != len(names):
@@ -107,18 +143,41 @@ def read_csv_carefully(data: bytes, name: str, attributes: tuple[Attribute, ...]
     return checked
 
 
+def whole_rows(data: bytes) -> int:
+    """How many bytes, from the first on, are whole rows, if more may follow: a quoted field may hold line ends."""
+    end = data.rfind(b"\n") + 1
+    if b'"' not in data[:end]:
+        return end
+    csv.field_size_limit(_LONGEST_FIELD)
+    lines = _Lines(_decoded(data[:end]))
+    for _ in csv.reader(lines):
+        if lines.asked_in_vain:  # the last row goes on
+            return end - len("".join(lines.taken).encode("utf-8", errors="surrogateescape"))
+        lines.taken.clear()
+    return end
+
+
+def _decoded(data: bytes) -> str:
+    """Bytes that are no UTF-8 become surrogates, so that only their own row is lost."""
+    return data.decode("utf-8", errors="surrogateescape")
+
+
 class _Lines:
     """Lines of a text for Python's reader, which remembers those since the last row."""
 
     def __init__(self, text: str) -> None:
         self._stream: Iterator[str] = io.StringIO(text, newline="")
         self.taken: list[str] = []
+        self.asked_in_vain = False
 
     def __iter__(self) -> _Lines:
         return self
 
     def __next__(self) -> str:
-        line = next(self._stream)
+        line = next(self._stream, None)
+        if line is None:
+            self.asked_in_vain = True
+            raise StopIteration
         self.taken.append(line)
         return line
 

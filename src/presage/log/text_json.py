@@ -25,15 +25,27 @@ ROWS_PER_BATCH = 65_536
 
 def read_json(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
     data = data.removeprefix(BOM)
-    if data.lstrip()[:1] == b"[":
+    if is_array(data):
         return _read_array(data, name, attributes, required)
+    return read_json_lines(data, name, attributes, required)
+
+
+def is_array(data: bytes) -> bool:
+    """Whether a file that begins so holds one array, and not an object on every line."""
+    return data.lstrip()[:1] == b"["
+
+
+def read_json_lines(
+    data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, before: int = 0
+) -> Checked:
+    """Whole lines, each with an object; so many lines of the file come `before` them."""
     plain = _read_plain(data, attributes)
     if plain is not None:
         checked = check_table(attributes, required, plain)
         if not checked.rejected:
             return checked
         # Only the careful reader knows the lines, for what is rejected.
-    return read_json_carefully(data, name, attributes, required)
+    return read_json_carefully(data, name, attributes, required, before)
 
 
 def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | None:
@@ -81,13 +93,15 @@ def _ambiguous(values: Any) -> bool:
     return bool(np.any(np.abs(values) >= MAX_EXACT) or np.any((values == 0) & np.signbit(values)))
 
 
-def read_json_carefully(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
+def read_json_carefully(
+    data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, before: int = 0
+) -> Checked:
     """The same rows by way of Python's reader, line by line."""
     empty = attributes_schema(attributes).empty_table()
     parts, bad = [Checked(empty)], Rejected()
     rows: list[Any] = []
     places: list[tuple[str, str]] = []
-    for number, raw in enumerate(data.split(b"\n"), 1):
+    for number, raw in enumerate(data.split(b"\n"), before + 1):
         line, origin = raw.decode("utf-8", errors="surrogateescape").rstrip("\r"), f"{name}:{number}"
         if not line.strip():
             continue

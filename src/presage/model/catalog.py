@@ -160,6 +160,12 @@ class EventType:
         return self.kind in ("stream", "derived")
 
     @property
+    def has_source(self) -> bool:
+        """Whether it is filled from outside by itself, and not by `load` alone."""
+        outside = self.options.get("source", "memory") != "memory"
+        return outside and self.kind == "stream" and self.inference is None
+
+    @property
     def happens(self) -> bool:
         """Whether its rows are events, and neither alternatives nor functions."""
         return self.probabilistic is None and self.predicted is None

@@ -11,13 +11,15 @@ from presage.errors import error
 MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 
 
-def resolve_under_roots(path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str]) -> Path:
+def resolve_under_roots(
+    path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str], must_exist: bool = True
+) -> Path:
     """The file that a path of a statement means, links followed, if it lies in one of the allowed folders."""
     resolved = Path(os.path.realpath(Path(base) / path))
     allowed = [Path(os.path.realpath(root)) for root in roots]
     if not any(resolved == root or root in resolved.parents for root in allowed):
         raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
-    if not resolved.exists():
+    if must_exist and not resolved.exists():
         raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {resolved}")
     return resolved
 

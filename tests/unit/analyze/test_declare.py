@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from presage.errors import PresageError
+from presage.lang.printer import print_statement
 from presage.model import types as t
 from presage.workspace import Workspace
 from unit.declared import refusals, workspace
@@ -95,6 +96,70 @@ REFUSED = [
         52,
         "source is 'kafak'; it must be one of memory, files, kafka, mqtt, rate",
         "did you mean 'kafka'?",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', format = 'json')",
+        "MISSING_OPTION",
+        1,
+        "stream 'T' with source = 'files' needs the option 'path'",
+        "add path = 'incoming', the folder that its files are put into",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = 'in', formt = 'json')",
+        "UNKNOWN_OPTION",
+        83,
+        "'formt' is not an option of stream 'T'",
+        "did you mean 'format'?",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = 'in', format = 'jsn')",
+        "BAD_VALUE",
+        83,
+        "format is 'jsn'; it must be one of json, csv, parquet",
+        "did you mean 'json'?",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = '/etc')",
+        "PATH_OUTSIDE_ROOTS",
+        70,
+        "the path '/etc' is outside the allowed folders ()",
+        "move the file, or add its folder to roots=",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = 'in', settle = 'soon')",
+        "BAD_DURATION",
+        83,
+        "'soon' is not a duration",
+        "write for example 5 sec, 1 hour 30 min, 500 msec",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'rate', rows_per_second = 0)",
+        "BAD_VALUE",
+        69,
+        "rows_per_second is '0'; it must be a number more than 0 and at most 10,000,000",
+        "",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'rate', keys = 2.5)",
+        "BAD_VALUE",
+        69,
+        "keys is '2.5'; it must be a whole number more than 0 and at most 1,000,000",
+        "",
+    ),
+    (
+        "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'rate', start = 'noon')",
+        "BAD_TIMESTAMP",
+        69,
+        "'noon' is not a timestamp",
+        "write ISO 8601, for example 2012-05-07T09:00:00Z",
+    ),
+    (
+        "CREATE STREAM T (k STRING, l STRING, at TIMESTAMP) EVENT TIME at KEY (k) PROBABILISTIC (l) "
+        "WITH (source = 'rate')",
+        "UNSUPPORTED",
+        1,
+        "source = 'rate' is not supported for a probabilistic stream",
+        "make readings with it, and infer the stream from them",
     ),
     (
         "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (max_delay = '5 parsecs')",
@@ -243,6 +308,14 @@ def test_options_are_kept_and_durations_understood() -> None:
     stream = made.catalog.types["T"]
     assert stream.max_delay == 65_000_000
     assert stream.options == {"source": "kafka", "topic": "t", "max_delay": "1 min 5 sec"}
+
+
+def test_the_folder_of_a_source_may_come_later_and_is_the_same_wherever_its_declaration_is_read() -> None:
+    made = Workspace(["."], ".")
+    text = "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = 'in/coming')"
+    settled = made.settle(made.parse(text).statements[0])
+    assert f"path = '{made.resolve_folder('in/coming')}'" in print_statement(settled)
+    assert made.resolve_folder("in/coming").is_absolute()
 
 
 def test_values_of_a_relation_widen_and_times_are_read() -> None:

@@ -1,0 +1,262 @@
+"""`source = 'files'`: a folder that grows in, its files as deliveries out, each file once.
+
+What has been taken is known by name: the log keeps the names, and this object one Arrow array of them. A folder is
+listed again only when it has changed, and seldom enough that listing takes a tenth of the time at most.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.errors import PresageError
+from presage.log import Arrival, Cursor, Delivery, Taken
+from presage.model.catalog import EventType
+from presage.model.time import parse_duration
+from presage.sources.pieces import PIECE_BYTES, PIECE_ROWS, SUFFIXES, Pieces, Place
+from presage.sources.source import PAUSE
+
+SETTLE = "1 sec"
+# A file that was changed so long before now (and `settle`) is not waited for: clocks of file servers go wrong by less.
+LONG_AGO = 60.0
+FILES_AT_ONCE = 1_000
+LISTING_SHARE = 10  # of the time between two listings, the part that one may take is one in so many
+LIST_ANYWAY_SECONDS = 60.0  # for file systems that do not tell when a folder has changed
+RECENT = 1_000  # files that are watched after they were taken
+MOST_NOTES = 10
+TRY_AGAIN_SECONDS = 5.0
+MOST_SHOWN = 100
+IGNORED_STARTS, IGNORED_ENDS = (".", "_"), (".tmp", ".part")
+
+
+class FilesSource:
+    """`resolve` gives the real path of one that a statement names, or refuses it; `taken`: files that are done with."""
+
+    name = "files"
+    finished = False
+
+    def __init__(
+        self,
+        event_type: EventType,
+        resolve: Callable[[str], Path],
+        taken: pa.Table,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        options = event_type.options
+        self._path = options["path"]
+        self._format = options.get("format")
+        self._pattern = options.get("pattern", "*")
+        self._by_time = options.get("order", "name") == "time"
+        self._settle = (parse_duration(options.get("settle", SETTLE)) or 0) / 1e6
+        # Alternatives of one step must be judged against those of the arrivals before.
+        self._arrivals = FILES_AT_ONCE if event_type.probabilistic is None else 1
+        self._resolve = resolve
+        self._clock = clock
+        self._pieces = Pieces(event_type)
+        self._taken = [_one(taken["partition"])]
+        last = taken.slice(max(0, taken.num_rows - RECENT))
+        modified = last["modified"].cast(pa.int64()).to_pylist()
+        self._recent = dict(zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True),
+                                strict=True))  # fmt: skip
+        self._ready: deque[Place] = deque()
+        self._is_within = False  # a file of which a part is brought
+        # Files that may still grow: what was seen of each, and when that was first so.
+        self._growing: dict[str, tuple[int, int, float]] = {}
+        self._refused: dict[str, float] = {}  # when a file that could not be opened is tried again
+        self._listed: tuple[int, float] | None = None  # when the folder had changed, and when it was listed
+        self.why = ""
+        self.pause = PAUSE
+        self.notes: list[str] = []
+
+    def read(self, cursor: Cursor | None) -> Delivery | None:
+        begun = cursor["file"] if cursor is not None else None
+        place = Place(**begun) if begun is not None else None
+        if place is None and not self._ready:
+            self._look()
+        waiting = iter(list(islice(self._ready, self._arrivals)))
+        arrivals: list[Arrival] = []
+        taken: list[Taken] = []
+        size = rows = 0
+        while size < PIECE_BYTES and rows < PIECE_ROWS and len(taken) < self._arrivals:
+            fresh = place is None
+            place = place or next(waiting, None)
+            if place is None:
+                break
+            try:
+                piece = self._pieces.read(self._folder() / place.file, self._kind(place.file), place)
+            except OSError as failure:
+                if not fresh:
+                    raise
+                self._refuse(place, failure)
+                place = None
+                continue
+            if piece.arrival.checked.table.num_rows or piece.arrival.checked.rejected:
+                arrivals.append(piece.arrival)
+            size, rows = size + piece.place.at - place.at, rows + piece.place.rows - place.rows
+            if piece.done:
+                taken.append(piece.place.taken(piece.note))
+            place = None if piece.done else piece.place
+            if len(arrivals) >= self._arrivals:
+                break
+        if not taken and place is None:
+            return None
+        done = (cursor["files"] if cursor is not None else 0) + len(taken)
+        after = {"files": done, "file": asdict(place) if place is not None else None}
+        return Delivery(self.name, cursor, after, arrivals, taken)
+
+    def settle(self, delivery: Delivery) -> None:
+        names = [part.partition for part in delivery.taken]
+        begun = delivery.cursor["file"]
+        self._is_within = begun is not None
+        gone = {*names, begun["file"]} if begun is not None else set(names)
+        while self._ready and self._ready[0].file in gone:
+            self._ready.popleft()
+        self._taken.append(pa.array(names, pa.string()))
+        for part in delivery.taken:
+            self._recent[part.partition] = (part.size, part.modified)
+        while len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    @property
+    def left(self) -> int:
+        return len(self._ready) + len(self._growing) + self._is_within
+
+    def position(self, cursor: Cursor | None) -> str:
+        if cursor is None:
+            return "not begun"
+        begun = cursor["file"]
+        inside = f", row {begun['rows']} of '{begun['file']}'" if begun is not None else ""
+        return f"{cursor['files']} files{inside}"
+
+    # -- the folder ----------------------------------------------------------------------------------
+
+    def _folder(self) -> Path:
+        return self._resolve(self._path)
+
+    def _kind(self, name: str) -> str:
+        return self._format or SUFFIXES[os.path.splitext(name)[1].lower()]
+
+    def _look(self) -> None:
+        """Find files that are ready to be read."""
+        now, folder = self._clock(), self._folder()
+        self.pause = max(PAUSE, min(self._settle, 1.0) / 2) if self._growing else PAUSE
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            self.why = ""
+            if self._must_list(changed, now):
+                self._list(folder, changed, now)
+        except (FileNotFoundError, NotADirectoryError) as failure:
+            self._listed = None
+            missing = isinstance(failure, FileNotFoundError)
+            self.why = f"the folder '{folder}' does not exist" if missing else f"'{folder}' is not a folder"
+            return
+        ready = [place for name in [*self._growing] if (place := self._settled(folder, name, now)) is not None]
+        ready.sort(key=lambda p: (p.modified, p.file) if self._by_time else p.file)
+        self._ready.extend(ready)
+        self._watch(folder)
+
+    def _must_list(self, changed: int, now: float) -> bool:
+        if self._listed is None or changed != self._listed[0] or now - self._listed[1] > LIST_ANYWAY_SECONDS:
+            return True
+        # A second change within the grain of the file system's clock leaves the same time.
+        return time.time_ns() - changed < 2_000_000_000 or any(again <= now for again in self._refused.values())
+
+    def _list(self, folder: Path, changed: int, now: float) -> None:
+        """Note all files that were not taken; they are looked at one by one until they have settled."""
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if self._is_wanted(entry.name)]
+        odd = [name for name in names if not _is_text(name)]
+        unknown = [] if self._format else [n for n in names if os.path.splitext(n)[1].lower() not in SUFFIXES]
+        self._note_left("of no known format (name one with format = …)", unknown)
+        self._note_left("with names that are not UTF-8", odd)
+        left = {*odd, *unknown}
+        listed = pa.array([name for name in names if name not in left], pa.string())
+        self._taken = [pa.concat_arrays(self._taken)]
+        for name in listed.filter(pc.invert(pc.is_in(listed, self._taken[0]))).to_pylist():
+            if self._refused.get(name, now) <= now:
+                self._growing.setdefault(name, (-1, -1, now))
+        self._listed = (changed, now)
+        self.pause = max(self.pause, LISTING_SHARE * (self._clock() - now))
+
+    def _is_wanted(self, name: str) -> bool:
+        if name.startswith(IGNORED_STARTS) or name.endswith(IGNORED_ENDS):
+            return False
+        return self._pattern == "*" or fnmatch.fnmatchcase(name, self._pattern)
+
+    def _settled(self, folder: Path, name: str, now: float) -> Place | None:
+        """The beginning of a file, if it has been the same for long enough."""
+        try:
+            found = os.lstat(folder / name)
+            if stat.S_ISLNK(found.st_mode):
+                found = os.stat(self._resolve(str(folder / name)))
+        except (OSError, PresageError) as failure:
+            del self._growing[name]
+            if not isinstance(failure, FileNotFoundError):
+                self._note(f"'{_shown(name)}' is left alone: {_said(failure)}")
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            del self._growing[name]
+            return None
+        size, modified, since = self._growing[name]
+        if (size, modified) != (found.st_size, found.st_mtime_ns):
+            self._growing[name] = (found.st_size, found.st_mtime_ns, now)
+            since = now
+        old = time.time() - found.st_mtime_ns / 1e9 > LONG_AGO + self._settle
+        if now - since < self._settle and not old:
+            return None
+        del self._growing[name]
+        self._refused.pop(name, None)
+        return Place(name, found.st_size, found.st_mtime_ns)
+
+    def _refuse(self, place: Place, failure: OSError) -> None:
+        """Leave a file for later that cannot be opened now."""
+        self._ready.remove(place)
+        self._listed = None
+        if not isinstance(failure, FileNotFoundError):
+            self._refused[place.file] = self._clock() + TRY_AGAIN_SECONDS
+            self._note(f"'{_shown(place.file)}' cannot be read and is tried again: {_said(failure)}")
+
+    def _watch(self, folder: Path) -> None:
+        """Say so if a file was changed after it was taken."""
+        for name, (size, modified) in [*self._recent.items()]:
+            try:
+                found = os.stat(folder / name)
+            except OSError:
+                continue  # it was moved away, as it may be
+            if (found.st_size, found.st_mtime_ns // 1_000) != (size, modified):
+                del self._recent[name]
+                self._note(f"'{_shown(name)}' was changed after it was taken; it is not read again")
+
+    def _note_left(self, what: str, names: list[str]) -> None:
+        if names:
+            self._note(f"files {what} are left alone, '{_shown(min(names))}' for example")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes = [*self.notes[1 - MOST_NOTES :], text]
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays([pa.array([], pa.string()), *column.chunks])
+
+
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
+
+
+def _shown(name: str) -> str:
+    return name.encode("utf-8", errors="replace").decode()[:MOST_SHOWN]
+
+
+def _said(failure: Exception) -> str:
+    return failure.message if isinstance(failure, PresageError) else getattr(failure, "strerror", None) or str(failure)

@@ -1,0 +1,99 @@
+"""Declared streams in, running sources out: which there are, and how each of them is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from presage.analyze.declare_source import check_source
+from presage.errors import error
+from presage.log import Log
+from presage.model.catalog import EventType
+from presage.sources.files import FilesSource
+from presage.sources.rate import RateSource
+from presage.sources.running import Reached, Running
+from presage.sources.source import Source
+from presage.sources.status import SourceStatus
+
+ROWS_AHEAD = 1_000_000
+
+
+class Sources(Mapping[str, SourceStatus]):
+    """The sources of an engine, by stream. `types`: what is declared now; `resolve`: the real path of a folder that a
+    statement names, under the roots. Nothing runs before `start`."""
+
+    def __init__(
+        self,
+        log: Log,
+        types: Callable[[], Iterable[EventType]],
+        resolve: Callable[[str], Path],
+        reached: Reached = lambda: None,
+        rows_ahead: int = ROWS_AHEAD,
+    ) -> None:
+        self._log = log
+        self._types = types
+        self._resolve = resolve
+        self._reached = reached
+        self._rows_ahead = rows_ahead
+        self._running: dict[str, Running] = {}
+        self._lock = threading.Lock()
+        self._started = False
+
+    def start(self) -> None:
+        self._started = True
+        self.follow()
+
+    def follow(self) -> None:
+        """Run the sources of the streams that are declared now, and no others."""
+        wanted = {t.name: t for t in self._types() if t.has_source} if self._started else {}
+        with self._lock:
+            gone = [self._running.pop(name) for name in [*self._running] if name not in wanted]
+            fresh = [self._new(event_type) for name, event_type in wanted.items() if name not in self._running]
+            self._running |= fresh
+        for running in gone:
+            running.stop()
+        for _, running in fresh:
+            running.start()
+
+    def _new(self, event_type: EventType) -> tuple[str, Running]:
+        make = partial(self._made, event_type)
+        return event_type.name, Running(event_type, make, self._log, self._reached, self._rows_ahead)
+
+    def close(self) -> None:
+        """Stop all of them; what they have brought is in the log, with how far each of them is."""
+        self._started = False
+        self.follow()
+
+    def shown(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+        """By stream: the state of its source, and its properties for DESCRIBE."""
+        return {name: (str(status), status.described()) for name, status in self.items()}
+
+    def is_quiet(self, stream: str) -> bool:
+        """Whether a stream that gets no events has none: its source looks, and finds nothing new."""
+        running = self._running.get(stream)
+        return running is None or running.quiet
+
+    def __getitem__(self, stream: str) -> SourceStatus:
+        return self._running[stream].status()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._running])
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def _made(self, event_type: EventType) -> Source:
+        kind = event_type.options["source"]
+        check_source(event_type)
+        if kind == "files":
+            return FilesSource(event_type, self._resolve, self._log.deliveries.taken(event_type.name, kind))
+        if kind == "rate":
+            return RateSource(event_type)
+        raise error(
+            "UNSUPPORTED",
+            what=f"the source '{kind}' of stream '{event_type.name}'",
+            where="in this version",
+            fix=f"load what it brings with Engine.load(…, source=SourceOffsets('{kind}', …)), or use source = 'files'",
+        )
