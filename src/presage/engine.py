@@ -23,6 +23,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
+from presage.live.acting import ACTS, act
 from presage.live.bounded import Replay
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
@@ -81,6 +82,7 @@ class Engine:
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
+    `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Engine:
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
         live: bool = True,
+        driven: bool = True,
     ) -> None:
         self._spark = spark
         self._session: str | None = None  # by which it leaves a session that an engine has started
@@ -133,7 +136,7 @@ class Engine:
             )
             self._replay()
             self._driver = Driver(lambda work: Ticker(self.spark, work), self._log, self._standing.job)
-            self._standing.drive = self._driver.go
+            self._standing.drive = self._driver.go if driven else None
             self._standing.trouble = self._driver.trouble
         except BaseException:
             self._log.close()
@@ -359,6 +362,9 @@ class Engine:
             return TableResult.of_text(*look_at(statement, *known), lambda: self.spark)
         if isinstance(statement, RecallCommand):
             say(self._standing.job, statement)
+            return None
+        if isinstance(statement, ACTS):
+            act(statement, self._workspace, self._log, self._standing)
             return None
         if isinstance(statement, CreateKnowledge | RefreshKnowledge):
             self._know(statement)

@@ -234,6 +234,7 @@ CONDITIONS: dict[str, Condition] = {
     # -- data -----------------------------------------------------------------------------------
     "DATA_SHAPE": Condition(DataError, "{what}: {found}", "{fix}"),
     "ARITHMETIC_OVERFLOW": Condition(DataError, "{what} passes the range of {type}", "{fix}"),
+    "ASSERTION_FAILED": Condition(DataError, "the rows of '{name}' are not those expected: {why}"),
     "SKIP_TARGET": Condition(
         DataError,
         "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
 from presage.analyze.declare_source import check_source
+from presage.analyze.values import Inserted, bind_insert
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
@@ -21,6 +22,7 @@ from presage.knowledge.library import Library
 from presage.knowledge.speaking import speaks_of_knowledge
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
+from presage.lang.acting_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.pattern_syntax import EventTerm
@@ -31,6 +33,7 @@ from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, 
 from presage.model.paths import read_text, resolve_under_roots
 from presage.model.semantics import Context
 from presage.model.text import Span
+from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
 from presage.plan.nodes import Field
@@ -198,8 +201,35 @@ class Workspace:
             self.bind(statement)
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
+        elif isinstance(statement, CreateStatement):
+            self.bind(statement.query, live=True)
+            if statement.query.insert_into is not None:
+                self.catalog = self.declare(statement.query)
+        elif isinstance(statement, InsertValues):
+            self.inserted(statement)
+        elif isinstance(statement, Advance):
+            self.advanced(statement)
+        elif isinstance(statement, OF_SCENARIOS):
+            fix = "presage test carries it out"
+            raise error("UNSUPPORTED", statement.span, what=statement.word, where="outside of a scenario", fix=fix)
         elif not isinstance(statement, s.Show | RecallCommand):
             self.catalog = self.declare(statement)
+
+    def inserted(self, statement: InsertValues) -> tuple[EventType, Inserted]:
+        """The stream of INSERT … VALUES, and its events."""
+        with placed(statement.span):
+            stream = self.loadable(statement.stream)
+        return stream, bind_insert(statement, stream)
+
+    def advanced(self, statement: Advance) -> tuple[list[EventType], int]:
+        """The streams that ADVANCE speaks of, and its time."""
+        micros = parse_timestamp(statement.to)
+        if micros is None:
+            raise error("BAD_TIMESTAMP", statement.span, found=statement.to)
+        with placed(statement.span):
+            one = [self.loadable(statement.stream)] if statement.stream is not None else None
+        every = (t for t in self.catalog.types.values() if t.kind == "stream" and t.inference is None)
+        return one or [*every], micros
 
     def named(self, name: str, statement: s.Statement) -> EventType | None:
         """The type of that name, None for a relation, a model or a knowledge base; an error for none of them."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
 from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
-from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.scope import Scope
+from presage.analyze.values import bind_row
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge
@@ -17,8 +15,7 @@ from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Model, R
 from presage.model.semantics import Context, Knowledge
 from presage.model.text import Span
 from presage.model.time import parse_duration
-from presage.model.types import TIMESTAMP, DataType, StructOf, common_type
-from presage.plan.expr import Constant
+from presage.model.types import TIMESTAMP, DataType, StructOf
 
 # Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention")
@@ -102,7 +99,7 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
         with placed(node.span):
             path = resolve_path(node.path)
         return catalog.with_relation(Relation(node.name, attributes, path=path))
-    rows = tuple(_values(row, attributes, node) for row in node.rows or ())
+    rows = tuple(bind_row(row, attributes, f"relation '{node.name}'", node.span) for row in node.rows or ())
     return catalog.with_relation(Relation(node.name, attributes, rows=rows))
 
 
@@ -254,24 +251,3 @@ def _check_option(option: s.Option, name: str, value: str) -> None:
             raise error("BAD_DURATION", option.span, found=value)
     elif name == "archive" and value.lower() not in ("true", "false"):
         raise error("BAD_VALUE", option.span, what="archive", found=f"'{value}'", expected="true or false")
-
-
-def _values(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], node: s.CreateRelation) -> tuple[object, ...]:
-    span = row[0].span if row else node.span
-    if len(row) != len(attributes):
-        raise error("WRONG_ARGUMENTS", span, name=f"a row of relation '{node.name}'",
-                    expected=f"{len(attributes)} values", found=len(row))  # fmt: skip
-    binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
-    values: list[object] = []
-    for expr, attribute in zip(row, attributes, strict=True):
-        bound = coerce_literal(binder.bind(expr), attribute.type)
-        if common_type(bound.type, attribute.type) != attribute.type:
-            raise error("TYPE_MISMATCH", expr.span, what=f"'{attribute.name}' of relation '{node.name}'",
-                        expected=attribute.type, found=bound.type)  # fmt: skip
-        bound = cast_to(bound, attribute.type)
-        if not isinstance(bound, Constant):
-            raise error(
-                "BAD_VALUE", expr.span, what="a value of a relation", found="an expression", expected="a literal"
-            )
-        values.append(bound.value)
-    return tuple(values)

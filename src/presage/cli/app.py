@@ -12,6 +12,7 @@ from presage.cli.demo import demo
 from presage.cli.explain import explain
 from presage.cli.query import query
 from presage.cli.run import run
+from presage.cli.test import try_scenarios
 
 app = typer.Typer(
     name="presage",
@@ -40,3 +41,4 @@ def presage(
 
 for command in (query, run, explain, check, demo):
     app.command()(command)
+app.command("test")(try_scenarios)

@@ -6,6 +6,7 @@ import os
 
 from presage.lang.lalr import Builder
 from presage.lang.trees import (
+    acting,
     declare,
     knowledge,
     look,
@@ -38,6 +39,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("knowledge", knowledge.BUILDERS),
     ("recall", recall.BUILDERS),
     ("look", look.BUILDERS),
+    ("acting", acting.BUILDERS),
 )
 # What can be parsed by itself: one statement, or one term.
 GOALS = ("statement", "term")

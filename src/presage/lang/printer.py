@@ -17,6 +17,7 @@ from presage.lang.knowledge_syntax import (
     SequencePart,
     WindowPart,
 )
+from presage.lang.print_acting import ACTING, print_acting
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
@@ -79,6 +80,8 @@ def print_statement(statement: Statement) -> str:
         return f"DROP {statement.kind.upper()} {spell_name(statement.name)}"
     if isinstance(statement, RecallCommand):
         return print_recall_command(statement)
+    if isinstance(statement, ACTING):
+        return print_acting(statement, _query)
     raise error("INTERNAL", what=f"a {type(statement).__name__} has no text")
 
 

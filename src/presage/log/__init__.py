@@ -2,7 +2,7 @@
 
 from presage.log.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.log.catalog_log import CatalogEntry
-from presage.log.columns import LATE_BY, SEQ, TIME
+from presage.log.columns import LATE_BY, SEQ, TIME, attributes_schema
 from presage.log.delivered import ROW, Arrival, Cursor, Delivery, SourceState, Taken
 from presage.log.files import read_files
 from presage.log.ingest import Checked
@@ -37,6 +37,7 @@ __all__ = [
     "SourceState",
     "StreamInfo",
     "Taken",
+    "attributes_schema",
     "max_ahead",
     "numbered_attributes",
     "read_files",

@@ -230,7 +230,7 @@ REFUSED = [
         "CREATE RELATION R (a INT) VALUES (1 + 1)",
         "BAD_VALUE",
         35,
-        "a value of a relation is an expression; it must be a literal",
+        "a value of relation 'R' is an expression; it must be a literal",
         "",
     ),
     (

@@ -1,0 +1,73 @@
+"""Rows of VALUES in, their values as the attributes want them out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from presage.analyze.coerce import cast_to, coerce_literal
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.scope import Scope
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.lang.acting_syntax import InsertValues
+from presage.model.catalog import Attribute, EventType
+from presage.model.text import Span
+from presage.model.types import common_type
+from presage.plan.expr import Constant
+
+
+def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: str, span: Span) -> tuple[object, ...]:
+    """One row; `owner` has these attributes (`relation 'Hall'`), `span`: where it is told of, if the row is empty."""
+    if len(row) != len(attributes):
+        raise error("WRONG_ARGUMENTS", row[0].span if row else span, name=f"a row of {owner}",
+                    expected=f"{len(attributes)} values", found=len(row))  # fmt: skip
+    binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
+    values: list[object] = []
+    for expr, attribute in zip(row, attributes, strict=True):
+        bound = coerce_literal(binder.bind(expr), attribute.type)
+        if common_type(bound.type, attribute.type) != attribute.type:
+            raise error("TYPE_MISMATCH", expr.span, what=f"'{attribute.name}' of {owner}",
+                        expected=attribute.type, found=bound.type)  # fmt: skip
+        bound = cast_to(bound, attribute.type)
+        if not isinstance(bound, Constant):
+            what = f"a value of {owner}"
+            raise error("BAD_VALUE", expr.span, what=what, found="an expression", expected="a literal")
+        values.append(bound.value)
+    return tuple(values)
+
+
+class Inserted(NamedTuple):
+    """The attributes that INSERT … VALUES gives, in its order, and its rows."""
+
+    attributes: tuple[Attribute, ...]
+    rows: list[tuple[object, ...]]
+
+
+def bind_insert(node: InsertValues, stream: EventType) -> Inserted:
+    """An event that the stream would reject is an error here: whoever types it wants to know."""
+    owner = f"stream '{stream.name}'"
+    attributes = stream.attributes if node.attributes is None else _named(node, stream, owner)
+    if all(attribute.name != stream.event_time for attribute in attributes):
+        raise error("BAD_VALUE", node.span, what=f"INSERT INTO {stream.name}",
+                    found=f"without '{stream.event_time}'", expected="with the event time of every row")  # fmt: skip
+    rows = [bind_row(row, attributes, owner, node.span) for row in node.rows]
+    at = next(i for i, attribute in enumerate(attributes) if attribute.name == stream.event_time)
+    for row, values in zip(node.rows, rows, strict=True):
+        if values[at] is None:
+            what = f"the event time '{stream.event_time}' of {owner}"
+            raise error("BAD_VALUE", row[at].span, what=what, found="NULL", expected="a time")
+    return Inserted(attributes, rows)
+
+
+def _named(node: InsertValues, stream: EventType, owner: str) -> tuple[Attribute, ...]:
+    found = []
+    for name in node.attributes or ():
+        attribute = stream.attribute(name)
+        if attribute is None:
+            fix = did_you_mean(name, [a.name for a in stream.attributes])
+            raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
+        if attribute in found:
+            raise error("DUPLICATE_NAME", node.span, name=name, where=f"INSERT INTO {stream.name}",
+                        fix="name each attribute once")  # fmt: skip
+        found.append(attribute)
+    return tuple(found)

@@ -1,0 +1,42 @@
+"""`presage test`: files of scenarios in; a line for each scenario, and what failed, out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from presage.cli.failures import FAILED, report, reported
+from presage.cli.options import Debug, Format, OutputFormat
+
+Files = Annotated[list[str], typer.Argument(metavar="SCENARIO.epl…", help="Files with scenarios.")]
+
+
+def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debug = False) -> None:
+    """Try scenarios: events and the clock in, expected rows out (ASSERT). Spark is started only if a term needs it."""
+    with reported(as_json=format is Format.json, debug=debug):
+        # Here, since `presage --help` needs none of it.
+        from presage.scenarios import run_scenarios
+
+        tried = failed = 0
+        for file in files:
+            for outcome in run_scenarios(Path(file), name=file):
+                tried += 1
+                failed += not outcome.passed
+                if format is Format.json:
+                    said = {"file": file, "scenario": outcome.title, "passed": outcome.passed,
+                            "seconds": round(outcome.seconds, 3), "assertions": outcome.assertions}  # fmt: skip
+                    sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
+                else:
+                    mark = "ok    " if outcome.passed else "FAILED"
+                    sys.stdout.write(f"{mark}  {outcome.title}  ({outcome.seconds:.2f} s)\n")
+                sys.stdout.flush()
+                if outcome.failure is not None:
+                    report(outcome.failure, format is Format.json)
+        if format is not Format.json:
+            sys.stdout.write(f"{tried - failed} passed, {failed} failed\n")
+        if failed:
+            raise SystemExit(FAILED)

@@ -1,0 +1,68 @@
+"""The syntax tree of statements that act: standing statements, events, the clock; and scenarios that test them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from presage.lang.syntax import Expr, Query, Statement
+
+
+@dataclass(frozen=True)
+class CreateStatement(Statement):
+    """`CREATE [OR REPLACE] STATEMENT name AS query`: the query stands under that name."""
+
+    name: str
+    query: Query
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class InsertValues(Statement):
+    """`INSERT INTO R [(a, …)] VALUES (…), …`: events of a stream. `attributes`: those that are given, None for all."""
+
+    stream: str
+    rows: tuple[tuple[Expr, ...], ...]
+    attributes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Advance(Statement):
+    """`ADVANCE [R] TO 'time'`: nothing more will come from before it, in one stream or in all."""
+
+    to: str
+    stream: str | None = None
+
+
+@dataclass(frozen=True)
+class Scenario(Statement):
+    """`SCENARIO 'title'`: what follows, up to the next one, is tried in a home of its own."""
+
+    word: ClassVar[str] = "SCENARIO"
+    title: str
+
+
+@dataclass(frozen=True)
+class Include(Statement):
+    """`INCLUDE 'file'`: its statements stand here."""
+
+    word: ClassVar[str] = "INCLUDE"
+    path: str
+
+
+@dataclass(frozen=True)
+class Assertion(Statement):
+    """`ASSERT name [(a, …)] …`: the rows of a standing statement since it was last asked. `rows`: these, in order
+    unless `any_order`, numbers within `tolerance`; else so many of them (`count`)."""
+
+    word: ClassVar[str] = "ASSERT"
+    statement: str
+    columns: tuple[str, ...] | None = None
+    rows: tuple[tuple[Expr, ...], ...] | None = None
+    count: int = 0
+    any_order: bool = False
+    tolerance: float | None = None
+
+
+# Statements that only `presage test` carries out.
+OF_SCENARIOS = Scenario | Include | Assertion

@@ -1,0 +1,65 @@
+"""CREATE STATEMENT, INSERT … VALUES, ADVANCE, SCENARIO, INCLUDE and ASSERT in, their nodes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from presage.errors import error
+from presage.lang.acting_syntax import Advance, Assertion, CreateStatement, Include, InsertValues, Scenario
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.syntax import Expr, Query
+from presage.lang.trees.declare import names
+from presage.lang.trees.terms import read_number, read_string
+from presage.lang.words import read_name
+from presage.model.text import Span
+
+Rows = tuple[tuple[Expr, ...], ...]
+
+
+def create_statement(span: Span, replaces: bool | None, name: Token, query: Query) -> CreateStatement:
+    return CreateStatement(read_name(name.text), query, replaces is not None, span=span)
+
+
+def insert_values(span: Span, name: Token, attributes: tuple[str, ...] | None, *rows: tuple[Expr, ...]) -> InsertValues:
+    return InsertValues(read_name(name.text), rows, attributes, span=span)
+
+
+def advance(span: Span, stream: Token | None, to: Token) -> Advance:
+    return Advance(read_string(to), read_name(stream.text) if stream is not None else None, span=span)
+
+
+def assertion(span: Span, name: Token, columns: tuple[str, ...] | None, expected: dict[str, Any]) -> Assertion:
+    if columns is not None and "rows" not in expected:
+        raise error("SYNTAX", span, found="columns without VALUES", expected="EMPTY or COUNT n alone",
+                    fix="leave out the columns: no row is compared")  # fmt: skip
+    return Assertion(read_name(name.text), columns, **expected, span=span)
+
+
+def expect_count(span: Span, number: Token) -> dict[str, Any]:
+    count = read_number(number)
+    if not isinstance(count, int):
+        raise error("BAD_VALUE", number.span, what="COUNT", found=number.text, expected="a whole number of rows")
+    return {"count": count}
+
+
+def expect_rows(span: Span, *parts: Any) -> dict[str, Any]:
+    *rows, any_order, tolerance = parts
+    return {"rows": tuple(rows), "any_order": any_order is not None, "tolerance": tolerance}
+
+
+BUILDERS: dict[str, Builder] = {
+    "create_statement": create_statement,
+    "or_replace": lambda span, *words: True,
+    "insert_values": insert_values,
+    "attribute_names": lambda span, *tokens: names(*tokens),
+    "advance": advance,
+    "scenario": lambda span, title: Scenario(read_string(title), span=span),
+    "include": lambda span, path: Include(read_string(path), span=span),
+    "assertion": assertion,
+    "expect_none": lambda span, word: {"count": 0},
+    "expect_count": expect_count,
+    "expect_rows": expect_rows,
+    "any_order": lambda span, *words: True,
+    "tolerance": lambda span, number: float(read_number(number)),
+}

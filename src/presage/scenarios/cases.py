@@ -1,0 +1,85 @@
+"""A file of statements in, its scenarios out: each with what stands before the first of them, includes put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from presage.errors import error, located
+from presage.lang import parse
+from presage.lang import syntax as s
+from presage.lang.acting_syntax import Assertion, Include, Scenario
+from presage.model.paths import read_text, resolve_under_roots
+from presage.model.text import Source
+
+WHOLE_FILE = "the whole file"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement, and the text that it stands in."""
+
+    statement: s.Statement
+    source: Source
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.statement.span.start : self.statement.span.end]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario: all of its steps, those that every scenario of the file begins with first."""
+
+    title: str
+    steps: tuple[Step, ...]
+
+
+def read_cases(path: Path, name: str) -> list[Case]:
+    """The scenarios of a file; a file without the word SCENARIO is one. `name`: what errors call it."""
+    roots = [Path.cwd(), path.resolve().parent]
+    steps = list(_steps(read_text(str(path)), name, path.resolve(), roots, (path.resolve(),)))
+    marks = [i for i, step in enumerate(steps) if isinstance(step.statement, Scenario)]
+    common = tuple(steps[: marks[0]] if marks else steps)
+    for step in common if marks else ():
+        if isinstance(step.statement, Assertion):
+            raise error("SYNTAX", step.statement.span, step.source, found="ASSERT before the first SCENARIO",
+                        expected="it inside of one", fix="write SCENARIO 'what is tried'; before it")  # fmt: skip
+    cases = [Case(WHOLE_FILE, common)] if not marks else []
+    for begin, end in zip(marks, [*marks[1:], len(steps)], strict=True):
+        mark = steps[begin].statement
+        assert isinstance(mark, Scenario)
+        cases.append(Case(mark.title, (*common, *steps[begin + 1 : end])))
+    for case in cases:
+        if not any(isinstance(step.statement, Assertion) for step in case.steps):
+            place = (steps[-1].statement.span, steps[-1].source) if steps else (None, None)
+            what = f"scenario '{case.title}'" if marks else f"'{name}'"
+            raise error("BAD_VALUE", *place, what=what, found="without ASSERT", expected="one that can fail")
+    return cases
+
+
+def _steps(text: str, name: str, path: Path, roots: list[Path], within: tuple[Path, ...]) -> Iterator[Step]:
+    script = parse(text, name)
+    for statement in script.statements:
+        if not isinstance(statement, Include):
+            yield Step(statement, script.source)
+            continue
+        with located(script.source):
+            found = _included(statement, path, roots, within)
+            shown = _name_beside(name, statement.path)
+        yield from _steps(read_text(str(found)), shown, found, roots, (*within, found))
+
+
+def _included(statement: Include, path: Path, roots: list[Path], within: tuple[Path, ...]) -> Path:
+    """A file that is named from where the other one lies."""
+    found = resolve_under_roots(statement.path, roots, path.parent)
+    if found in within:
+        what = f"INCLUDE '{statement.path}'"
+        raise error("BAD_VALUE", statement.span, what=what, found="a file that includes itself", expected="another")
+    return found
+
+
+def _name_beside(name: str, included: str) -> str:
+    folder = Path(name).parent
+    return included if str(folder) == "." else str(folder / included)
