@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -63,9 +62,9 @@ from presage.spark.archive import count_events, time_span
 from presage.spark.batch import run_root
 from presage.spark.contexts import Contexts
 from presage.spark.foreign import catalyst
+from presage.spark.held import HeldSession
 from presage.spark.here import answer_here
 from presage.spark.result import Result, TableResult, explained_as
-from presage.spark.session import leave_session, running_session, start_session, use_session
 from presage.spark.streaming import Ticker, run_each
 from presage.spark.workers import call_on_workers
 from presage.windows.spark import OPERATORS as WINDOWS
@@ -99,16 +98,13 @@ class Engine:
         live: bool = True,
         driven: bool = True,
     ) -> None:
-        self._spark = spark
-        self._session: str | None = None  # by which it leaves a session that an engine has started
-        self._settings = dict(settings or {})
+        self._session = HeldSession(spark, settings)
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
         # Not through the property: its lock may be held by one who waits for the batch.
         rooms = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
-        self._contexts = Contexts(lambda: self._spark or self.spark, rooms, rows_in_memory)
+        self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory)
         self._lock = threading.RLock()
-        self._starting: Future[SparkSession] | None = None
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)
         base = Path.cwd()
@@ -124,9 +120,9 @@ class Engine:
                 relations=self._tables,
                 result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
                 optimize=optimize,
-                foreign=lambda: catalyst(self._spark or self.spark, self._tables()),
+                foreign=lambda: catalyst(self._session.now or self.spark, self._tables()),
                 histories=self._history,
-                workers=lambda function, shares: call_on_workers(self._spark or self.spark, function, shares),
+                workers=lambda function, shares: call_on_workers(self._session.now or self.spark, function, shares),
                 # Keys are dealt apart for the workers; on the driver that would only cost.
                 shards=(os.cpu_count() or 1) if rows_per_batch > rows_on_driver else 1,
                 parallelism=os.cpu_count() or 1,
@@ -158,22 +154,11 @@ class Engine:
         """The Spark session; the engine's own is started by the first call that needs it."""
         with self._lock:
             self._check_open()
-            if self._spark is None:
-                running = running_session() if self._starting is None else None
-                self._spark = running or self._starting_session().result()
-                self._session = use_session(self._spark, ours=running is None)
-            return self._spark
+            return self._session.get()
 
     def start(self) -> None:
         """Start the session in the background: declaring and loading need not wait for it."""
-        with self._lock:
-            # A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone.
-            if self._spark is None and self._starting is None:
-                self._spark = running_session()
-                if self._spark is not None:
-                    self._session = use_session(self._spark)
-            if self._spark is None:
-                self._starting_session()
+        self._session.start()
 
     @property
     def home(self) -> Path:
@@ -329,12 +314,7 @@ class Engine:
         self._standing.close()
         with self._lock:
             self._log.close()
-            # A session that is still starting is waited for: it would outlive the engine.
-            if self._spark is None and self._starting is not None and self._starting.exception() is None:
-                self._spark = self._starting.result()
-                self._session = use_session(self._spark, ours=True)
-            if self._spark is not None and self._session is not None:
-                leave_session(self._spark, self._session)
+            self._session.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -493,11 +473,6 @@ class Engine:
         scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self._log.position) for scan in scans}
         return history_of(node, self._contexts.of(files, self._tables()))
-
-    def _starting_session(self) -> Future[SparkSession]:
-        if self._starting is None:
-            self._starting = start_session(self._settings)
-        return self._starting
 
     def _check_open(self) -> None:
         if self._closed:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from presage.lang import acting_syntax as a
 from presage.lang import syntax as s
 from presage.lang.prediction_syntax import Predicted
 from presage.lang.words import RESERVED
@@ -166,8 +167,26 @@ declarations = st.builds(
 relations = st.builds(s.CreateRelation, names, tuples(columns), path=strings) | st.builds(
     s.CreateRelation, names, tuples(columns), rows=tuples(tuples(small_expressions))
 )
+value_rows = tuples(tuples(small_expressions), 1, 2)
+acting = st.one_of(
+    st.builds(a.CreateStatement, names, queries, st.booleans()),
+    st.builds(a.InsertValues, names, value_rows, st.none() | tuples(names)),
+    st.builds(a.Advance, strings, st.none() | names),
+    st.builds(a.Scenario, strings),
+    st.builds(a.Include, strings),
+    st.builds(a.Assertion, names, count=st.integers(0, 10**6)),
+    st.builds(
+        a.Assertion,
+        names,
+        st.none() | tuples(names),
+        value_rows,
+        any_order=st.booleans(),
+        tolerance=st.none() | floats,
+    ),
+)
 statements: st.SearchStrategy[s.Statement] = st.one_of(
     queries,
+    acting,
     declarations,
     relations,
     st.builds(s.Explain, queries, st.sampled_from(["text", "svg"])),

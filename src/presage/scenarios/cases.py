@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from presage.errors import error, located
@@ -22,10 +23,6 @@ class Step:
 
     statement: s.Statement
     source: Source
-
-    @property
-    def text(self) -> str:
-        return self.source.text[self.statement.span.start : self.statement.span.end]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def read_cases(path: Path, name: str) -> list[Case]:
             raise error("SYNTAX", step.statement.span, step.source, found="ASSERT before the first SCENARIO",
                         expected="it inside of one", fix="write SCENARIO 'what is tried'; before it")  # fmt: skip
     cases = [Case(WHOLE_FILE, common)] if not marks else []
-    for begin, end in zip(marks, [*marks[1:], len(steps)], strict=True):
+    for begin, end in pairwise([*marks, len(steps)]):
         mark = steps[begin].statement
         assert isinstance(mark, Scenario)
         cases.append(Case(mark.title, (*common, *steps[begin + 1 : end])))

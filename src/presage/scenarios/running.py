@@ -11,7 +11,7 @@ from pathlib import Path
 from presage.engine import Engine
 from presage.errors import PresageError, did_you_mean, error, located
 from presage.lang import syntax as s
-from presage.lang.acting_syntax import Assertion
+from presage.lang.acting_syntax import Assertion, CreateStatement
 from presage.scenarios.cases import Case, Step, read_cases
 from presage.scenarios.expecting import check_rows
 
@@ -33,8 +33,8 @@ class Outcome:
 def run_scenarios(
     path: str | os.PathLike[str], *, name: str | None = None, engine: Callable[[], Engine] | None = None
 ) -> Iterator[Outcome]:
-    """Try the scenarios of a file, one after the other. `engine` makes that of a scenario: by default one that starts no
-    Spark, and whose statements go on when they are asked."""
+    """Try the scenarios of a file in turn. `engine` makes that of a scenario: by default one that starts no Spark, and
+    whose statements go on when they are asked."""
     make = engine or (lambda: Engine(live=False, driven=False))
     for case in read_cases(Path(path), name or str(path)):
         start = time.perf_counter()
@@ -67,17 +67,16 @@ class Trial:
         if isinstance(statement, Assertion):
             self._check(statement)
             self.assertions += 1
-        elif isinstance(statement, s.Query):
-            self._stand(statement, step)
         elif not isinstance(statement, s.Explain | s.Show | s.Describe):  # nothing to see here
+            statement = self._named(statement) if isinstance(statement, s.Query) else statement
             self._engine.carry_out(statement, s.Script((statement,), step.source))
 
-    def _stand(self, query: s.Query, step: Step) -> None:
+    def _named(self, query: s.Query) -> CreateStatement:
         """A query without a name stands too: as the stream that it fills, or by its number."""
         taken = self._engine.deployments
         number = 1 + sum(name.startswith("query_") for name in taken)
         name = f"query_{number}" if query.insert_into is None or query.insert_into in taken else query.insert_into
-        self._engine.deploy(step.text, name)
+        return CreateStatement(name, query, span=query.span)
 
     def _check(self, assertion: Assertion) -> None:
         name, known = assertion.statement, self._engine.deployments

@@ -132,4 +132,20 @@ LOOKING = [
     "drop statement spikes",
     "DROP MODEL select",
 ]
-ALL = [*DECLARATIONS, *QUERIES, *LOOKING]
+ACTING = [
+    "CREATE STATEMENT warm AS SELECT room FROM T WHERE x > 1",
+    "create or replace statement `a b` as INSERT INTO X SELECT room FROM T",
+    "INSERT INTO T VALUES ('a', 1, '2024-01-01'), ('b', -2.5, NULL)",
+    "INSERT INTO T (room, select, at) VALUES ('a', 1, '2024-01-01')",
+    "ADVANCE TO '2024-01-01T09:00'",
+    "advance advance to '2024-01-01'",
+    "ADVANCE `to` TO '2024-01-01'",
+    "SCENARIO 'a warm room'",
+    "INCLUDE 'rules.epl'",
+    "ASSERT warm EMPTY",
+    "ASSERT count COUNT 5",
+    "ASSERT empty VALUES ('a')",
+    "ASSERT warm (room, x) VALUES ('a', 1), ('b', 2) IN ANY ORDER TOLERANCE 0.1",
+    "SELECT assert, scenario, advance, include, empty, tolerance, any FROM count",
+]
+ALL = [*DECLARATIONS, *QUERIES, *LOOKING, *ACTING]

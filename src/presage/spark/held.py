@@ -1,0 +1,57 @@
+"""The session of an engine: a user's own, one that runs already, or one that is started when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from pyspark.sql import SparkSession
+
+from presage.spark.session import leave_session, running_session, start_session, use_session
+
+
+class HeldSession:
+    """`now` is the session if there is one already, without waiting for anything."""
+
+    def __init__(self, spark: SparkSession | None, settings: Mapping[str, str] | None) -> None:
+        self.now = spark
+        self._name: str | None = None  # by which it leaves a session that an engine has started
+        self._settings = dict(settings or {})
+        self._starting: Future[SparkSession] | None = None
+        self._lock = threading.RLock()
+
+    def get(self) -> SparkSession:
+        """The session; the engine's own is started by the first call."""
+        with self._lock:
+            if self.now is None:
+                running = running_session() if self._starting is None else None
+                self.now = running or self._started().result()
+                self._name = use_session(self.now, ours=running is None)
+            return self.now
+
+    def start(self) -> None:
+        """Start it in the background."""
+        with self._lock:
+            # A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone.
+            if self.now is None and self._starting is None:
+                self.now = running_session()
+                if self.now is not None:
+                    self._name = use_session(self.now)
+            if self.now is None:
+                self._started()
+
+    def leave(self) -> None:
+        """Be done with it; the last engine stops the one that an engine has started."""
+        with self._lock:
+            # One that is still starting is waited for: it would outlive the engine.
+            if self.now is None and self._starting is not None and self._starting.exception() is None:
+                self.now = self._starting.result()
+                self._name = use_session(self.now, ours=True)
+            if self.now is not None and self._name is not None:
+                leave_session(self.now, self._name)
+
+    def _started(self) -> Future[SparkSession]:
+        if self._starting is None:
+            self._starting = start_session(self._settings)
+        return self._starting
