@@ -106,6 +106,14 @@ def test_each_of_several_events_at_one_step_is_found_with_its_own_values(key: st
     assert found == [{"r": "x", "probability": 0.5}, {"r": "y", "probability": 0.5}]
 
 
+def test_an_unfolding_is_compared_with_a_value_that_is_selected() -> None:
+    events = [*WALK, at("joe", "c", 3, 0.5)]
+    text = "SELECT l FROM SEQUENCE [ At('sue', l) ; At('joe', m)+{ | m > l} ]"
+    # Sue is in "a" at second 2, so it is about Joe at second 3.
+    assert rows(text, events) == [{"l": "a", "probability": 0.5}]
+    assert rows(text.replace(">", "<"), events) == []
+
+
 ANY = "SELECT * FROM SEQUENCE [ At(p, 'a') ; At(q, 'b') ; At(p, 'c') ] APPROXIMATE (ERROR 0.1, CONFIDENCE 0.9)"
 
 
