@@ -72,10 +72,11 @@ class _Obstacle:
 def _not_local(query: Sequence, env: frozenset[str]) -> Condition | None:
     for condition in query.conditions:
         rest = condition.variables - env
-        if not any(rest <= _sure(goal) for goal in query.goals):
-            return condition
         plus = query.goals[condition.level]
-        if _of_each_unfolding(condition, plus) and not rest <= plus.variables:
+        if _of_each_unfolding(condition, plus):
+            if not rest <= plus.variables:
+                return condition
+        elif not any(rest <= goal.free for goal in query.goals):
             return condition
     return None
 
@@ -83,11 +84,6 @@ def _not_local(query: Sequence, env: frozenset[str]) -> Condition | None:
 def _of_each_unfolding(condition: Condition, plus: Goal) -> bool:
     """Whether unfoldings of one match may differ in what a condition says of them."""
     return condition.unfolding and bool(condition.variables & (plus.variables - plus.free))
-
-
-def _sure(goal: Goal) -> frozenset[str]:
-    """Variables whose value is the same in all of a goal's events of one match."""
-    return goal.free
 
 
 def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
@@ -108,6 +104,12 @@ def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
     return None
 
 
+def _grounded(query: Sequence, name: str | None) -> bool:
+    """Whether a variable's values are independent of each other in the shortest prefix that has all of it."""
+    last = max((goal.number for goal in query.goals if name in goal.variables), default=-1)
+    return name is not None and _not_independent(query.prefix(last + 1), name) is None
+
+
 def _plan(query: Sequence, env: frozenset[str], point: bool, conditions: tuple[Condition, ...]) -> SafePlan | _Obstacle:
     """`point`: it is asked at one step, not during an interval. `conditions`: those of the whole sequence."""
     length = len(query.goals)
@@ -126,8 +128,8 @@ def _plan(query: Sequence, env: frozenset[str], point: bool, conditions: tuple[C
     before, last = query.prefix(length - 1), query.goals[-1]
     obstacle = _not_apart(before, last, env, point, query.markov, conditions)
     if obstacle is not None:
-        # What keeps a shared variable from being projected away says more, if it is not that very subgoal.
-        return next((o for o in obstacles if o.goal != last.number), obstacle)
+        # What keeps a shared variable from being projected away says more, if that cannot be done earlier either.
+        return next((o for o in obstacles if o.goal != last.number and not _grounded(query, o.variable)), obstacle)
     below = _plan(before, env, False, conditions)
     return below if isinstance(below, _Obstacle) else Follow(below, last.number)
 

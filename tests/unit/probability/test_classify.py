@@ -72,6 +72,9 @@ def verdict_of(text: str) -> Verdict:
         ("SELECT * FROM SEQUENCE [ At(p, l) ; At(p, l) ]", UNSAFE),  # l is shared, and not in the key
         ("SELECT l FROM SEQUENCE [ At(p, l) ; At(p, l) ]", EXTENDED),
         ("SELECT x, y FROM SEQUENCE [ R(x, _) ; S(y, _) ] WHERE Likes(x, y)", REGULAR),
+        # What an unfolding compares with a value that is selected, it compares with a constant.
+        ("SELECT x FROM SEQUENCE [ R(x, _) ; At(p, l)+{ | Likes(x, l)} ]", REGULAR),
+        ("SELECT * FROM SEQUENCE [ R(x, _) ; At(p, l)+{ | Likes(x, l)} ]", UNSAFE),
         ("SELECT * FROM SEQUENCE [ At(p, _) ]", REGULAR),
         ("SELECT * FROM SEQUENCE [ Bell(n) ; At('Joe', _) ]", REGULAR),
     ],
@@ -100,8 +103,12 @@ def test_the_safe_plan_of_the_talk() -> None:
         ("SELECT * FROM SEQUENCE [ R('r', _) ; S(x, _) ; T(x, 'k', _) ]", "x", 0, "not with R('r', _)"),
         ("SELECT * FROM SEQUENCE [ At(p, l) ; At(p, l) ]", "l", 0, "l is not in the key of At(p, l)"),
         ("SELECT * FROM SEQUENCE [ At(p, l1) ; At(p, l2) ; At(q, l3) ]", None, 2, "may read the same key of At"),
+        # That p leaves off before the end would do no harm.
+        ("SELECT * FROM SEQUENCE [ At(p, 'a') ; At(p, 'b') ; S(x, _) ; S(y, _) ]", None, 3,
+         "S(x, _) and S(y, _) may read the same key of S"),
+        ("SELECT * FROM SEQUENCE [ At(p, 'a') ; At(p, 'b') ; S(x, _) ; At(p, 'c') ]", "p", 2, "not with S(x, _)"),
     ],
-)
+)  # fmt: skip
 def test_what_decides_is_named(text: str, variable: str | None, goal: int | None, words: str) -> None:
     verdict = verdict_of(text)
     assert words in verdict.reason

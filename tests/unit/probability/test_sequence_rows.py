@@ -95,6 +95,25 @@ def test_what_compares_an_event_with_a_value_that_comes_later_cannot_stand_for_e
         check_end(bound.plan, None)
 
 
+@pytest.mark.parametrize("key", ["", " KEY (person)", " KEY (room, person)"])
+def test_each_of_several_events_at_one_step_is_found_with_its_own_values(key: str) -> None:
+    more = f"""CREATE STREAM Bell (person STRING, room STRING, at TIMESTAMP) EVENT TIME at{key};
+               CREATE STREAM Tone (room STRING, at TIMESTAMP) EVENT TIME at;"""
+    rung = [("Bell", {"person": "joe", "room": room, "ts": 2_000_000}) for room in ("x", "y")]
+    events = [at("joe", "a", 1, 0.5), *rung, ("Tone", {"room": "z", "ts": 3_000_000})]
+    # Safe: p leaves off before the end.
+    found = rows("SELECT r FROM SEQUENCE [ At(p, 'a') ; Bell(p, r) ; Tone(_) ]", events, more)
+    assert found == [{"r": "x", "probability": 0.5}, {"r": "y", "probability": 0.5}]
+
+
+def test_an_unfolding_is_compared_with_a_value_that_is_selected() -> None:
+    events = [*WALK, at("joe", "c", 3, 0.5)]
+    text = "SELECT l FROM SEQUENCE [ At('sue', l) ; At('joe', m)+{ | m > l} ]"
+    # Sue is in "a" at second 2, so it is about Joe at second 3.
+    assert rows(text, events) == [{"l": "a", "probability": 0.5}]
+    assert rows(text.replace(">", "<"), events) == []
+
+
 ANY = "SELECT * FROM SEQUENCE [ At(p, 'a') ; At(q, 'b') ; At(p, 'c') ] APPROXIMATE (ERROR 0.1, CONFIDENCE 0.9)"
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from presage.arrays.jit import Ints
-from presage.probability.kernel.facts import Facts
+from presage.probability.kernel.facts import CERTAIN, Facts
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_codes import chains_seen, some_can_be, values_seen
@@ -78,8 +78,9 @@ class PlanBindings:
             seen, few = values_seen(rows.candidate, rows.accepted, source.probability, column, most, domain)
             if few:
                 return Bindings(names, seen.reshape(-1, 1))
-        if all(goal.key_positions(name) for name in names):
-            # All that is accepted of a chain has the same values.
+        if source.kind != CERTAIN and all(goal.key_positions(name) for name in names):
+            # All that is accepted of a chain has the same values. Not so of events that happened: where no key is
+            # declared, those of many may be one chain.
             live = chains_seen(rows.candidate, rows.accepted, source.probability, source.chain, source.chains)
         else:
             live = np.flatnonzero(rows.candidate & rows.accepted & (source.probability > 0.0))
