@@ -19,10 +19,10 @@ from presage.log import committer
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
-STREAM = "CREATE STREAM Tick (sym STRING, n INT, at TIMESTAMP) EVENT TIME at WITH (max_delay = '1 sec')"
+STREAM = "CREATE STREAM Tick (sym STRING, n INT, x DOUBLE, at TIMESTAMP) EVENT TIME at WITH (max_delay = '1 sec')"
 HISTORY = " WITHIN [2024-03-01T09:00:00, )"
-# {c} and {d} are numbers, {s} a symbol: what statements of one form differ in.
-FORMS = [
+# {c} and {d} are numbers, {e} a number from 1, {s} a symbol, {h} the past: what statements of one form differ in.
+PATTERNS = [
     "SELECT a.n AS x, b.n + {d} AS y, {c} AS c FROM PATTERN [ EVERY a=Tick(sym = '{s}' AND n > {c}) -> "
     "b=Tick(sym = '{s}' AND n < a.n) WHERE timer:within(2 sec) ]",
     "SELECT a.n AS x FROM PATTERN [ EVERY a=Tick(n = {c}) -> (timer:interval(1 sec) AND NOT b=Tick(n = {d})) ]",
@@ -40,7 +40,41 @@ FORMS = [
     "PATTERN (A B) WITHIN 2 sec DEFINE A AS A.n > {c}, B AS B.n < A.n)",
     "SELECT n, x FROM Tick MATCH_RECOGNIZE (MEASURES count(*) AS x ALL ROWS PER MATCH PATTERN (A{{2}}) "
     "DEFINE A AS A.n >= {c} AND A.sym <> '{s}')",
+    "SELECT DISTINCT a.sym AS x, b.n > {d} AS y FROM PATTERN [ EVERY a=Tick(n > {c}) -> b=Tick(sym = '{s}') ]",
 ]
+PLAIN = [
+    "SELECT sym, n + {d} AS m, '{s}' AS s FROM Tick{h} WHERE n > {c} AND sym = '{s}'",
+    "SELECT sym, {c} AS c FROM Tick{h} WHERE x < {d} OR n = {c}",
+    "SELECT sym FROM Tick{h}",
+    "SELECT DISTINCT sym, n > {d} AS more FROM Tick(n <> {c}){h}",
+    "SELECT sym, n FROM Tick(n >= {c}){h} OUTPUT LAST EVERY 2 sec",
+    "SELECT sym, n FROM Tick(n >= {c}){h} OUTPUT ALL EVERY 3 sec",
+    "SELECT n / {c} AS q, x * {d} AS p FROM Tick(sym = '{s}'){h}",
+]
+WINDOWS = [
+    "SELECT n, avg(x) AS a, sum(n) AS b, count(*) AS c FROM Tick(sym = '{s}')#time({e} sec){h}",
+    "SELECT sym, stddev(x) AS a, min(x) AS b, sum(x + {d}) AS c FROM Tick(n > {c})#time({e} sec){h} GROUP BY sym",
+    "SELECT sym, sum(x) AS a, max(n) AS b, first(n) AS f, last(n) AS l FROM Tick(n <> {c})#length({e}){h}",
+    "SELECT sym, sum(x) AS a, count(DISTINCT n) AS b FROM Tick#length({e}){h} WHERE n > {c} GROUP BY sym "
+    "HAVING sum(n) > {d}",
+    "SELECT sym, sum(x) AS a, median(n) AS b FROM Tick(n >= {c})#unique(sym){h}",
+    "SELECT n, sum(DISTINCT x) AS a, window(n) AS w FROM Tick(sym = '{s}')#groupwin(n)#length({e}){h}",
+    "SELECT sum(x) AS a, count(*) AS b FROM Tick(n >= {c})#time_batch({e} sec){h}",
+    "SELECT sym, n, sum(x) AS a FROM Tick(n >= {c})#time_batch({e} sec){h}",
+    "SELECT sym, avg(x) AS a, median(n) AS b FROM Tick(n <> {c})#time_batch({e} sec){h} GROUP BY sym "
+    "HAVING count(*) > {d}",
+    "SELECT sum(x) AS a FROM Tick(sym = '{s}')#length_batch({e}){h}",
+    "SELECT sym, n, window(n) AS a FROM Tick#groupwin(sym)#length_batch({e}){h} WHERE n > {c}",
+    "SELECT sym, sum(x) AS a, stddev(x) AS b, median(x) AS c FROM Tick(n > {c}){h} GROUP BY sym",
+    "SELECT count(*) AS a, min(x) AS b, count(DISTINCT n) AS c FROM Tick(sym = '{s}')#keepall{h} HAVING count(*) > {d}",
+    "SELECT sym, n, sum(x) AS a FROM Tick(n >= {c})#firstunique(n){h}",
+    "SELECT x, sum(n) AS a FROM Tick(sym = '{s}')#lastevent{h}",
+    "SELECT n > {c} AS more, sum(x) AS a FROM Tick#time({e} sec){h} GROUP BY n > {c}",
+    "SELECT DISTINCT sum(n) + {d} AS a FROM Tick(n > {c})#length({e}){h}",
+    "SELECT sym, sum(x) AS a FROM Tick(n > {c})#time({e} sec){h} GROUP BY sym OUTPUT LAST EVERY 2 sec",
+    "SELECT sym, count(*) AS a FROM Tick(n > {c})#time_batch({e} sec){h} GROUP BY sym OUTPUT FIRST EVERY 3 sec",
+]
+FORMS = [*PATTERNS, *PLAIN, *WINDOWS]
 # In small worlds, too: journals are shortened, files swept, states written as changes.
 SMALL = (
     (committer, "RECORDS_PER_HEAD", 4),
@@ -79,7 +113,8 @@ class Twins:
             time = self.second + self.dice.choice([0, 0, 0, -1])
             n = self.dice.choice([0, 1, 2, 3, None])
             at = f"2024-03-01T09:{max(time, 0) // 60:02}:{max(time, 0) % 60:02}Z"
-            rows.append({"sym": self.dice.choice("ab"), "n": n, "at": at})
+            x = self.dice.choice([0.1, 0.2, 1e16, -1e16, 3.3, None])
+            rows.append({"sym": self.dice.choice("ab"), "n": n, "x": x, "at": at})
         for home in self.homes:
             home.load("Tick", rows)
 
@@ -98,8 +133,10 @@ class Twins:
 
     def text(self) -> str:
         form = self.dice.choice(self.forms)
-        text = form.format(c=self.dice.randint(0, 3), d=self.dice.randint(0, 3), s=self.dice.choice("ab"))
-        return text + self.dice.choice(["", "", HISTORY])
+        c, d, e = self.dice.randint(0, 3), self.dice.randint(0, 3), self.dice.randint(1, 4)
+        history = self.dice.choice(["", "", HISTORY])
+        text = form.format(c=c, d=d, e=e, s=self.dice.choice("ab"), h=history)
+        return text if "{h}" in form else text + history
 
     def deploy(self) -> None:
         text, self.count = self.text(), self.count + 1
@@ -138,7 +175,7 @@ class Twins:
     st.integers(0, 2**32),
     st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=20),
     st.sampled_from([1, 1, 2]),
-    st.lists(st.sampled_from(FORMS) | st.just(FAILING), min_size=1, max_size=2),
+    st.lists(st.sampled_from(FORMS) | st.sampled_from(WINDOWS) | st.just(FAILING), min_size=1, max_size=2),
 )
 def test_statements_that_step_as_one_have_the_rows_of_each_alone(
     seed: int, actions: list[str], shards: int, forms: list[str]

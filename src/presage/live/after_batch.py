@@ -92,7 +92,7 @@ def _together(several: list[Outcome]) -> _Done:
     for o in several:
         done.rows_in = max(done.rows_in, o.rows_in)
         done.unknown += o.unknown
-        done.made += o.rows.num_rows if o.rows is not None else 0
+        done.made += o.made
         if o.shared is not None:
             done.joined[str(o.shard)] = o.shared.name
         done.partial |= {f"{o.shard}/{place}": count for place, count in o.partial.items()}

@@ -78,7 +78,7 @@ class BatchEvents:
         stream = program.into.name
         if any(o.failure is not None or o.held for o in outcomes):
             self.broken.add(stream)
-        rows = [o.rows for o in outcomes if o.rows is not None and o.rows.num_rows]
+        rows = [o.table() for o in outcomes if o.made]
         if rows and stream not in self.broken and not program.retimed:
             ordered = sorted_table(pa.concat_tables(rows), (TIME, SEQ, *program.plan.order))
             made = archived_rows(ordered, program.into, int(outcomes[0].number))

@@ -15,10 +15,12 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import Book, Rows, StepContext, run, run_root
 from presage.columnar.vectors import Ints, constant, to_array
-from presage.live.rooms import OPERATORS, STATEMENT, open_by_statement, part
+from presage.live.lots import Lot
+from presage.live.rooms import OPERATORS
 from presage.live.shapes import Constants, Given, Shape, parameter, with_constants
+from presage.live.sharing import KEEPERS, STATEMENT, open_by_statement, part
 from presage.model.state import State
-from presage.plan.nodes import SEQ, TIME, Node
+from presage.plan.nodes import SEQ, TIME, Field, Node
 
 # Fewer of one form step as quickly one by one.
 LEAST_MEMBERS = 4
@@ -32,29 +34,29 @@ class Shared:
     name: str
     numbers: tuple[str, ...]
     shard: int
-    kernel: Node
+    keepers: Mapping[str, Node]  # by place
     states: dict[str, State] = field(default_factory=dict)  # by place
 
     def leave_to(self, numbers: Sequence[str]) -> None:
         """Only these statements go on as this family, under a new name."""
         self.name, self.numbers = "", tuple(numbers)
         wanted = [int(number) for number in numbers]
-        self.states = {place: part(self.kernel, state, wanted) for place, state in self.states.items()}
+        self.states = {place: part(self.keepers[place], state, wanted) for place, state in self.states.items()}
 
 
 @dataclass
 class Made:
-    """What a step of a family made: rows, states and open matches by statement."""
+    """What a step of a family made: rows by statement, states and, where there are such, open matches by place."""
 
-    rows: dict[int, pa.Table]
+    rows: Lot
     states: dict[str, State]
-    partial: dict[int, int]
+    partial: dict[str, dict[int, int]]
 
 
 class Family:
-    """Statements of one form. `place`: that of the kernel in the plan of each."""
+    """Statements of one form. `places`: those of the nodes in the plan of each that keep something."""
 
-    def __init__(self, shapes: Sequence[Shape], numbers: Sequence[str], place: int) -> None:
+    def __init__(self, shapes: Sequence[Shape], numbers: Sequence[str], places: Sequence[int]) -> None:
         self._numbers = np.array([int(number) for number in numbers], np.int64)
         self._order = np.argsort(self._numbers)
         first = shapes[0].constants
@@ -64,12 +66,11 @@ class Family:
             parameter(i): _column([shape.constants[i] for shape in shapes]) for i in range(len(first)) if i not in alike
         }
         self.plan = with_constants(shapes[0].plan, {i: first[i] for i in alike})
-        self.kernel = shapes[0].kernel
-        self.place = str(place)
+        self.keepers = {str(place): node for place, node in zip(places, shapes[0].keepers, strict=True)}
         nodes = list(self.plan.walk())
         self._places = {id(node): -1 - number for number, node in enumerate(nodes)}
-        (keeper,) = [node for node in nodes if type(node) is type(self.kernel)]
-        self._places[id(keeper)] = place
+        keeping = [node for node in nodes if isinstance(node, KEEPERS)]
+        self._places |= {id(node): place for node, place in zip(keeping, places, strict=True)}
         self._compiled: dict[Any, Any] = {}
 
     def step(
@@ -79,7 +80,7 @@ class Family:
         states: Mapping[str, State],
         evaluator: Evaluator,
         relations: Mapping[str, pa.Table],
-        columns: Sequence[str],
+        columns: Sequence[Field],
         **clocks: Any,
     ) -> Made:
         """`events`: those of the stream; `matched`: rows of them by statement; `columns`: those of the result."""
@@ -87,7 +88,7 @@ class Family:
             read=lambda scan: events,
             evaluator=evaluator,
             relations=relations,
-            operators={**OPERATORS, Given: lambda node, context: self._given(events, matched, context),
+            operators={**OPERATORS, Given: lambda node, context: self._given(node, events, matched, context),
                        Constants: self._with_constants},
             places=self._places,
             book=Book(dict(states)),
@@ -96,14 +97,15 @@ class Family:
         )  # fmt: skip
         made = run_root(self.plan, context).table
         changed = {place: context.book.states[place] for place in context.book.changed}
-        partial = open_by_statement(self.kernel, changed[self.place]) if self.place in changed else {}
-        order = [TIME, SEQ, *self.plan.order]
-        return Made(self._by_statement(made, [*order, *columns]), changed, partial)
+        counts = {place: open_by_statement(self.keepers[place], state) for place, state in changed.items()}
+        partial = {place: count for place, count in counts.items() if count is not None}
+        return Made(Lot(made, (TIME, SEQ, *self.plan.order), columns), changed, partial)
 
-    def _given(self, events: pa.Table, matched: Sequence[Ints], context: StepContext) -> Rows:
+    def _given(self, node: Given, events: pa.Table, matched: Sequence[Ints], context: StepContext) -> Rows:
         counts = np.fromiter(map(len, matched), np.int64, len(matched))
         members = np.repeat(np.arange(len(matched)), counts)
-        table = events.take(pa.array(np.concatenate(matched) if len(matched) else np.zeros(0, np.int64)))
+        rows = pa.array(np.concatenate(matched) if len(matched) else np.zeros(0, np.int64))
+        table = events.select([TIME, SEQ, *(f.name for f in node.columns if f.name != STATEMENT)]).take(rows)
         table = table.append_column(STATEMENT, pa.array(self._numbers[members]))
         return Rows(self._parameterised(table, members), context.clock)
 
@@ -119,18 +121,6 @@ class Family:
         for name, values in self._parameters.items():
             table = table.append_column(name, values.take(pa.array(members)))
         return table
-
-    def _by_statement(self, table: pa.Table, columns: list[str]) -> dict[int, pa.Table]:
-        if not table.num_rows:
-            return {}
-        owners = table[STATEMENT].to_numpy()
-        order = np.argsort(owners, kind="stable")
-        found, starts = np.unique(owners[order], return_index=True)
-        sizes = np.diff(np.append(starts, len(owners)))
-        rows = table.select(columns).take(pa.array(order)).combine_chunks()
-        return {
-            n: rows.slice(a, size) for n, a, size in zip(found.tolist(), starts.tolist(), sizes.tolist(), strict=True)
-        }
 
 
 def _column(constants: Sequence[Any]) -> pa.Array:

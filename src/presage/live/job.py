@@ -341,7 +341,7 @@ class Job:
         places = self._store.write(done)
         changes: dict[str, dict[str, Any]] = {}
         after: dict[str, Statement] = {}
-        entries: list[tuple[int, int, int, pa.Table]] = []
+        entries: list[tuple[int, int, int, int, bytes]] = []
         tables: dict[str, pa.Table] = {}
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
@@ -351,12 +351,16 @@ class Job:
                 lambda st=statement: self._can_repeat(st),  # type: ignore[misc]
             )  # fmt: skip
             changed, change = statement.change(**values) if values else (statement, {})
-            rows = self._rows(statement, several)
-            if rows is not None and "rows_out" in change:
-                entries.append(
-                    (int(number), statement.rows_out, int(rows[TIME][-1].as_py()), self._shown(number, rows))
-                )
-            if self.programs[number].insert_into is not None and sound(several):
+            into = self.programs[number].insert_into
+            cut = several[0].cut if len(several) == 1 and not statement.to_skip and into is None else None
+            rows = self._rows(statement, several) if cut is None else None
+            if cut is not None:
+                entries.append((int(number), statement.rows_out, cut.last_time, cut.num_rows, cut.packed()))
+            elif rows is not None and "rows_out" in change:
+                payload = results.to_bytes(self._shown(number, rows))
+                last = int(rows[TIME][-1].as_py())
+                entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))
+            if into is not None and sound(several):
                 known = made_to(statement, span, several) if self.programs[number].lags else span.end.clock
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, known)
             if change:
@@ -405,7 +409,7 @@ class Job:
 
     def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
         """What a statement made and had not made before, in order."""
-        made = [o.rows for o in several if o.rows is not None and o.rows.num_rows and o.failure is None]
+        made = [o.table() for o in several if o.made and o.failure is None]
         if not made:
             return None
         plan = self.programs[statement.number].plan

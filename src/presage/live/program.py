@@ -137,7 +137,12 @@ class Program:
     @cached_property
     def shape(self) -> Shape | None:
         """What it has in common with statements that differ in constants alone; None if it goes its own way."""
-        return None if self.native or len(self.scans) != 1 else shape_of(self.plan)
+        return None if self.native or len(self.scans) != 1 else shape_of(self.plan, self.columns)
+
+    @cached_property
+    def keepers(self) -> dict[str, Node]:
+        """By place: its nodes that keep what statements of one form have in common; none if it goes its own way."""
+        return {str(self.places[id(node)]): node for node in self.shape.keepers} if self.shape is not None else {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Places go by the identity of nodes, which a copy in another process does not share.

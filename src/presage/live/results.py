@@ -33,14 +33,15 @@ def schema_of(columns: Sequence[Field]) -> pa.Schema:
     return pa.schema([(c.name, to_arrow(c.type)) for c in columns])
 
 
-def pack(entries: Sequence[tuple[int, int, int, pa.Table]]) -> pa.Table:
-    """(statement, number of its first row, last time, rows) of one batch -> rows of the results table, without SEQ."""
+def pack(entries: Sequence[tuple[int, int, int, int, bytes]]) -> pa.Table:
+    """(statement, number of its first row, last time, number of rows, rows) of one batch -> rows of the results table,
+    without SEQ."""
     columns = [
-        pa.array([time for _, _, time, _ in entries], pa.int64()).cast(MOMENT),
-        pa.array([number for number, _, _, _ in entries], pa.int64()),
-        pa.array([first for _, first, _, _ in entries], pa.int64()),
-        pa.array([rows.num_rows for _, _, _, rows in entries], pa.int64()),
-        pa.array([_to_bytes(rows) for _, _, _, rows in entries], pa.binary()),
+        pa.array([time for _, _, time, _, _ in entries], pa.int64()).cast(MOMENT),
+        pa.array([number for number, _, _, _, _ in entries], pa.int64()),
+        pa.array([first for _, first, _, _, _ in entries], pa.int64()),
+        pa.array([count for _, _, _, count, _ in entries], pa.int64()),
+        pa.array([payload for _, _, _, _, payload in entries], pa.binary()),
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(_COLUMNS))
 
@@ -60,7 +61,7 @@ def unpack(
             yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
 
 
-def _to_bytes(rows: pa.Table) -> bytes:
+def to_bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())

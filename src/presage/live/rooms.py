@@ -8,7 +8,6 @@ from presage.columnar.steps import Rows
 from presage.patterns import columnar as patterns
 from presage.patterns.columnar import check_order
 from presage.patterns.open_matches import open_matches
-from presage.patterns.sharing import STATEMENT, alone, claimed, joined, open_by_statement, part, shared_node
 from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
 from presage.prediction.columnar import foresees
@@ -22,31 +21,24 @@ from presage.windows import columnar as windows
 __all__ = [
     "EVER",
     "OPERATORS",
-    "STATEMENT",
     "Archive",
     "OpenRecall",
     "Said",
-    "alone",
     "check_end",
     "check_order",
-    "claimed",
     "described",
     "foresees",
     "has_patterns",
     "has_similar",
     "has_timers",
-    "joined",
     "lags",
-    "open_by_statement",
     "open_matches",
     "outlook_of",
-    "part",
     "reads_clock",
     "recalls",
     "recalls_of",
     "revises",
     "shard_node",
-    "shared_node",
     "standing",
     "waited_for",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from presage.errors import error
 from presage.live.families import Shared
-from presage.live.rooms import alone, claimed, joined, part
+from presage.live.sharing import alone, claimed, joined, part
 from presage.live.statement import Statement
 from presage.live.states import (
     Chain,
@@ -64,9 +64,8 @@ class StateStore:
         family = self._statements[task.number].shared.get(str(task.shard))
         if family is not None:
             # Not kept here: until its own state is written, it is what the family's says.
-            shape = task.program.shape
-            assert shape is not None
-            return {place: alone(shape.kernel, s, int(task.number)) for place, s in self._of_family(family).items()}
+            keepers = task.program.keepers
+            return {place: alone(keepers[place], s, int(task.number)) for place, s in self._of_family(family).items()}
         chains = self.chains(task.number, task.shard)
         found = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
         self._cache.setdefault(task.number, {})[task.shard] = found
@@ -74,7 +73,7 @@ class StateStore:
 
     def together(self, tasks: Sequence[Task]) -> tuple[str, Mapping[str, State]]:
         """The states that tasks of one form begin with as one, and the name of the family if they are one already."""
-        shard, kernel = str(tasks[0].shard), tasks[0].program.shape.kernel  # type: ignore[union-attr]
+        shard, keepers = str(tasks[0].shard), tasks[0].program.keepers
         members: dict[str, list[Task]] = {}
         for task in tasks:
             self._check(task)
@@ -86,11 +85,11 @@ class StateStore:
         parts: dict[str, list[State]] = {}
         for family, several in members.items():
             for place, state in self._of_family(family).items() if family else ():
-                parts.setdefault(place, []).append(part(kernel, state, [int(t.number) for t in several]))
+                parts.setdefault(place, []).append(part(keepers[place], state, [int(t.number) for t in several]))
             for task in several if not family else ():
                 for place, state in self.of(task).items():
-                    parts.setdefault(place, []).append(claimed(kernel, state, int(task.number)))
-        return "", {place: joined(kernel, several) for place, several in parts.items()}
+                    parts.setdefault(place, []).append(claimed(task.program.keepers[place], state, int(task.number)))
+        return "", {place: joined(keepers[place], several) for place, several in parts.items()}
 
     def _check(self, task: Task) -> None:
         statement = self._statements[task.number]

@@ -20,6 +20,7 @@ from presage.columnar.steps import Book, StepContext, run_root
 from presage.errors import PresageError, error
 from presage.live.events import BatchEvents, Source
 from presage.live.families import LEAST_MEMBERS, Family, Shared
+from presage.live.lots import Cut
 from presage.live.program import Program
 from presage.live.rooms import OPERATORS, open_matches, outlook_of
 from presage.live.statement import DUE, READY, SUSPENDED
@@ -32,8 +33,6 @@ from presage.plan.nodes import SEQ, TIME, Filter, Scan
 _LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
-# Families that are kept compiled; statements come and go.
-MOST_FAMILIES = 64
 MESSAGE_LENGTH = 2_000
 
 
@@ -67,6 +66,7 @@ class Outcome:
     number: str
     shard: int
     rows: pa.Table | None = None
+    cut: Cut | None = None  # its rows among those of others, in place of `rows`
     states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
     chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
@@ -77,6 +77,15 @@ class Outcome:
     shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
+
+    @property
+    def made(self) -> int:
+        """How many rows."""
+        rows = self.cut if self.cut is not None else self.rows
+        return 0 if rows is None else int(rows.num_rows)
+
+    def table(self) -> pa.Table | None:
+        return self.rows if self.cut is None else self.cut.table()
 
 
 def sound(several: list[Outcome]) -> list[Outcome]:
@@ -97,7 +106,7 @@ class Kept:
 
 
 _Index = tuple[list[Filter], PredicateIndex]
-
+_Members = tuple[str, int, tuple[str, ...]]  # form, shard, numbers of the statements
 
 # Gives the name of the family that these tasks' statements are, empty if they are none yet, and its states.
 Together = Callable[[Sequence[Task]], tuple[str, Mapping[str, State]]]
@@ -118,19 +127,22 @@ class Runner:
         self._states = states
         self._together = together
         self._least_members = least_members
-        self._families: dict[tuple[str, int, tuple[str, ...]], Family] = {}
+        self._families: dict[_Members, Family] = {}
+        self._old_families: dict[_Members, Family] = {}
         # By the identity of the filters, which are kept with the index so that nothing else gets it.
         self._indexes: dict[tuple[int, ...], _Index] = {}
 
     def forget(self) -> None:
         """What was compiled with tables that hold no more."""
         self._families.clear()
+        self._old_families.clear()
         self._indexes.clear()
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         events = BatchEvents(tasks)
         matched = self._match(tasks, events)
         groups = self._groups(tasks)
+        self._old_families, self._families = self._families, {}  # those that are no more are let go
         done: dict[int, Outcome] = {}
         for i, task in enumerate(tasks):
             if i not in done and i in groups:
@@ -196,7 +208,7 @@ class Runner:
         try:
             for task, outcome in zip(members, outcomes, strict=True):
                 outcome.rows_in = events.rows(task)
-            rows = [next(iter(matched[i].values())) if i in matched else events.all_rows(tasks[i]) for i in group]
+            rows = [self._taken_in(tasks[i], events, matched.get(i)) for i in group]
             if any(task.must_run for task in members) or any(map(len, rows)):
                 self._step_as_one(members, rows, events, outcomes)
         except Exception as failure:
@@ -205,13 +217,24 @@ class Runner:
             return {}
         return dict(zip(group, outcomes, strict=True))
 
+    def _taken_in(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray] | None) -> np.ndarray:
+        """The rows of a statement's only scan that its filter keeps."""
+        if matched is not None:
+            (rows,) = matched.values()
+            return rows
+        program = task.program
+        if not program.filters:
+            return events.all_rows(task)
+        ((node, scan),) = program.filters
+        return np.flatnonzero(self._keeper(task).evaluator.mask(node.condition, events.of(task, program, scan)))
+
     def _step_as_one(
         self, members: list[Task], rows: list[np.ndarray], events: BatchEvents, outcomes: list[Outcome]
     ) -> None:
         assert self._together is not None
         first = members[0]
         program, kept = first.program, self._keeper(first)
-        name, states = self._together(members)
+        name, states = self._together(members) if program.keepers else ("", {})
         family = self._family(members)
         table, places = events.of_several(members, rows)
         made = family.step(
@@ -220,7 +243,7 @@ class Runner:
             states,
             kept.evaluator,
             kept.relations,
-            [c.name for c in program.columns],
+            program.columns,
             clock=first.clock,
             inner_clock=first.inner_clock,
             upper=program.upper,
@@ -228,22 +251,26 @@ class Runner:
             shard=first.shard,
             shards=program.shards,
         )
-        shared = Shared(name, tuple(task.number for task in members), first.shard, family.kernel, made.states)
+        cuts = made.rows.cuts
+        shared = None
+        if program.keepers:
+            shared = Shared(name, tuple(task.number for task in members), first.shard, family.keepers, made.states)
         for outcome in outcomes:
             number = int(outcome.number)
-            outcome.rows = made.rows.get(number)
-            outcome.partial = {family.place: made.partial.get(number, 0)}
+            outcome.cut = cuts.get(number)
             outcome.shared = shared
+            if made.partial:
+                outcome.partial = {place: counts.get(number, 0) for place, counts in made.partial.items()}
 
     def _family(self, members: Sequence[Task]) -> Family:
         program = members[0].program
         shapes = [shape for task in members if (shape := task.program.shape) is not None]
         key = shapes[0].key, members[0].shard, tuple(task.number for task in members)
-        if key not in self._families:
-            if len(self._families) >= MOST_FAMILIES:
-                self._families.clear()
-            self._families[key] = Family(shapes, key[2], program.places[id(shapes[0].kernel)])
-        return self._families[key]
+        family = self._families.get(key) or self._old_families.get(key)
+        if family is None:
+            family = Family(shapes, key[2], [program.places[id(node)] for node in shapes[0].keepers])
+        self._families[key] = family
+        return family
 
     # -- a statement alone -----------------------------------------------------------------------------
 

@@ -17,8 +17,10 @@ from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import Named, Node
 
-__all__ = ["STATEMENT", "alone", "claimed", "joined", "open_by_statement", "part", "shared_node"]
+__all__ = ["KEEPERS", "STATEMENT", "alone", "claimed", "joined", "open_by_statement", "part", "shared_node"]
 
+# Nodes that keep something from step to step.
+KEEPERS = (Match, PatternMatch)
 # Keys that EVERY-DISTINCT has seen are not divided by statement.
 _APART = frozenset({"distinct"})
 

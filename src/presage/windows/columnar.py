@@ -198,7 +198,8 @@ def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
 def _run_distinct(node: Distinct, context: StepContext) -> Rows:
     rows = run(node.input, context)
     kernel = DistinctKernel(node.by, tuple(c.name for c in node.columns), node.order)
-    made = context.step(node, kernel, rows.table, (TIME, SEQ, *node.order), rows.clock, keys=node.by)
+    keys = [name for name in node.by if name != spec.STATEMENT]
+    made = context.step(node, kernel, rows.table, (TIME, SEQ, *node.order), rows.clock, keys=keys)
     return Rows(made, rows.clock)
 
 

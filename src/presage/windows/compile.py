@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from presage.plan.display import show
-from presage.plan.expr import AggregateCall, Comparison, Expr, conjunction, conjuncts
+from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, order_columns
 from presage.windows.infer_keys import equalities
 from presage.windows.kernel import spec
@@ -141,15 +141,25 @@ def peel_window(node: Node) -> tuple[Node, list[Expr], WindowDef]:
 
 
 def _prepare(prepared: list[Named], prefix: str, exprs: tuple[Expr, ...]) -> tuple[str, ...]:
-    names = tuple(f"{prefix}{i}" for i in range(len(exprs)))
-    prepared.extend(Named(n, x) for n, x in zip(names, exprs, strict=True))
+    names = tuple(_own_name(x) or f"{prefix}{i}" for i, x in enumerate(exprs))
+    prepared.extend(Named(n, x) for n, x in zip(names, exprs, strict=True) if not _own_name(x))
     return names
+
+
+def _own_name(expr: Expr) -> str:
+    """The number of a statement, where many step as one, goes by its own name: it is carried, and it is one key
+    whatever asks for it."""
+    return spec.STATEMENT if isinstance(expr, ColumnRef) and expr.name == spec.STATEMENT else ""
 
 
 def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> spec.Window:
     by = _prepare(prepared, f"_by{suffix}_", window.by)
     group = _prepare(prepared, f"_in{suffix}_", window.group)
-    return spec.Window(window.kind, window.size, by, group)
+    sizes = ""
+    if window.sized_by is not None:
+        sizes = spec.SIZE
+        prepared.append(Named(sizes, window.sized_by))
+    return spec.Window(window.kind, window.size, by, group, sizes)
 
 
 def fields_of(named: tuple[Named, ...]) -> list[Field]:

@@ -17,12 +17,16 @@ BATCH = ("time_batch", "length_batch")
 
 @dataclass(frozen=True)
 class WindowDef:
-    """A window as bound: `size` in microseconds or events; `by` of unique, `group` of groupwin."""
+    """A window as bound: `size` in microseconds or events; `by` of unique, `group` of groupwin.
+
+    `sized_by` stands in the place of `size` where statements of different sizes step as one.
+    """
 
     kind: str
     size: int = 0
     by: tuple[Expr, ...] = ()
     group: tuple[Expr, ...] = ()
+    sized_by: Expr | None = None
 
     @property
     def is_batch(self) -> bool:
@@ -54,13 +58,16 @@ class Windowed(Node):
     window: WindowDef
 
     def expressions(self) -> tuple[Expr, ...]:
-        return (*self.window.by, *self.window.group)
+        sized_by = self.window.sized_by
+        return (*self.window.by, *self.window.group, *(() if sized_by is None else (sized_by,)))
 
     def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
-        by, group = (tuple(map(change, part)) for part in (self.window.by, self.window.group))
-        if by == self.window.by and group == self.window.group:
+        window = self.window
+        by, group = (tuple(map(change, part)) for part in (window.by, window.group))
+        sized_by = None if window.sized_by is None else change(window.sized_by)
+        if by == window.by and group == window.group and sized_by == window.sized_by:
             return self
-        return replace(self, window=replace(self.window, by=by, group=group))
+        return replace(self, window=replace(window, by=by, group=group, sized_by=sized_by))
 
     def absorb(self, condition: Expr) -> Node | None:
         if self.window.kind not in TIME_ONLY:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from presage.arrays.columns import ints
 from presage.arrays.jit import Ints
+from presage.arrays.owned_rows import filled, joined_tables, part_of_tables, stacked
 from presage.model.state import State
 from presage.patterns.kernel.network import WIDTH
 from presage.patterns.kernel.pattern_input import EVENT
@@ -44,25 +45,17 @@ def claimed_rows(state: State, number: int) -> State:
     for name, table in state.tables.items():
         if NO_COLUMN in table.column_names:
             table = table.drop_columns([NO_COLUMN])
-        tables[name] = table.append_column(STATEMENT, _filled(number, table))
+        tables[name] = table.append_column(STATEMENT, filled(number, table))
     return State(state.kernel, tables)
 
 
 def joined_rows(states: Sequence[State]) -> State:
-    names = list(dict.fromkeys(name for state in states for name in state.tables))
-    tables = {name: _stacked([s.tables[name] for s in states if name in s.tables]) for name in names}
-    return State(states[0].kernel, tables)
+    return State(states[0].kernel, joined_tables([state.tables for state in states]))
 
 
 def part_of_rows(state: State, numbers: Collection[int]) -> State:
     """What belongs to some of the statements."""
-    wanted = np.fromiter(numbers, np.int64, len(numbers))
-    tables = {}
-    for name, table in state.tables.items():
-        kept = table.filter(pa.array(np.isin(ints(table, STATEMENT), wanted)))
-        if kept.num_rows:
-            tables[name] = kept
-    return State(state.kernel, tables)
+    return State(state.kernel, part_of_tables(state.tables, STATEMENT, numbers))
 
 
 def rows_alone(state: State, number: int) -> State:
@@ -92,7 +85,7 @@ def claimed_pattern(state: State, number: int) -> State:
     if ONE_KEY in keys.column_names:
         keys = keys.drop_columns([ONE_KEY])
     return State(
-        state.kernel, state.tables | {"keys": keys.append_column(STATEMENT, _filled(number, keys))}, dict(state.numbers)
+        state.kernel, state.tables | {"keys": keys.append_column(STATEMENT, filled(number, keys))}, dict(state.numbers)
     )
 
 
@@ -116,7 +109,7 @@ def joined_patterns(states: Sequence[State]) -> State:
             parts.append(table)
             for counted, other in state.tables.items():
                 before[counted] += other.num_rows
-        tables[name] = _stacked(parts)
+        tables[name] = stacked(parts)
     return State("pattern", tables, {"open": sum(state.numbers.get("open", 0) for state in states)})
 
 
@@ -145,7 +138,7 @@ def pattern_alone(spec: PatternTables, state: State, number: int) -> State:
         return part
     keys = part.tables["keys"].drop_columns([STATEMENT])
     if not any(name.startswith(ONE_KEY) for name in keys.column_names):
-        keys = keys.add_column(0, ONE_KEY, _filled(0, keys))
+        keys = keys.add_column(0, ONE_KEY, filled(0, keys))
     part.tables["keys"] = keys
     return part
 
@@ -167,15 +160,6 @@ def open_in_patterns(spec: PatternTables, state: State) -> dict[int, int]:
 
 
 # -- parts ----------------------------------------------------------------------------------------------------
-
-
-def _filled(value: int, table: pa.Table) -> pa.Array:
-    return pa.array(np.full(table.num_rows, value, np.int64))
-
-
-def _stacked(tables: Sequence[pa.Table]) -> pa.Table:
-    names = tables[0].column_names
-    return pa.concat_tables([table.select(names).cast(tables[0].schema) for table in tables])
 
 
 def _counted(owners: Ints, count: Ints) -> dict[int, int]:

@@ -14,11 +14,11 @@ from presage.errors import error
 from presage.model.state import State
 from presage.windows.kernel.batches import BatchQuery, step_batches
 from presage.windows.kernel.keep import step_keep
+from presage.windows.kernel.sizes import SIZED
 from presage.windows.kernel.sliding import step_sliding
 from presage.windows.kernel.spec import SEQ, TIME, Aggregate, Window
 
 NAME = "aggregate"
-SIZED = frozenset({"time", "length", "time_batch", "length_batch"})
 KEEPING = frozenset({"none", "keepall", "firstunique"})
 
 
@@ -34,7 +34,7 @@ class AggregateKernel:
     order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.window.kind in SIZED and self.window.size < 1:
+        if self.window.kind in SIZED and not self.window.sizes and self.window.size < 1:
             raise error(
                 "BAD_VALUE", what=f"the size of {self.window.kind}", found=self.window.size, expected="positive"
             )

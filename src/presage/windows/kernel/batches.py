@@ -19,6 +19,7 @@ from presage.arrays.rows import changes, ordinals
 from presage.windows.kernel.folding import Folding
 from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.script import whole
+from presage.windows.kernel.sizes import size_columns, sizes_of
 from presage.windows.kernel.slotting import Slotting
 from presage.windows.kernel.spec import ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
 
@@ -43,7 +44,7 @@ class BatchQuery:
 
     @property
     def kept_columns(self) -> list[str]:
-        return unique([*self.window.group, *self.group_by, *self.arguments, *self.carry])
+        return unique([*self.window.group, *size_columns(self.window), *self.group_by, *self.arguments, *self.carry])
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
 
     key = np.concatenate([codes[known : known + universe.kept_rows], codes[known + universe.kept_rows :][passes]])
     time = np.concatenate([open_times, new_times[passes]])
-    size = query.window.size
+    size = sizes_of(query.window, universe)
     end = origin[key] + ((time - origin[key]) // size + 1) * size
     due = end <= clock
     after["open"] = universe.table([TIME, *query.kept_columns], np.flatnonzero(~due), {})
@@ -107,10 +108,10 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
 
 
 def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[Tables, pa.Table]:
-    size = query.window.size
     if PASS not in events.column_names:
         events = events.append_column(PASS, pa.array(np.ones(events.num_rows, np.bool_)))
     universe = Universe(tables.get("open"), events)
+    size = sizes_of(query.window, universe)
     key, keys = universe.codes(query.window.group)
     number, seen = positions(key, keys)
     complete = number // size < seen[key] // size

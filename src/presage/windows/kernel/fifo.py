@@ -20,11 +20,14 @@ from presage.windows.kernel.spread import merged
 
 
 @compiled
-def fifo_heads(place: Ints, size: int, rank: Ints, start: Ints, fresh: Ints, split: Ints) -> tuple[Ints, Ints]:
-    """Head of each place's window, and each group's `split` at the end. A row leaves `size` after it came."""
+def fifo_heads(place: Ints, gone: Ints, rank: Ints, start: Ints, fresh: Ints, split: Ints) -> tuple[Ints, Ints]:
+    """Head of each place's window, and each group's `split` at the end. When row i comes, its group's rows up to the
+    place `gone[i]` have left."""
     own = np.empty(rank.size, np.int64)
+    left = np.empty(rank.size, np.int64)
     for i in range(rank.size):
         own[rank[i]] = place[i]
+        left[rank[i]] = gone[i]
     head = np.empty(rank.size, np.int64)
     ends = split.copy()
     for g in range(fresh.size):
@@ -33,8 +36,7 @@ def fifo_heads(place: Ints, size: int, rank: Ints, start: Ints, fresh: Ints, spl
         for k in range(start[g], fresh[g]):
             head[k] = h
         for k in range(fresh[g], start[g + 1]):
-            gone = own[k] - size
-            while own[h] <= gone:
+            while own[h] <= left[k]:
                 h += 1
             if h >= edge:
                 edge = k + 1

@@ -66,13 +66,13 @@ def whole(codes: Ints, count: int) -> Script:
     return Script(rows, 0, codes, count, np.full(count, codes.size, np.int64), np.arange(count, dtype=np.int64))
 
 
-def leave_by_place(place: Ints, size: int, kept: int) -> Ints:
+def leave_by_place(place: Ints, size: int | Ints, kept: int) -> Ints:
     """New row before which each element leaves, where places only grow: one window for all."""
     leave: Ints = np.searchsorted(place[kept:], place + size, side="left").astype(np.int64)
     return leave
 
 
-def leave_by_key(place: Ints, key: Ints, size: int, order: Ints, start: Ints, passed_before: Ints) -> Ints:
+def leave_by_key(place: Ints, key: Ints, size: int | Ints, order: Ints, start: Ints, passed_before: Ints) -> Ints:
     """The same with one window of `size` events for each key.
 
     `order` and `start` are the new events by key, passing or not: all of them count. `passed_before[i]` is how many

@@ -22,6 +22,7 @@ from presage.windows.kernel.fifo import fifo_heads
 from presage.windows.kernel.formulas import evaluate
 from presage.windows.kernel.queueing import Queueing
 from presage.windows.kernel.script import arrivals, leave_by_key, leave_by_place
+from presage.windows.kernel.sizes import size_columns, sizes_of
 from presage.windows.kernel.slotting import SLOT, Slotting
 from presage.windows.kernel.spec import PASS, TIME, Aggregate, Window
 
@@ -52,7 +53,7 @@ class _Places:
     reached: Ints
     leave: Callable[[], Ints]  # for each row, the new row before which it leaves
 
-    def staying(self, size: int) -> Ints:
+    def staying(self, size: int | Ints) -> Ints:
         return np.flatnonzero(self.place > self.reached[self.key] - size)
 
 
@@ -66,9 +67,9 @@ def step_sliding(
 ) -> tuple[Tables, pa.Table, list[pa.Array]]:
     """New tables of the state, the events that emit a row, and the columns of the aggregates."""
     live = tables.get("live")
-    size = window.size if window.kind in ("time", "length") else 1
     passes = bools_of(events, PASS)
     universe = Universe(live, selected(events, passes))
+    size = sizes_of(window, universe)
     kept = universe.kept_rows
     if window.kind == "time":
         places = _by_time(universe, size, clock)
@@ -86,7 +87,7 @@ def step_sliding(
         rank, start = grouped_rank(group, groups)
         fresh = start[:-1] + np.bincount(group[:kept], minlength=groups)
         split = start[:-1] + np.bincount(group[:kept][universe.kept_ints(FRONT) > 0], minlength=groups)
-        head, ends = fifo_heads(places.place, size, rank, start, fresh, split)
+        head, ends = fifo_heads(places.place, places.place - size, rank, start, fresh, split)
         engine = Queueing(rank, head, start, fresh, split, kept, slotting)
         front = rank[stay] < ends[group[stay]]
     columns = [
@@ -94,7 +95,7 @@ def step_sliding(
         for j, a in enumerate(aggregates)
     ]
 
-    names = [*group_by, *window_key(window), *(a.column for a in aggregates if a.column is not None)]
+    names = [*group_by, *window_key(window), *size_columns(window), *(a.column for a in aggregates if a.column is not None)]
     place = places.place[stay]
     if window.kind != "time":
         # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
@@ -104,7 +105,7 @@ def step_sliding(
     return {"live": after}, universe.new, columns
 
 
-def _by_time(universe: Universe, size: int, clock: int) -> _Places:
+def _by_time(universe: Universe, size: int | Ints, clock: int) -> _Places:
     place = np.concatenate([universe.kept_ints(PLACE), ints(universe.new, TIME)])
     kept = universe.kept_rows
     return _Places(
@@ -115,7 +116,7 @@ def _by_time(universe: Universe, size: int, clock: int) -> _Places:
     )
 
 
-def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools, size: int) -> _Places:
+def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools, size: int | Ints) -> _Places:
     """`everything` has also the events that do not pass WHERE: they take places in the window like others."""
     codes, keys = everything.codes(key_columns)
     kept = everything.kept_rows

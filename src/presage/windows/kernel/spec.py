@@ -17,17 +17,25 @@ SOURCE = "_src"  # int8: which item of FROM a row of a join's input belongs to
 CHANGE = "_change"  # int8: +1 a tuple enters, -1 it leaves
 ORDINAL = "_ord"  # int64: order among the rows that one step emits
 ENDED = 1 << 62  # SEQ of a row that the end of its statement's input has made: after all events of the same time
+# A key that many statements of one form add: the number of the statement. Their windows then run as one.
+STATEMENT = "#statement"
+SIZE = "_size"  # int64: the size of the window that an event is in, where statements of different sizes run as one
 TIMER = -1  # sorts before every event of the same time: timers due at x fire before events with time x
 
 
 @dataclass(frozen=True)
 class Window:
-    """One window of EPL. `size` is microseconds for time kinds, events for length kinds."""
+    """One window of EPL. `size` is microseconds for time kinds, events for length kinds.
+
+    `sizes`: a column with the size for each event, in place of `size`; equal for the events of one key, and for those
+    that are aggregated together.
+    """
 
     kind: str  # none keepall time length unique firstunique lastevent time_batch length_batch
     size: int = 0
     by: tuple[str, ...] = ()  # columns of unique(...) and firstunique(...)
     group: tuple[str, ...] = ()  # columns of groupwin(...): one such window for each value
+    sizes: str = ""
 
     @property
     def is_batch(self) -> bool:

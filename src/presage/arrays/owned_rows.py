@@ -1,0 +1,38 @@
+"""Tables of a state whose rows say whose they are in, their parts and their sums out.
+
+Statements that step as one keep one state. Each row of it has the number of the statement that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import ints
+
+Tables = dict[str, pa.Table]
+
+
+def filled(value: int, table: pa.Table) -> pa.Array:
+    """A column of one value, as long as the table."""
+    return pa.array(np.full(table.num_rows, value, np.int64))
+
+
+def part_of_tables(tables: Mapping[str, pa.Table], owner: str, numbers: Collection[int]) -> Tables:
+    """The rows that belong to some of the owners; tables without such rows are left out."""
+    wanted = np.fromiter(numbers, np.int64, len(numbers))
+    parts = {name: table.filter(pa.array(np.isin(ints(table, owner), wanted))) for name, table in tables.items()}
+    return {name: part for name, part in parts.items() if part.num_rows}
+
+
+def joined_tables(several: Sequence[Mapping[str, pa.Table]]) -> Tables:
+    """The tables of several, those of one name as one."""
+    names = list(dict.fromkeys(name for tables in several for name in tables))
+    return {name: stacked([tables[name] for tables in several if name in tables]) for name in names}
+
+
+def stacked(tables: Sequence[pa.Table]) -> pa.Table:
+    names = tables[0].column_names
+    return pa.concat_tables([table.select(names).cast(tables[0].schema) for table in tables])

@@ -1,0 +1,65 @@
+"""The rows that many statements made in one step in, those of each out: one table, cut, not a thousand of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.rows import in_order, lexical_order
+from presage.live.results import schema_of
+from presage.live.sharing import STATEMENT
+from presage.plan.nodes import TIME, Field
+
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow's format for streams
+
+
+class Lot:
+    """Rows of several statements: those of each together, in the order of `order`. They have `order` and `columns`."""
+
+    def __init__(self, table: pa.Table, order: Sequence[str], columns: Sequence[Field]) -> None:
+        schema = schema_of(columns)
+        keys = [table[name].to_numpy() for name in (STATEMENT, *order)]
+        rows = table.select([*order, *(name for name in schema.names if name not in order)])
+        if not in_order(keys):
+            places = lexical_order(keys)
+            keys = [key[places] for key in keys]
+            rows = rows.combine_chunks().take(pa.array(places))
+        self.table = rows.combine_chunks()
+        self._times = keys[1 + list(order).index(TIME)]
+        shown = self.table.select(schema.names)
+        shown = shown if shown.schema.equals(schema) else shown.cast(schema)
+        # What the user sees. More than Arrow holds in one piece fails here, and the statements step one by one.
+        (self.shown,) = shown.to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+        self._head = schema.serialize().to_pybytes()
+        found, starts = np.unique(keys[0], return_index=True)
+        ends = np.append(starts, len(keys[0]))[1:]
+        last = self._times[ends - 1]
+        numbered = zip(found.tolist(), starts.tolist(), ends.tolist(), last.tolist(), strict=True)
+        self.cuts = {number: Cut(self, start, end, time) for number, start, end, time in numbered}
+
+
+    def packed(self, start: int, end: int) -> bytes:
+        """Some rows as `results.to_bytes` packs them, to the byte: here the schema is written once for all."""
+        return self._head + self.shown.slice(start, end - start).serialize().to_pybytes() + END_OF_STREAM
+
+
+class Cut(NamedTuple):
+    """The rows of one statement in a lot."""
+
+    lot: Lot
+    start: int
+    end: int
+    last_time: int
+
+    @property
+    def num_rows(self) -> int:
+        return self.end - self.start
+
+    def packed(self) -> bytes:
+        return self.lot.packed(self.start, self.end)
+
+    def table(self) -> pa.Table:
+        return self.lot.table.slice(self.start, self.end - self.start)
