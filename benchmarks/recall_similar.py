@@ -5,8 +5,10 @@ two numbers in place of two texts. The plain comparison is the slow twin of the 
 by the number of events (for texts its cost grows with them; for numbers with their square, which the scaling leaves
 out). Then what the newest tenth, fifth and half of history know of the exact top ten. That is a matter of the data: if
 the same values are about all the time, any part of history knows as much as it is long. So contexts are made in which
-users, processes and hosts come and go, four times in all, but for some that are there for good.
-Processor time of one thread. Run as: python benchmarks/recall_similar.py [past events]
+users, processes and hosts come and go: each is about for a half, a fifth, a tenth or a twentieth of history, but for a
+share that is there for good. Weights are once those of the part that was read, as the engine has them, once those of
+all of history: then what is missed is just what does not lie in the part.
+Processor time of one thread. Run as: python benchmarks/recall_similar.py [past events] [recent]
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from reference.similar_contexts import most_similar as slowly
 VALUES, TERMS, K = 5_000, 20, 10
 NAMES = np.array(["user", "proc", "host", "port"])
 PART, NEW, SINGLE = 400, 1_000, 20
-LIFETIMES, DEEP = 4, 2_000
+DEEP = 2_000
+PARTS = {"tenth": 0.1, "fifth": 0.2, "half": 0.5}
+LIVES = {"all": 0, "a half": 2, "a fifth": 5, "a tenth": 10, "a twentieth": 20}  # of history: so many in all
 
 
 def make_terms(
@@ -112,23 +116,25 @@ def compare(past: int, numbers: int) -> None:
     print(f"  plainly              {plain * 1e3:10.0f} ms   {plain / single:,.0f} times (of {PART} events, scaled)")
 
 
-def know_recent(past: int, staying: float) -> None:
-    """What parts of history know of the exact answer, if so many values stay for good."""
+def know_recent(past: int, lives: int, staying: float) -> str:
+    """What parts of history know of the exact answer, if values change hands so many times, but for those that stay."""
     random = np.random.default_rng(12)
-    terms = make_terms(random, past, 0, np.arange(past) / past * LIFETIMES, staying)
-    new = make_terms(random, 100, 0, np.full(100, LIFETIMES), staying)
+    terms = make_terms(random, past, 0, np.arange(past) / past * lives, staying)
+    new = make_terms(random, 100, 0, np.full(100, float(lives)), staying)
     store = Store()
     store.add_newer(events_of(past), terms)
     whole = ask(store, new, 100, count=DEEP)
     score = dict(zip(pairs(whole), whole.similarity.tolist(), strict=True))
     exact = {pair: score[pair] for pair, rank in zip(pairs(whole), whole.rank.tolist(), strict=True) if rank <= K}
     found = []
-    for name, part in (("tenth", 0.1), ("fifth", 0.2), ("half", 0.5)):
-        recent = pairs(ask(store, new, 100, int(past * (1 - part))))
+    for part in PARTS.values():
+        begin = int(past * (1 - part))
+        recent = pairs(ask(store, new, 100, begin))
         same = len(exact.keys() & set(recent)) / len(exact)
+        there = sum(event >= begin for _, event in exact) / len(exact)
         alike = sum(score.get(pair, 0) for pair in recent) / sum(exact.values())
-        found.append(f"{name} {same:.2f}, {alike:.2f} as similar")
-    print(f"  {staying:4.0%} stay   {'   '.join(found)}")
+        found.append(f"{same:.2f} ({there:.2f}), {alike:.2f}")
+    return " | ".join(found)
 
 
 def pairs(found: Similar) -> list[tuple[int, int]]:
@@ -138,8 +144,11 @@ def pairs(found: Similar) -> list[tuple[int, int]]:
 if __name__ == "__main__":
     warm()
     events = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    compare(events, 0)
-    compare(events, 2)
-    print("of the exact top ten, what is in the newest part of history, if values come and go:")
-    for staying in (1, 0.2, 0.05, 0.01, 0):
-        know_recent(events, staying)
+    if "recent" not in sys.argv:
+        compare(events, 0)
+        compare(events, 2)
+    print("of the exact top ten, those found in the newest part of history (with the weights of all of it), as similar")
+    print(f"| a value is about for | stay for good | {' | '.join(PARTS)} |")
+    for life, lives in LIVES.items():
+        for staying in (0.2, 0.05, 0) if lives else (1,):
+            print(f"| {life} | {staying:.0%} | {know_recent(events, lives, staying)} |", flush=True)

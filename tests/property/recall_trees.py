@@ -20,6 +20,12 @@ def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 1) -> st.SearchStrate
             st.builds(r.ScalarSelect, inner),
             st.builds(r.Exists, inner),
             st.builds(r.InSelect, exprs, inner, flags),
+            st.builds(
+                r.Over,
+                st.builds(s.Call, names, tuples(exprs)),
+                tuples(exprs),
+                tuples(st.builds(r.OrderTerm, exprs, flags, st.none() | flags)),
+            ),
         )
         terms = st.one_of(exprs, within, st.builds(s.Not, within), st.builds(s.Member, within, names),
                           st.builds(s.AllOf, tuples(exprs | within, 2)))  # fmt: skip

@@ -118,6 +118,11 @@ SELECTS = {
     "beside groups": "SELECT h.sid AS s, avg(h.bw) AS m, (SELECT count(*) AS c FROM U u) AS c FROM T h GROUP BY h.sid "
     "HAVING avg(h.bw) > (SELECT avg(g.bw) AS a FROM T g)",
     "in FROM": "SELECT max(s.m) AS m, count(*) AS n FROM (SELECT DISTINCT h.sid, h.n AS m FROM T h) AS s",
+    "rows by their places": "SELECT h.sid AS s, h.bw, rank() OVER (PARTITION BY h.sid ORDER BY h.bw DESC) AS k, "
+    "lag(h.n, 1, -1) OVER (PARTITION BY h.sid ORDER BY h.bw NULLS LAST, h.n) AS p, "
+    "sum(h.n) OVER (ORDER BY h.bw) AS s2, count(*) OVER () AS c FROM T h WHERE h.bw > 0 OR h.sid = e.sid",
+    "the first of each": "SELECT s.sid AS s, s.bw FROM (SELECT h.sid, h.bw, dense_rank() OVER (PARTITION BY h.sid "
+    "ORDER BY h.bw DESC) AS k FROM T h) AS s WHERE s.k = 1",
     "some in FROM": "SELECT s.bw FROM (SELECT h.sid, h.bw FROM T h ORDER BY h.bw DESC LIMIT 3) AS s "
     "JOIN R x ON x.cap > 0",
 }  # fmt: skip

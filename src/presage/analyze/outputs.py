@@ -22,7 +22,12 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
         made = problems.attempt(lambda item=item: _bind_item(item, scope, binder))  # type: ignore[misc]
         bound.extend((*column, item.span) for column in made or [])
     short = Counter(named.name.lower() for named, _, _, _ in bound)
-    starred = {id(c[0]) for c in bound if c[3] in stars} if _only_shown(query) else set()
+    places: dict[str, set[Span]] = {}
+    for named, _, _, span in bound:
+        places.setdefault(named.name.lower(), set()).add(span)
+    # Names that one star brings along differ by themselves, if only in case.
+    shown = [c[0] for c in bound if c[3] in stars and len(places[c[0].name.lower()]) == 1] if _only_shown(query) else []
+    starred = {id(named) for named in shown}
     outputs: list[Named] = []
     seen: dict[str, set[str]] = {}
     for named, qualified, explicit, span in bound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from presage.lang.recall_syntax import HistorySelect, HistorySource, OrderTerm
 from presage.lang.syntax import Expr, SelectItem
@@ -30,7 +30,7 @@ def print_select(select: HistorySelect, spell: Spell) -> str:
     if select.having is not None:
         parts.append(f"HAVING {spell(select.having)}")
     if select.order_by:
-        parts.append(f"ORDER BY {', '.join([_order(term, spell) for term in select.order_by])}")
+        parts.append(print_order(select.order_by, spell))
     if select.limit is not None:
         parts.append(f"LIMIT {select.limit}")
     return " ".join(parts)
@@ -50,6 +50,10 @@ def _source(source: HistorySource, spell: Spell) -> str:
     if source.on is None:
         return f", {text}"
     return f" {'LEFT ' if source.outer else ''}JOIN {text} ON {spell(source.on)}"
+
+
+def print_order(terms: Iterable[OrderTerm], spell: Spell) -> str:
+    return f"ORDER BY {', '.join([_order(term, spell) for term in terms])}"
 
 
 def _order(term: OrderTerm, spell: Spell) -> str:

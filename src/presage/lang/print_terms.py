@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from presage.errors import error
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
-from presage.lang.print_selects import print_select
-from presage.lang.recall_syntax import Exists, InSelect, ScalarSelect
+from presage.lang.print_selects import print_order, print_select
+from presage.lang.recall_syntax import Exists, InSelect, Over, ScalarSelect
 from presage.lang.syntax import (
     AllOf,
     AnyOf,
@@ -121,6 +121,10 @@ def _bare(expr: Expr) -> str:
             return f"({print_select(select, print_expression)})"
         case Exists(select=select):
             return f"EXISTS ({print_select(select, print_expression)})"
+        case Over(call=call, partition=partition, order=order):
+            parts = [f"PARTITION BY {_listed(partition)}"] if partition else []
+            parts += [print_order(order, print_expression)] if order else []
+            return f"{_bare(call)} OVER ({' '.join(parts)})"
         case EventVariable(name=name):
             return f"?{name}"
         case Qualified(base=base, prefix=prefix, name=name):

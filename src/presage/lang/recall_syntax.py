@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from presage.lang.syntax import Expr, Node, SelectItem, Statement
+from presage.lang.syntax import Call, Expr, Node, SelectItem, Statement
 from presage.model.text import NOWHERE, Span
 
 
@@ -121,6 +121,15 @@ class Exists(Expr):
     """`EXISTS ( SELECT … )`; NOT stands around it."""
 
     select: HistorySelect
+
+
+@dataclass(frozen=True)
+class Over(Expr):
+    """`f(x, …) OVER ([PARTITION BY x, …] [ORDER BY x, …])`: a window function of SQL."""
+
+    call: Call
+    partition: tuple[Expr, ...] = ()
+    order: tuple[OrderTerm, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from presage.log import FileSet
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
+from presage.spark.failures import is_interrupted
 
 _LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.
@@ -286,6 +287,8 @@ class Runner:
         except PresageError as failure:
             outcome.failure = failure
         except Exception as failure:
+            if is_interrupted(failure):
+                raise  # nothing is wrong with the statement: the batch is tried again
             # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits. The
             # status keeps a line of it; who has to mend it needs the place, too.
             _LOGGER.error("statement number %s failed by a mistake of ours", task.number, exc_info=failure)

@@ -75,6 +75,20 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Windowed:
+    """`function(args) OVER (PARTITION BY partition ORDER BY sort)`, in the column `name` of each row. Of an aggregate,
+    `args` is the call."""
+
+    name: str
+    function: str
+    args: tuple[Expr, ...]
+    partition: tuple[Expr, ...]
+    sort: tuple[Named, ...]
+    order: tuple[Order, ...]
+    type: DataType
+
+
+@dataclass(frozen=True)
 class Select:
     """A SELECT over history, bound. Conditions and terms may name columns of the event.
 
@@ -96,6 +110,7 @@ class Select:
     distinct: bool = False
     parameters: frozenset[str] = frozenset()  # columns of the event that it names
     recalled: tuple[Recalled, ...] = ()
+    windows: tuple[Windowed, ...] = ()  # window functions in its terms
 
     @property
     def of_event(self) -> frozenset[str]:
@@ -119,6 +134,8 @@ class Select:
         parts = [self.where, self.having, *(s.on for s in self.sources), *(a.operand for a in self.asked)]
         yield from (named.expr for named in terms)
         yield from (part for part in parts if part is not None)
+        for window in self.windows:
+            yield from (*window.args, *window.partition, *(term.expr for term in window.sort))
 
     @property
     def numbers(self) -> frozenset[int]:
@@ -138,6 +155,8 @@ class Select:
             return "it reads no stream"
         if self.limit is not None:
             return "it has a LIMIT"
+        if self.windows:
+            return f"{self.windows[0].function} OVER rows depends on all of them"
         return self._undivided()
 
     def in_parts(self) -> bool:

@@ -10,13 +10,15 @@ from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.print_terms import print_expression
-from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InSelect, ScalarSelect
+from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InSelect, Over, ScalarSelect
+from presage.lang.tree_walk import nodes_of
 from presage.model import types as t
 from presage.model.catalog import Catalog
 from presage.model.types import is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Constant, Expr, Not
 from presage.plan.nodes import Named, Node, is_own_name
-from presage.recall.nodes import Asked, Order, Select, Source
+from presage.recall.nodes import Asked, Order, Select, Source, Windowed
+from presage.recall.over import bind_over
 
 # Gives the scope and the node of a stream or relation under an alias, and whether it is a relation.
 Find = Callable[[HistorySource, str], tuple[ScopeItem, Node, bool]]
@@ -45,10 +47,13 @@ def bind_select(
 
 
 class _Terms(ExpressionBinder):
-    """Terms in which a select may stand."""
+    """Terms in which a select may stand, and a window function."""
 
-    def __init__(self, scope: Scope, ask: Callable[[str, s.Expr], Expr], no_aggregates_in: str = "") -> None:
+    def __init__(
+        self, scope: Scope, ask: Callable[[str, s.Expr], Expr], over: Callable[[Over], Expr], no_aggregates_in: str = ""
+    ) -> None:
         super().__init__(scope, no_aggregates_in=no_aggregates_in)
+        self._binders[Over] = over
         self._binders |= {
             ScalarSelect: lambda node: ask("value", node),
             Exists: lambda node: ask("exists", node),
@@ -65,6 +70,7 @@ class _Binder:
         self.histories = histories
         self.windowed = windowed
         self.asked: list[Asked] = []
+        self.windows: list[Windowed] = []
         self.items: list[ScopeItem] = []
 
     def bind(self) -> Select:
@@ -80,7 +86,7 @@ class _Binder:
         )
         groups = tuple(Named(f"_g{i}", self._group(g)) for i, g in enumerate(written.group_by))
         outputs = self._outputs()
-        having = self._terms().condition(written.having, "HAVING") if written.having is not None else None
+        having = self._terms(over="HAVING").condition(written.having, "HAVING") if written.having is not None else None
         sort, order = self._order(outputs)
         spoken = [o.expr for o in (*outputs, *sort)] + ([having] if having is not None else [])
         calls: list[AggregateCall] = []
@@ -92,6 +98,7 @@ class _Binder:
                         where="without groups and aggregates", fix="write the condition in WHERE")  # fmt: skip
         if grouped:
             self._refuse_stars()
+            self._refuse_windows()
             by_call: dict[Expr, Expr] = {call: ColumnRef(call.type, f"_a{i}") for i, call in enumerate(calls)}
             by_call |= {g.expr: ColumnRef(g.expr.type, g.name) for g in groups}
             outputs = tuple(Named(o.name, self._over_groups(o.expr, by_call)) for o in outputs)
@@ -102,7 +109,7 @@ class _Binder:
         select = Select(
             tuple(sources), where, tuple(self.asked), grouped, groups,
             tuple(Named(f"_a{i}", call) for i, call in enumerate(calls)), having, outputs, sort, order,
-            written.limit, written.distinct,
+            written.limit, written.distinct, windows=tuple(self.windows),
         )  # fmt: skip
         return _with_parameters(select, frozenset(c.name for item in self.event for c in _columns(item)))
 
@@ -141,10 +148,20 @@ class _Binder:
 
     # -- terms ---------------------------------------------------------------------------------------
 
-    def _terms(self, no_aggregates_in: str = "") -> _Terms:
+    def _terms(self, no_aggregates_in: str = "", over: str = "") -> _Terms:
+        """`over`: where no window function may stand, if aggregates may."""
         # Names of the select hide those of the event: an attribute without an alias is the select's if it has it.
         scope = _Inside([*self.items, *self.event], self.histories.catalog, own=len(self.items))
-        return _Terms(scope, self._ask, no_aggregates_in)
+        return _Terms(scope, self._ask, lambda node: self._over(node, no_aggregates_in or over), no_aggregates_in)
+
+    def _over(self, node: s.Expr, outside: str) -> Expr:
+        assert isinstance(node, Over)
+        if outside:
+            raise error("UNSUPPORTED", node.span, what="OVER", where=f"in {outside}",
+                        fix="select it inside of FROM ( SELECT … ) AS x, and name its column here")  # fmt: skip
+        made = bind_over(node, f"_w{len(self.windows)}", self._terms(over="OVER"))
+        self.windows.append(made)
+        return ColumnRef(made.type, made.name, span=node.span)
 
     def _ask(self, kind: str, node: s.Expr) -> Expr:
         assert isinstance(node, ScalarSelect | Exists | InSelect)
@@ -187,7 +204,7 @@ class _Binder:
                 if any(o.name.lower() == name.lower() for o in outputs):
                     raise error("DUPLICATE_NAME", item.span, name=name, where="SELECT",
                                 fix="give one of them another name with AS")  # fmt: skip
-                if is_own_name(name) or name.startswith(("_a", "_q")):
+                if is_own_name(name) or name.startswith(("_a", "_q", "_w")):
                     raise error("BAD_VALUE", item.span, what="the name of a column", found=f"'{name}'",
                                 expected="none of Presage's own names", fix="give it another name with AS")  # fmt: skip
                 outputs.append(Named(name, expr))
@@ -230,6 +247,13 @@ class _Binder:
             if isinstance(item.expr, s.Star):
                 raise error("UNSUPPORTED", item.span, what="*", where="beside groups and aggregates",
                             fix="name the columns, as they stand in GROUP BY")  # fmt: skip
+
+    def _refuse_windows(self) -> None:
+        for term in (*self.written.select, *self.written.order_by):
+            for node in nodes_of(term):
+                if isinstance(node, Over):
+                    raise error("UNSUPPORTED", node.span, what="OVER", where="beside groups and aggregates",
+                                fix="select from the groups: FROM ( SELECT … GROUP BY … ) AS x")  # fmt: skip
 
     def _over_groups(self, expr: Expr, by_term: dict[Expr, Expr]) -> Expr:
         """A term of a group: aggregates and what is grouped by become columns; of the rest only the event's stay."""

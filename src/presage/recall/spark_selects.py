@@ -12,16 +12,16 @@ from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from presage.errors import error
-from presage.model.types import INT, LONG, STRING, is_orderable
-from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, conjuncts
+from presage.model.types import DOUBLE, INT, LONG, STRING, is_orderable
+from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Constant, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import BEFORE, EVENT, EVER, HIGH, LOW
-from presage.recall.nodes import Asked, Select, Source
+from presage.recall.nodes import Asked, Select, Source, Windowed
 from presage.recall.partial import (
     COUNT,
     GREATEST_VALUE,
@@ -46,6 +46,7 @@ from presage.spark.batch import BatchContext, column
 
 # Behind the name of a sum: whether it has left the range of LONG.
 BEYOND = "_beyond"
+TOO_LARGE = "a sum OVER rows leaves the range of LONG"
 # The rows of a stream or relation, by its number.
 Rows = Callable[[int], DataFrame]
 
@@ -71,6 +72,8 @@ def select_rows(select: Select, asking: Asking) -> DataFrame:
     """EVENT and the outputs, then the terms of its order, for a select without groups: as c0, c1 …; WHEN and ARRIVED
     where it reads a stream."""
     frame = joined(select, asking)
+    for window in select.windows:
+        frame = frame.withColumn(window.name, _over(window, frame, asking.context))
     terms = (*select.outputs, *select.sort)
     timed = [WHEN, ARRIVED] if WHEN in frame.columns else []
     return frame.select(EVENT, *timed, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
@@ -257,10 +260,66 @@ def _all(tests: list[Column]) -> Column:
 
 
 def _direction(name: str, descending: bool, nulls_first: bool) -> Column:
-    at = F.col(name)
+    return _directed(F.col(name), descending, nulls_first)
+
+
+def _directed(at: Column, descending: bool, nulls_first: bool) -> Column:
     if descending:
         return at.desc_nulls_first() if nulls_first else at.desc_nulls_last()
     return at.asc_nulls_first() if nulls_first else at.asc_nulls_last()
+
+
+# -- window functions --------------------------------------------------------------------------------
+
+
+def _over(window: Windowed, frame: DataFrame, context: BatchContext) -> Column:
+    """The value of a window function for each row, within the rows of its event."""
+    order = [
+        _directed(column(term.expr, context), how.descending, how.nulls_first)
+        for term, how in zip(window.sort, window.order, strict=True)
+    ]
+    if window.function in ("row_number", "ntile", "lag", "lead") and WHEN in frame.columns:
+        # Equal rows have one order, whatever the chunks.
+        order += [F.col(WHEN).asc(), F.col(ARRIVED).asc()]
+    within = Window.partitionBy(EVENT, *(column(part, context) for part in window.partition))
+    within = within.orderBy(*order) if order else within
+    return _windowed(window, within, context)
+
+
+def _windowed(window: Windowed, within: WindowSpec, context: BatchContext) -> Column:
+    first = window.args[0] if window.args else None
+    if isinstance(first, AggregateCall):
+        value = F.lit(1) if first.arg is None else column(first.arg, context)
+        if not _is_whole_sum(first):
+            plain: dict[str, Callable[[Column], Column]] = {
+                "count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max, "stddev": F.stddev_samp
+            }  # fmt: skip
+            return plain[first.function](value).over(within)
+        total = _whole_sum(first, value).over(within)
+        return F.when(
+            total.isNotNull(), F.coalesce(total.try_cast("long"), F.raise_error(F.lit(TOO_LARGE)).cast("long"))
+        )
+    if window.function in ("lag", "lead"):
+        count = _count_of(window.args[1]) if len(window.args) > 1 else 1
+        moved = (F.lag if window.function == "lag" else F.lead)(column(window.args[0], context), count).over(within)
+        if len(window.args) < 3:
+            return moved
+        # A null that is there is no missing row.
+        there = (F.lag if window.function == "lag" else F.lead)(F.lit(True), count).over(within)
+        return F.when(there, moved).otherwise(column(window.args[2], context))
+    if first is not None:
+        return F.ntile(_count_of(first)).over(within).cast("long")
+    made = {
+        "row_number": F.row_number, "rank": F.rank, "dense_rank": F.dense_rank, "percent_rank": F.percent_rank,
+        "cume_dist": F.cume_dist,
+    }[window.function]().over(within)  # fmt: skip
+    return made.cast("double" if window.type == DOUBLE else "long")
+
+
+def _count_of(expr: Expr) -> int:
+    assert isinstance(expr, Constant)
+    assert isinstance(expr.value, int)
+    return expr.value
 
 
 # -- aggregates --------------------------------------------------------------------------------------

@@ -11,11 +11,19 @@ from presage.errors import CONDITIONS, PresageError, error
 # A kernel's own error, as it comes back in the text of a worker's traceback.
 _FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
+# What Spark says of a job that did not fail by itself: its thread was interrupted, or the session is gone.
+_ENDED = ("InterruptedException", "ClosedByInterruptException", "stopped SparkContext", "SparkContext was shut down")
 
 
 def is_of_spark(failure: BaseException) -> bool:
     # Known by the module's name: whoever only asks does not load Spark.
     return type(failure).__module__.split(".")[0] in ("pyspark", "py4j")
+
+
+def is_interrupted(failure: BaseException) -> bool:
+    """Whether somebody ended the job, or the session that it ran in: it may be tried again as it is."""
+    lost = type(failure).__name__ in ("Py4JNetworkError", "ConnectionRefusedError")
+    return is_of_spark(failure) and (lost or any(said in str(failure) for said in _ENDED))
 
 
 def explain_failure(failure: BaseException) -> PresageError:

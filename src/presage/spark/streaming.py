@@ -74,6 +74,8 @@ class Ticker:
     def __init__(self, spark: SparkSession, work: Callable[[], None]) -> None:
         self._work = work
         self._lock = threading.Lock()
+        self._busy = threading.RLock()  # held while a batch runs
+        self._ended = False
         self._number = 0
         # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
         self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
@@ -91,6 +93,10 @@ class Ticker:
 
     def stop(self) -> None:
         """Wait for the batch that runs and end the query."""
+        self._ended = True
+        # Spark interrupts the thread of a query that it ends, and with it the jobs that a batch has started there.
+        with self._busy:
+            pass
         self._query.stop()
         with self._lock:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -100,6 +106,11 @@ class Ticker:
         return bool(self._query.isActive)
 
     def _batch(self, number: int) -> None:
+        with self._busy:
+            if not self._ended:
+                self._try()
+
+    def _try(self) -> None:
         try:
             self._work()
             self.failure = None

@@ -128,6 +128,28 @@ def test_selects_in_terms_are_read_within_a_recall() -> None:
     assert isinstance(exists, r.Exists)
 
 
+def test_OVER_makes_a_window_function_of_a_call_and_is_a_name_elsewhere() -> None:
+    clause = recall(
+        "RECALL (SELECT lag(x, 2) over (PARTITION BY a, b ORDER BY c DESC), count(*) OVER () AS n FROM A over) r"
+    )
+    assert isinstance(clause, r.RecallClause)
+    first, second = (item.expr for item in clause.select.select)
+    assert isinstance(first, r.Over)
+    assert isinstance(second, r.Over)
+    assert (first.call.name, len(first.call.args), len(first.partition), first.order[0].descending) == (
+        "lag",
+        2,
+        2,
+        True,
+    )
+    assert (second.partition, second.order, clause.select.sources[0].alias) == ((), (), "over")
+
+
+def test_OVER_outside_of_a_recall_is_refused_at_its_place() -> None:
+    found = refusal("SELECT x, rank() OVER (ORDER BY x) FROM T")
+    assert (found.code, found.message.split(":")[0]) == ("UNSUPPORTED", "OVER is not supported in queries")
+
+
 @pytest.mark.parametrize(
     "text",
     [

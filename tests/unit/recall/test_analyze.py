@@ -72,6 +72,14 @@ MISTAKES = [
      "in ON", "in WHERE"),
     (asked("SELECT count(*) AS n FROM Traffic h HAVING ⟦h.sid⟧ IN (SELECT g.sid FROM Traffic g)"), "UNSUPPORTED",
      "'h.sid'", "GROUP BY"),
+    (asked("SELECT h.n FROM Traffic h WHERE ⟦rank() OVER (ORDER BY h.n)⟧ = 1"), "UNSUPPORTED", "WHERE", "its column"),
+    (asked("SELECT h.n, count(*) AS c, ⟦rank() OVER (ORDER BY h.n)⟧ AS k FROM Traffic h GROUP BY h.n"), "UNSUPPORTED",
+     "beside groups", "from the groups"),
+    (asked("SELECT ⟦rank() OVER (PARTITION BY h.n)⟧ AS k FROM Traffic h"), "SYNTAX", "without an order", "ORDER BY"),
+    (asked("SELECT ⟦median(h.n)⟧ OVER () AS k FROM Traffic h"), "UNSUPPORTED", "median", ""),
+    (asked("SELECT ⟦lag()⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "WRONG_ARGUMENTS", "1 to 3", ""),
+    (asked("SELECT lag(h.n, ⟦h.n⟧) OVER (ORDER BY h.n) AS k FROM Traffic h"), "BAD_VALUE", "lag", ""),
+    (asked("SELECT ⟦lag(h.n, 1, 'x')⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "TYPE_MISMATCH", "lag", ""),
     (asked("SELECT DISTINCT h.sid FROM Traffic h ORDER BY ⟦h.bw⟧"), "UNSUPPORTED", "with DISTINCT", "add it to SELECT"),
     (asked("SELECT h.sid FROM Traffic h ORDER BY ⟦1⟧"), "UNSUPPORTED", "ORDER BY a constant", "the name of a column"),
     (asked("SELECT count(*) AS n FROM Traffic h GROUP BY ⟦1⟧"), "UNSUPPORTED", "GROUP BY a constant", "the name"),
@@ -146,6 +154,7 @@ def test_what_is_asked_of_the_event_alone_is_asked_before_history_is_read() -> N
         ("SELECT DISTINCT h.bw FROM Traffic h", ""),
         ("SELECT h.bw FROM Traffic h LIMIT 3", "LIMIT"),
         ("SELECT median(h.bw) AS m FROM Traffic h", "median"),
+        ("SELECT h.bw, rank() OVER (ORDER BY h.bw) AS m FROM Traffic h", "rank OVER"),
         ("SELECT count(DISTINCT h.bw) AS m FROM Traffic h", "DISTINCT"),
         ("SELECT h.bw FROM Traffic h JOIN Traffic g ON g.sid = h.sid", "joins streams"),
         ("SELECT h.bw FROM Room x JOIN Traffic h ON h.sid = x.sid", "behind a relation"),
@@ -222,3 +231,10 @@ def test_items_of_the_present_stand_beside_the_node_and_their_conditions_with_it
     assert node.condition is not None
     assert node.condition.columns() == {"p.n"}
     assert "e.bw > 2" in node.input.label()
+
+
+def test_columns_of_the_event_and_of_history_with_one_name_are_told_apart_under_a_star() -> None:
+    node = recall_of("SELECT e.*, s.* FROM Overload e RECALL SIMILAR 2 ( CONTEXT SELECT e.sid ) AS s")
+    names = [output.name for output in node.outputs]
+    assert {"e.sid", "s.sid", "rank", "similarity", "context"} <= set(names)
+    assert len(names) == len(set(names))

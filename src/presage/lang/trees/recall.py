@@ -17,6 +17,7 @@ from presage.lang.recall_syntax import (
     InSelect,
     NamedSelect,
     OrderTerm,
+    Over,
     Pace,
     RecallClause,
     RecallCommand,
@@ -28,7 +29,7 @@ from presage.lang.syntax import Expr, SelectItem
 from presage.lang.tree_walk import nodes_of
 from presage.lang.trees.clause import Clause, collect_clauses
 from presage.lang.trees.query import OTHER_JOINS, Alias, EventId, Recalled
-from presage.lang.trees.terms import read_duration, read_number, read_string
+from presage.lang.trees.terms import call, depth_over, read_duration, read_number, read_string
 from presage.lang.words import read_name
 from presage.model.text import Span
 
@@ -162,8 +163,26 @@ def in_select(span: Span, operand: Expr, negated: Token | None, select: HistoryS
     return InSelect(operand, select, negated is not None, span=span, depth=depth)
 
 
+def over(
+    span: Span,
+    name: Token,
+    args: tuple[Token | None, tuple[Expr, ...]] | None,
+    word: Token,
+    partition: tuple[Expr, ...] | None,
+    order: tuple[OrderTerm, ...] | None,
+) -> Over:
+    called = call(Span(span.start, word.span.start), name, args)
+    parts, terms = partition or (), order or ()
+    depth = depth_over(span, called, *parts, *(term.expr for term in terms))
+    return Over(called, parts, terms, span=span, depth=depth)
+
+
 def refuse_subqueries(tree: object) -> None:
-    """Selects within terms stand in RECALL only."""
+    """Selects within terms, and window functions, stand in RECALL only."""
+    for node in nodes_of(tree, leave_out=(RecallClause, SimilarClause)):
+        if isinstance(node, Over):
+            raise error("UNSUPPORTED", node.span, what="OVER", where="in queries: only the select of a RECALL has it",
+                        fix="write a window behind the stream, such as R#time(5 min), or RECALL")  # fmt: skip
     found = [
         node.select.span.start
         for node in nodes_of(tree, leave_out=(RecallClause, SimilarClause))
@@ -311,6 +330,9 @@ BUILDERS: dict[str, Builder] = {
     "order_term": order_term,
     "nulls": lambda span, place: place.text.upper() == "FIRST",
     "history_limit": lambda span, sign, number: Clause("LIMIT", "limit", _count("LIMIT", sign, number, 0), span),
+    "over": over,
+    "over_partition": lambda span, *terms: terms,
+    "over_order": lambda span, *terms: terms,
     "scalar_select": scalar_select,
     "exists": exists,
     "in_select": in_select,
