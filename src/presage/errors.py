@@ -250,7 +250,7 @@ CONDITIONS: dict[str, Condition] = {
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
     ),
-    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "choose an empty folder"),
+    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "{fix}"),
     "HOME_VERSION": Condition(
         ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
     ),
