@@ -242,6 +242,7 @@ CONDITIONS: dict[str, Condition] = {
     # -- resources ------------------------------------------------------------------------------
     "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
     "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
+    "FILE_EXISTS": Condition(ResourceError, "the file '{path}' is there already", "choose another name, or remove it"),
     "PATH_OUTSIDE_ROOTS": Condition(
         ResourceError,
         "the path '{path}' is outside the allowed folders ({roots})",

@@ -10,8 +10,11 @@ from presage import __version__
 from presage.cli.check import check
 from presage.cli.demo import demo
 from presage.cli.explain import explain
+from presage.cli.log import log
+from presage.cli.metrics import metrics
 from presage.cli.query import query
 from presage.cli.run import run
+from presage.cli.status import status
 
 app = typer.Typer(
     name="presage",
@@ -38,5 +41,6 @@ def presage(
     """Complex event processing for Spark: one query over what was, what is and what is likely."""
 
 
-for command in (query, run, explain, check, demo):
+for command in (query, run, explain, check, demo, status, metrics):
     app.command()(command)
+app.add_typer(log, name="log")

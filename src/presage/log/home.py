@@ -144,6 +144,18 @@ def _lock(folder: Path) -> IO[str]:
     return lock
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether somebody has the lock, as far as the system tells. It is not tried: whoever opens the home at that moment
+    would be refused."""
+    try:
+        node = os.stat(folder / LOCK_FILE).st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return False
+    locks = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    return any(parts[5].rpartition(":")[2] == str(node) for parts in locks if len(parts) > 5)
+
+
 def _read_or_write_format(folder: Path, disk: Disk) -> str:
     """The home's identity. A new home gets its format file here, under the lock."""
     path = folder / FORMAT_FILE
