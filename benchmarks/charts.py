@@ -36,11 +36,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Positive values on a logarithmic axis, over an even one that begins at 0."""
+    """Positive values on a logarithmic axis, or on an even one that begins at 0, over an even one that begins at 0."""
 
     title: str
     unit: str
     series: Sequence[Series]
+    even: bool = False
 
 
 def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[float], note: str = "") -> str:
@@ -63,14 +64,15 @@ def draw(title: str, panels: Sequence[Panel], x_label: str, x_ticks: Sequence[fl
 def _panel(panel: Panel, left: float, width: float, x_label: str, x_ticks: Sequence[float]) -> list[str]:
     bottom = HEIGHT - BOTTOM
     values = [y for series in panel.series for _, y in series.points]
-    marks = _log_ticks(min(values), max(values))
-    low, high = math.log10(marks[0]), math.log10(marks[-1])
+    marks = _even_ticks(max(values)) if panel.even else _log_ticks(min(values), max(values))
+    scaled = float if panel.even else math.log10
+    low, high = scaled(marks[0]), scaled(marks[-1])
 
     def x_of(x: float) -> float:
         return left + (width - 10) * x / max(x_ticks)
 
     def y_of(y: float) -> float:
-        return bottom - (bottom - TOP) * (math.log10(y) - low) / (high - low)
+        return bottom - (bottom - TOP) * (scaled(y) - low) / (high - low)
 
     parts = [_text(left, TOP - 12, f"{panel.title}, {panel.unit}", 13, weight="bold")]
     for mark in marks:
@@ -122,6 +124,13 @@ def _log_ticks(least: float, most: float) -> list[float]:
     if len(kept) > 7:
         kept = [10.0**power for power in range(first, last + 1)]
     return kept if len(kept) > 1 else [kept[0], kept[0] * 10]
+
+
+def _even_ticks(most: float) -> list[float]:
+    """0 and round figures above it, four to eight of them, up to one that is not below all values."""
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(factor * power for factor in (0.2, 0.5, 1, 2) if most <= 7 * factor * power)
+    return [step * i for i in range(math.ceil(most / step) + 1)]
 
 
 def _short(value: float) -> str:

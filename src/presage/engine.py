@@ -34,21 +34,14 @@ from presage.live.rooms import Archive, reads_clock
 from presage.live.standing import KIND as STATEMENT
 from presage.live.standing import Standing
 from presage.live.upkeep import Upkeep
-from presage.log import (
-    FileSet,
-    Gap,
-    LoadReport,
-    Log,
-    MaintenanceReport,
-    SourceOffsets,
-    max_ahead,
-    numbered_attributes,
-)
+from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
 from presage.log.files import read_files
 from presage.log.keeping import keep, latest_knowledge, recall
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
+from presage.operations.metrics import Metrics
+from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
 from presage.plan.nodes import Scan
@@ -82,6 +75,7 @@ class Engine:
     `roots`: folders that statements may read files from; the working folder and the home by default.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
+    `metrics_file`: a file that has the figures of `metrics`, in Prometheus' format, every five seconds.
     """
 
     def __init__(
@@ -97,6 +91,7 @@ class Engine:
         rows_on_driver: int = ROWS_ON_DRIVER,
         live: bool = True,
         driven: bool = True,
+        metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         self._session = HeldSession(spark, settings)
         self._optimize = optimize
@@ -140,6 +135,7 @@ class Engine:
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
+        self._watch = Watch(self._log, self._standing, self._sources, self._driver.trouble, metrics_file)
         if live:
             self.start_sources()
         if live and self._standing.running:
@@ -288,10 +284,16 @@ class Engine:
         """Give up waiting for what a source has lost, up to an offset, and let in what waited behind it."""
         return self._log.skip_gap(self._workspace.loadable(stream), source, partition, up_to)
 
-    def maintain(self) -> MaintenanceReport:
-        """Compact the archive, apply retention, delete what nobody reads. An open engine does so by itself, too."""
+    def maintain(self, grace: float | None = None) -> MaintenanceReport:
+        """Compact the archive, apply retention, delete what nobody reads. An open engine does so by itself, too.
+        `grace`: for so many seconds files that have left their tables stay for readers that are not ours, 600."""
         self._check_open()
-        return self._log.maintain(list(self.catalog.types.values()), self._standing.in_use())
+        return self._log.maintain(list(self.catalog.types.values()), self._standing.in_use(), grace)
+
+    def metrics(self) -> Metrics:
+        """Figures of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""
+        self._check_open()
+        return self._watch.metrics()
 
     def rejected(self, stream: str) -> pa.Table:
         """Records that were not loaded: reason, raw text, origin."""
@@ -309,6 +311,7 @@ class Engine:
         if self._upkeep is not None:
             self._upkeep.stop()
             self._sources.close()
+            self._watch.stop()
         # Without the lock: the batch that runs may need the session.
         self._driver.stop()
         self._standing.close()
@@ -431,11 +434,8 @@ class Engine:
         return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture)
 
     def _look(self, statement: s.Explain) -> str:
-        return (
-            self._workspace.look(statement)
-            if statement.format == "svg"
-            else self._answer(statement.statement).explain()
-        )
+        drawn = statement.format == "svg"
+        return self._workspace.look(statement) if drawn else self._answer(statement.statement).explain()
 
     # -- answers -------------------------------------------------------------------------------------
 

@@ -243,6 +243,7 @@ CONDITIONS: dict[str, Condition] = {
     # -- resources ------------------------------------------------------------------------------
     "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
     "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
+    "FILE_EXISTS": Condition(ResourceError, "the file '{path}' is there already", "choose another name, or remove it"),
     "PATH_OUTSIDE_ROOTS": Condition(
         ResourceError,
         "the path '{path}' is outside the allowed folders ({roots})",
@@ -251,7 +252,7 @@ CONDITIONS: dict[str, Condition] = {
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
     ),
-    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "choose an empty folder"),
+    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "{fix}"),
     "HOME_VERSION": Condition(
         ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
     ),

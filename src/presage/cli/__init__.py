@@ -9,7 +9,8 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 130 interrupted."""
+    """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 3 what was
+    looked at is not well, 130 interrupted."""
     from presage.cli.failures import INTERRUPTED, end_output
 
     if sys.stdout is None or sys.stderr is None:

@@ -10,8 +10,11 @@ from presage import __version__
 from presage.cli.check import check
 from presage.cli.demo import demo
 from presage.cli.explain import explain
+from presage.cli.log import log
+from presage.cli.metrics import metrics
 from presage.cli.query import query
 from presage.cli.run import run
+from presage.cli.status import status
 from presage.cli.test import try_scenarios
 
 app = typer.Typer(
@@ -39,6 +42,7 @@ def presage(
     """Complex event processing for Spark: one query over what was, what is and what is likely."""
 
 
-for command in (query, run, explain, check, demo):
+for command in (query, run, explain, check, demo, status, metrics):
     app.command()(command)
 app.command("test")(try_scenarios)
+app.add_typer(log, name="log")

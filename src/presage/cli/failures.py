@@ -14,6 +14,7 @@ from presage.errors import PresageError, error
 from presage.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
+ATTENTION = 3  # the command did its work, and what it looked at is not well
 _COLOURS = {"error[": "1;31", "  -->": "36", "  fix:": "32"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 
@@ -14,19 +14,20 @@ from presage.cli.values import plain_column
 ROWS_AT_ONCE = 10_000
 
 
-def write_json(table: pa.Table) -> None:
+def write_json(table: pa.Table, out: TextIO | None = None) -> None:
     """One JSON object per line."""
     for names, rows in _pieces(table):
         lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n" for row in rows]
-        sys.stdout.write("".join(lines))
+        (out or sys.stdout).write("".join(lines))
 
 
-def write_csv(table: pa.Table, header: bool = True) -> None:
+def write_csv(table: pa.Table, header: bool = True, out: TextIO | None = None) -> None:
     """A header and one line per row. A null is an empty field, an empty text is a quoted one."""
+    out = out or sys.stdout
     if header:
-        sys.stdout.write(",".join(_field(name) for name in table.column_names) + "\n")
+        out.write(",".join(_field(name) for name in table.column_names) + "\n")
     for _, rows in _pieces(table):
-        sys.stdout.write("".join(",".join(map(_field, row)) + "\n" for row in rows))
+        out.write("".join(",".join(map(_field, row)) + "\n" for row in rows))
 
 
 def _pieces(table: pa.Table) -> Iterator[tuple[list[str], Iterator[tuple[Any, ...]]]]:

@@ -24,6 +24,15 @@ class PlanFormat(StrEnum):
     svg = "svg"
 
 
+class LookFormat(StrEnum):
+    """How what was looked at is printed."""
+
+    table = "table"
+    json = "json"
+
+
+HomeFolder = Annotated[Path, typer.Argument(metavar="HOME", help="The folder that an engine has, or had, as its home.")]
+OutputLook = Annotated[LookFormat, typer.Option("--format", "-f", help="json is one object per line.")]
 File = Annotated[str, typer.Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
 Events = Annotated[
     list[str],

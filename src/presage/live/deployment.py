@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.errors import error
 from presage.live.results import schema_of, unpack
 from presage.live.statement import FAILED, RUNNING, Statement
+from presage.logging import WARNING, tell
 from presage.model.time import format_timestamp, to_micros
 from presage.plan.nodes import Field
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from presage.live.standing import Standing
     from presage.plan.picture import Picture
 
-_LOGGER = logging.getLogger("presage")
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 # Rows that are made into dictionaries together: the first of many reach a subscriber early.
 ROWS_AT_ONCE = 1_000
@@ -243,7 +242,8 @@ class Subscription:
             self.error = failure
             if getattr(failure, "code", None) != "ENGINE_CLOSED":
                 name = self._deployment.name
-                _LOGGER.warning("a subscriber of '%s' failed and gets no more rows", name, exc_info=failure)
+                told = "a subscriber of '{statement}' failed and gets no more rows"
+                tell(WARNING, "SUBSCRIBER_FAILED", told, failure=failure, statement=name)
         finally:
             with changed:
                 changed.notify_all()

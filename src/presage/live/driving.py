@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 from presage.errors import PresageError, error
 from presage.live.job import Job
 from presage.log import Log
+from presage.logging import WARNING, tell
 from presage.spark.streaming import Ticker
-
-_LOGGER = logging.getLogger("presage")
 
 
 class Driver:
@@ -40,7 +38,7 @@ class Driver:
             try:
                 self._work()
             except (PresageError, OSError) as failure:
-                _LOGGER.warning("could not catch up at once: %s", failure)
+                tell(WARNING, "CATCH_UP_FAILED", "could not catch up at once: {why}", why=failure)
 
     def go(self) -> None:
         """See to it that batches run from now on."""

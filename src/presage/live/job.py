@@ -8,8 +8,8 @@ state was lost) catches up in slices beside them and joins them at a position.
 
 from __future__ import annotations
 
-import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +26,7 @@ from presage.live import results
 from presage.live.after_batch import NOTHING_KEPT, changed_values, made_to, wall_clock
 from presage.live.derived import archived_rows, archived_schema, derived_table, no_rows
 from presage.live.families import LEAST_MEMBERS
+from presage.live.meters import Meters
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.rooms import OpenRecall, Said, recalls_of
@@ -36,10 +37,10 @@ from presage.live.tasks import Kept, Outcome, Runner, Task, sound
 from presage.live.worker import Share, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
+from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
 from presage.plan.nodes import SEQ, TIME
 
-_LOGGER = logging.getLogger("presage")
 # Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
 # stays bounded, however long the job was away.
 ROWS_PER_BATCH = 500_000
@@ -78,6 +79,7 @@ class Job:
         self._parallelism = parallelism
         self._lock = threading.RLock()
         self.changed = threading.Condition()
+        self.meters = Meters()
         self._unsettled = False  # the last record may not be carried out
         self._identity, self._changes = uuid.uuid4().hex, 0  # of what is known
         self.programs: dict[str, Program] = {}
@@ -138,7 +140,7 @@ class Job:
             in_step = all(scan.after is not None and scan.after >= begins for scan in program.scans)
             statement = replace(
                 draft, number=number, place=None if in_step else Place(), fingerprint=program.fingerprint,
-                shards=program.shards, started=wall_clock(),
+                shards=program.shards, started=wall_clock(), streams=sorted(program.streams),
             )  # fmt: skip
             job: dict[str, Any] = {"next": int(number) + 1}
             if not together:  # nobody waits for what lies between: the job begins here
@@ -301,8 +303,10 @@ class Job:
             batch = self.planner.plan(self._standing())
             if batch is None:
                 return False
+            started = time.perf_counter()
             outcomes = self._run(batch.tasks)
             self._publish(batch, outcomes)
+            self.meters.batch(time.perf_counter() - started, outcomes)
         self._tell()
         return True
 
@@ -320,7 +324,8 @@ class Job:
             answers = self._workers(do_share, shares) if shares else []
         except PresageError as failure:
             # A worker is gone, or one statement is too much for it: here each statement fails for itself.
-            _LOGGER.warning("Spark's workers could not do a batch, the driver does it: %s", failure)
+            told = "Spark's workers could not do a batch, the driver does it: {why}"
+            tell(WARNING, "BATCH_ON_DRIVER", told, why=failure, events=events)
             return self._runner.run(tasks)
         done = [outcome for several in answers for outcome in several]
         self._runner.count_unknown(away, done)
@@ -451,8 +456,10 @@ class Job:
         self, kind: str, live: dict[str, Any], after: Mapping[str, Statement] | None = None, **more: Any
     ) -> None:
         """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be."""
+        before = {number: self.statements.get(number) for number in live["statements"]}
         try:
-            self._log.publish(kind, live, **more)
+            with self.meters.committing():
+                self._log.publish(kind, live, **more)
         except BaseException:
             # It may have happened although carrying it out failed: the journal knows.
             self._unsettled = True
@@ -460,6 +467,7 @@ class Job:
             self._take_in(self._log.live.statements, {})
             raise
         self._take_in(live["statements"], after or {})
+        self.meters.changed(before, self.statements)
 
     def _take_in(self, changes: Iterable[str], after: Mapping[str, Statement]) -> None:
         for number in changes:

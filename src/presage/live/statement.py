@@ -41,6 +41,7 @@ class Statement:
     error: str = ""
     started: int = 0  # wall time, microseconds
     changed: int = 0
+    streams: list[str] = field(default_factory=list)  # that it reads; unknown where an older version deployed it
 
     @property
     def stands(self) -> bool:

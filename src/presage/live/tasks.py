@@ -6,7 +6,7 @@ in a worker of Spark's: nothing here knows which.
 
 from __future__ import annotations
 
-import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,12 +26,12 @@ from presage.live.rooms import OPERATORS, open_matches, outlook_of
 from presage.live.statement import DUE, READY, SUSPENDED
 from presage.live.states import Chain
 from presage.log import FileSet
+from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.state import State
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
 from presage.spark.failures import is_interrupted
 
-_LOGGER = logging.getLogger("presage")
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
 MESSAGE_LENGTH = 2_000
@@ -77,6 +77,7 @@ class Outcome:
     unknown: int = 0  # of those: values that should name an entity and name none
     shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
+    seconds: float = 0.0  # that it took; of those that step as one, each has its part
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
     @property
@@ -204,6 +205,7 @@ class Runner:
         self, group: list[int], tasks: Sequence[Task], events: BatchEvents, matched: Mapping[int, dict[int, np.ndarray]]
     ) -> dict[int, Outcome]:
         """The outcomes of a family; none if it failed: then each of them finds out for itself."""
+        started = time.perf_counter()
         members = [tasks[i] for i in group]
         outcomes = [Outcome(task.number, task.shard) for task in members]
         try:
@@ -213,9 +215,12 @@ class Runner:
             if any(task.must_run for task in members) or any(map(len, rows)):
                 self._step_as_one(members, rows, events, outcomes)
         except Exception as failure:
-            level = logging.DEBUG if isinstance(failure, PresageError) else logging.WARNING
-            _LOGGER.log(level, "statements of one form step one by one: together they failed", exc_info=failure)
+            level = DEBUG if isinstance(failure, PresageError) else WARNING
+            told = "{statements} statements of one form step one by one: together they failed"
+            tell(level, "STATEMENTS_APART", told, failure=failure, statements=len(members))
             return {}
+        for outcome in outcomes:
+            outcome.seconds = (time.perf_counter() - started) / len(outcomes)
         return dict(zip(group, outcomes, strict=True))
 
     def _taken_in(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray] | None) -> np.ndarray:
@@ -276,6 +281,7 @@ class Runner:
     # -- a statement alone -----------------------------------------------------------------------------
 
     def _one(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray]) -> Outcome:
+        started = time.perf_counter()
         outcome = Outcome(task.number, task.shard)
         if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
             outcome.held = True
@@ -291,9 +297,11 @@ class Runner:
                 raise  # nothing is wrong with the statement: the batch is tried again
             # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits. The
             # status keeps a line of it; who has to mend it needs the place, too.
-            _LOGGER.error("statement number %s failed by a mistake of ours", task.number, exc_info=failure)
+            told = "statement number {number} failed by a mistake of ours"
+            tell(ERROR, "STATEMENT_FAILED", told, failure=failure, number=task.number)
             outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
             outcome.failure.__cause__ = failure
+        outcome.seconds = time.perf_counter() - started
         return outcome
 
     def _step(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray], outcome: Outcome) -> None:

@@ -8,17 +8,17 @@ alone makes something to do are woken.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from presage.log import InUse, Log, max_ahead
+from presage.logging import INFO, WARNING, tell
 from presage.model.catalog import EventType
 from presage.model.time import parse_duration
 
-_LOGGER = logging.getLogger("presage")
 LOOK_SECONDS = 0.25
 RECORDS_PER_MAINTENANCE = 400
 # Sources that bring events when somebody puts them there, and not as they happen.
@@ -63,7 +63,7 @@ class Upkeep:
         except Exception as failure:
             # A full disk, say: it must not end the thread, and the next round may find room.
             if str(failure) != str(self.failure):
-                _LOGGER.warning("upkeep of the home failed and will be tried again: %s", failure)
+                tell(WARNING, "UPKEEP_FAILED", "upkeep of the home failed and will be tried again: {why}", why=failure)
             self.failure = failure
 
     def round(self, monotonic: int) -> None:
@@ -75,8 +75,10 @@ class Upkeep:
             if idle_after is not None and event_type.kind == "stream" and event_type.name in self._log.point.watermarks:
                 self._tell_silence(event_type, idle_after, monotonic)
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
-            self._maintained = self._log.records
-            self._log.maintain(list(self._types()), self._in_use())
+            self._maintained, started = self._log.records, time.monotonic()
+            done = self._log.maintain(list(self._types()), self._in_use())
+            told = "maintenance: {compacted} files compacted, {removed} events removed, {deleted} files deleted"
+            tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
 
     def _tell_silence(self, event_type: EventType, idle_after: int, monotonic: int) -> None:
         """Append a watermark if the stream has been silent for long enough.

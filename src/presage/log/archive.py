@@ -17,6 +17,7 @@ from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME
 from presage.log.committer import Committer
 from presage.log.compaction import by_arrival
 from presage.log.delta import LiveFile
+from presage.log.home import DERIVED, RESULTS
 from presage.log.pins import Held
 from presage.log.state import StreamState
 
@@ -184,26 +185,7 @@ class Archive:
         return self._read_all(stream, REJECTED)
 
     def describe(self, stream: str) -> StreamInfo:
-        state = self._state(stream)
-        files = self._committer.files(stream, EVENTS)
-        ages = [(age(file, state.watermark), file) for file in files]
-        chunks = {a: [file.rows for found, file in ages if found == a] for a in AGES}
-        first_times = [file.first_time for file in files if file.first_time is not None]
-        return StreamInfo(
-            stream,
-            state.accepted,
-            state.accepted - state.removed,
-            state.late,
-            state.rejected,
-            dict(state.ignored),
-            len(files),
-            sum(file.size for file in files),
-            min(first_times, default=None) if state.removed else state.first_time,
-            state.last_time,
-            state.last_seq,
-            state.watermark,
-            {a: (len(rows), sum(rows)) for a, rows in chunks.items()},
-        )
+        return stream_info(stream, self._state(stream), self._committer.files(stream, EVENTS))
 
     def holds(self, stream: str) -> bool:
         """Whether there is a table of events of that name, a declared stream's or one of our own."""
@@ -211,7 +193,11 @@ class Archive:
 
     def streams(self) -> list[str]:
         """The declared streams; tables of our own are left out."""
-        return [name for name in self._committer.state.streams if not name.startswith("#")]
+        return [name for name in list(self._committer.state.streams) if not name.startswith("#")]
+
+    def made(self) -> list[str]:
+        """The tables of our own that hold what statements made: results, and derived streams."""
+        return [name for name in list(self._committer.state.streams) if name == RESULTS or name.startswith(DERIVED)]
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
         self._state(stream)
@@ -223,6 +209,28 @@ class Archive:
 
     def _state(self, stream: str) -> StreamState:
         return state_of(self._committer, stream)
+
+
+def stream_info(name: str, state: StreamState, files: Sequence[LiveFile]) -> StreamInfo:
+    """A stream in figures, out of what the journal and the statistics of its files say."""
+    ages = [(age(file, state.watermark), file) for file in files]
+    chunks = {a: [file.rows for found, file in ages if found == a] for a in AGES}
+    first_times = [file.first_time for file in files if file.first_time is not None]
+    return StreamInfo(
+        name,
+        state.accepted,
+        state.accepted - state.removed,
+        state.late,
+        state.rejected,
+        dict(state.ignored),
+        len(files),
+        sum(file.size for file in files),
+        min(first_times, default=None) if state.removed else state.first_time,
+        state.last_time,
+        state.last_seq,
+        state.watermark,
+        {a: (len(rows), sum(rows)) for a, rows in chunks.items()},
+    )
 
 
 def _some(bound: int | None) -> list[int]:

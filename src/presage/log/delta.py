@@ -71,7 +71,7 @@ class Tables(Protocol):
 
 
 @dataclass
-class _Table:
+class Table:
     """What is known of a table as long as this home alone writes it."""
 
     version: int
@@ -90,7 +90,7 @@ class DeltaTables:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._tables: dict[Path, _Table] = {}
+        self._tables: dict[Path, Table] = {}
         self._checkpoints = Checkpoints(home.disk)
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
@@ -169,18 +169,9 @@ class DeltaTables:
     def close(self) -> None:
         self._checkpoints.wait(self._home.path)
 
-    def _table(self, folder: Path) -> _Table:
+    def _table(self, folder: Path) -> Table:
         if folder not in self._tables:
-            handle = DeltaTable(str(folder))
-            actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
-            files = sorted(map(_from_action, actions), key=lambda file: file.name)
-            self._tables[folder] = _Table(
-                handle.version(),
-                handle.transaction_version(self._home.id) or 0,
-                pa.schema(handle.schema().to_arrow()),
-                {file.name: file for file in files},
-                checkpoint_of(folder),
-            )
+            self._tables[folder] = read_table(folder, self._home.id)
         return self._tables[folder]
 
     def _checkpoint_if_due(self, folder: Path, commits: int) -> None:
@@ -196,9 +187,27 @@ class DeltaTables:
             self._home.disk.sync_folder(folder / "_delta_log")
 
     def _generation(self, folder: Path) -> int:
-        """The record that made the stream in this folder, -1 if there is none."""
-        mark = folder / _MARK
-        return int(json.loads(mark.read_bytes())["generation"]) if mark.exists() else -1
+        return generation_of(folder)
+
+
+def generation_of(folder: Path) -> int:
+    """The record that made the stream in a folder, -1 if there is none."""
+    mark = folder / _MARK
+    return int(json.loads(mark.read_bytes())["generation"]) if mark.exists() else -1
+
+
+def read_table(folder: Path, application: str) -> Table:
+    """What the log of a table says now. `application`: the identity of the home, whose transactions count."""
+    handle = DeltaTable(str(folder))
+    actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+    files = sorted(map(_from_action, actions), key=lambda file: file.name)
+    return Table(
+        handle.version(),
+        handle.transaction_version(application) or 0,
+        pa.schema(handle.schema().to_arrow()),
+        {file.name: file for file in files},
+        checkpoint_of(folder),
+    )
 
 
 def delta_schema(schema: pa.Schema) -> str:

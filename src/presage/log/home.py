@@ -31,14 +31,31 @@ RESULTS = "#results"
 DERIVED = "#derived:"
 
 
-class Home:
+class Places:
+    """Where things are in a home."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
+
+    def stream_folder(self, name: str) -> Path:
+        if name == RESULTS:
+            return self.path / "results"
+        if name.startswith(DERIVED):
+            return self.derived / _escaped(name.removeprefix(DERIVED))
+        return self.streams / _escaped(name)
+
+    def table_folder(self, stream: str, table: str) -> Path:
+        return self.stream_folder(stream) / table
+
+
+class Home(Places):
     """A home folder that this object alone may write, until `close`."""
 
     def __init__(self, path: Path, lock: IO[str], identity: str, disk: Disk, temporary: bool) -> None:
-        self.path = path
+        super().__init__(path)
         self.id = identity
         self.disk = disk
-        self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
         self._lock = lock
         self._temporary = temporary
         # An engine that nobody closed leaves neither a lock nor a folder behind.
@@ -64,15 +81,10 @@ class Home:
             raise
         return cls(folder, lock, identity, disk, temporary)
 
-    def stream_folder(self, name: str) -> Path:
-        if name == RESULTS:
-            return self.path / "results"
-        if name.startswith(DERIVED):
-            return self.derived / _escaped(name.removeprefix(DERIVED))
-        return self.streams / _escaped(name)
-
-    def table_folder(self, stream: str, table: str) -> Path:
-        return self.stream_folder(stream) / table
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it goes when it is closed."""
+        return self._temporary
 
     def unlock(self) -> None:
         """Give up the lock and nothing else, as the end of the process would."""
@@ -99,18 +111,21 @@ UNSAFE = frozenset("%[]{}*?\\")
 
 
 def _check_ours(folder: Path) -> None:
+    fix = "choose an empty folder"
     unsafe = sorted(UNSAFE & set(str(folder)))
     if unsafe:
-        raise error("NOT_A_HOME", path=folder, why=f"its path holds {' '.join(unsafe)}, which Spark would misread")
+        raise error(
+            "NOT_A_HOME", path=folder, why=f"its path holds {' '.join(unsafe)}, which Spark would misread", fix=fix
+        )
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise error("NOT_A_HOME", path=folder, why="it is a file")
+        raise error("NOT_A_HOME", path=folder, why="it is a file", fix=fix)
     # A home whose maker died at once holds a lock and perhaps a half-written format file, and nothing else.
     ours = {LOCK_FILE, FORMAT_FILE, f".{FORMAT_FILE}.tmp"}
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in ours)
     if foreign and not (folder / FORMAT_FILE).exists():
-        raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}")
+        raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}", fix=fix)
 
 
 def _lock(folder: Path) -> IO[str]:
@@ -129,6 +144,18 @@ def _lock(folder: Path) -> IO[str]:
     return lock
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether somebody has the lock, as far as the system tells. It is not tried: whoever opens the home at that moment
+    would be refused."""
+    try:
+        node = os.stat(folder / LOCK_FILE).st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return False
+    locks = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    return any(parts[5].rpartition(":")[2] == str(node) for parts in locks if len(parts) > 5)
+
+
 def _read_or_write_format(folder: Path, disk: Disk) -> str:
     """The home's identity. A new home gets its format file here, under the lock."""
     path = folder / FORMAT_FILE
@@ -137,6 +164,15 @@ def _read_or_write_format(folder: Path, disk: Disk) -> str:
         content = {"format": FORMAT, "id": identity, "created": datetime.now(UTC).isoformat(timespec="seconds")}
         disk.write_atomically(path, json.dumps(content).encode())
         return identity
+    return read_format(folder)
+
+
+def read_format(folder: Path) -> str:
+    """The identity of a home that is there; an error if it is none, or of another format."""
+    path = folder / FORMAT_FILE
+    if not path.exists():
+        what = "there is no such folder" if not folder.exists() else f"it holds no {FORMAT_FILE}"
+        raise error("NOT_A_HOME", path=folder, why=what, fix="name the folder that an engine was given as its home")
     try:
         content = json.loads(path.read_bytes())
         found, identity = content["format"], content["id"]

@@ -124,7 +124,7 @@ class Journal:
 
     def read(self) -> Found:
         """Head and records, in order; leftovers of a crash are cleared away, a gap is an error."""
-        head = self._read_head()
+        head = read_head(self._folder)
         base = int(head["n"]) if head else 0
         records, pending = [], set()
         for name in sorted(os.listdir(self._folder)):
@@ -134,12 +134,10 @@ class Journal:
             elif name != HEAD and int(path.stem) <= base:
                 path.unlink()  # the head has taken it in
             elif name != HEAD:
-                records.append(self._read_record(path))
+                records.append(read_record(path))
                 if path.suffix == PENDING:
                     pending.add(records[-1].n)
-        for expected, record in enumerate(records, base + 1):
-            if record.n != expected:
-                raise self._corrupt(f"record {expected}", "it is missing")
+        check_unbroken(self._folder, base, records)
         return Found(head, records, pending)
 
     def write(self, record: Record) -> None:
@@ -169,25 +167,40 @@ class Journal:
             self._path(self._covered[0], DONE).unlink(missing_ok=True)
             self._covered.popleft()
 
-    def _read_head(self) -> dict[str, Any] | None:
-        path = self._folder / HEAD
-        if not path.exists():
-            return None
-        try:
-            head = json.loads(path.read_bytes())
-            return {"n": head["n"], "state": head["state"]}
-        except (ValueError, KeyError, TypeError) as broken:
-            raise self._corrupt("the journal's head", str(broken)) from broken
-
-    def _read_record(self, path: Path) -> Record:
-        try:
-            return Record.from_bytes(path.read_bytes())
-        except (ValueError, KeyError, TypeError, AttributeError) as broken:
-            raise self._corrupt(f"record {path.stem}", str(broken)) from broken
-
-    def _corrupt(self, what: str, why: str) -> PresageError:
-        fix = "restore the journal folder from a copy of the home"
-        return error("HOME_CORRUPT", what=what, path=self._folder.parent, why=why, fix=fix)
-
     def _path(self, n: int, suffix: str) -> Path:
-        return self._folder / f"{n:014d}{suffix}"
+        return record_path(self._folder, n, suffix)
+
+
+def record_path(folder: Path, n: int, suffix: str) -> Path:
+    return folder / f"{n:014d}{suffix}"
+
+
+def read_head(folder: Path) -> dict[str, Any] | None:
+    """The head of a journal: `n` and `state`; None before the first one."""
+    path = folder / HEAD
+    if not path.exists():
+        return None
+    try:
+        head = json.loads(path.read_bytes())
+        return {"n": head["n"], "state": head["state"]}
+    except (ValueError, KeyError, TypeError) as broken:
+        raise _corrupt(folder, "the journal's head", str(broken)) from broken
+
+
+def read_record(path: Path) -> Record:
+    try:
+        return Record.from_bytes(path.read_bytes())
+    except (ValueError, KeyError, TypeError, AttributeError) as broken:
+        raise _corrupt(path.parent, f"record {path.stem}", str(broken)) from broken
+
+
+def check_unbroken(folder: Path, base: int, records: list[Record]) -> None:
+    """Records follow the head, and each other, without a gap."""
+    for expected, record in enumerate(records, base + 1):
+        if record.n != expected:
+            raise _corrupt(folder, f"record {expected}", "it is missing")
+
+
+def _corrupt(folder: Path, what: str, why: str) -> PresageError:
+    fix = "restore the journal folder from a copy of the home"
+    return error("HOME_CORRUPT", what=what, path=folder.parent, why=why, fix=fix)

@@ -278,13 +278,13 @@ class Log:
         return self._committer.pin(0 if position is None else position)
 
     def maintain(
-        self, types: Iterable[EventType], in_use: InUse | None = None, grace: float = GRACE
+        self, types: Iterable[EventType], in_use: InUse | None = None, grace: float | None = None
     ) -> MaintenanceReport:
         """Compact streams and results, apply retention, delete what nobody reads; see `maintenance`.
 
         May be called by any thread, beside all other calls. `in_use`: how far the standing statements are.
         """
-        return self.maintenance.run(types, in_use, grace=grace)
+        return self.maintenance.run(types, in_use, grace=GRACE if grace is None else grace)
 
     # -- standing statements --------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class MaintenanceReport:
     removed: int = 0  # events beyond the retention of their streams
     deleted: int = 0  # data files
     cleaned: int = 0  # entries of Delta logs
+    waiting: int = 0  # data files that have left their tables and stay for a while, for those who read them
 
 
 class Maintenance:
@@ -66,7 +67,7 @@ class Maintenance:
             for stream, table in self._committer.tables():
                 files, lost = self._compact(stream, table, known.get(stream), shape or Shape())
                 compacted, given_up = compacted + files, given_up + lost
-            return MaintenanceReport(compacted, given_up, removed, deleted, cleaned)
+            return MaintenanceReport(compacted, given_up, removed, deleted, cleaned, len(self._gone))
 
     def compact(self, event_type: EventType, shape: Shape | None = None) -> int:
         """Compact a stream; how many files gave way to others."""

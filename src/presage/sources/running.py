@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from presage.errors import PresageError
 from presage.log import Log
+from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import EventType
 from presage.sources.source import PAUSE, Source
 from presage.sources.status import FAILED, FINISHED, RUNNING, STOPPED, WAITING, SourceStatus
 
-_LOGGER = logging.getLogger("presage")
 TRY_AGAIN_SECONDS = 1.0
 JOIN_SECONDS = 30.0
 
@@ -82,7 +82,10 @@ class Running:
             self._say(WAITING, str(failure))
         except Exception as failure:
             # Our own mistake. The stream keeps what it has; an engine that is opened again tries again.
-            _LOGGER.exception("the source '%s' of stream '%s' has failed", self._name, self._type.name)
+            said: dict[str, Any] = {"source": self._name, "stream": self._type.name}
+            tell(
+                ERROR, "SOURCE_FAILED", "the source '{source}' of stream '{stream}' has failed", failure=failure, **said
+            )
             self._say(FAILED, f"{type(failure).__name__}: {failure}")
             return None
         return TRY_AGAIN_SECONDS
@@ -122,12 +125,14 @@ class Running:
         changed = (state, why) != (self._state, self._why)
         self._state, self._why, self.quiet = state, why, False
         if changed and why and not usual:
-            _LOGGER.warning("the source '%s' of stream '%s' is %s: %s", self._name, self._type.name, state, why)
+            told: dict[str, Any] = {"source": self._name, "stream": self._type.name, "state": state, "why": why}
+            tell(WARNING, "SOURCE_STATE", "the source '{source}' of stream '{stream}' is {state}: {why}", **told)
 
     def _note(self, notes: list[str]) -> None:
         for note in notes:
             if note not in self._notes:
-                _LOGGER.warning("the source '%s' of stream '%s': %s", self._name, self._type.name, note)
+                told: dict[str, Any] = {"source": self._name, "stream": self._type.name, "note": note}
+                tell(WARNING, "SOURCE_NOTE", "the source '{source}' of stream '{stream}': {note}", **told)
         self._notes = tuple(notes)
 
 

@@ -6,7 +6,6 @@ restart. The source lives in a process of Spark's and knows the newest number fr
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import tempfile
@@ -21,8 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from presage.errors import error
+from presage.logging import WARNING, tell
 
-_LOGGER = logging.getLogger("presage")
 SOURCE = "presage_positions"
 NUMBER = "number"
 # How long a batch that failed waits for its next try.
@@ -117,7 +116,12 @@ class Ticker:
         except Exception as failure:
             # A full disk, say: nothing is lost, and the query must not die of it.
             if str(failure) != str(self.failure):
-                _LOGGER.warning("a batch of the live job failed and will be tried again: %s", failure)
+                tell(
+                    WARNING,
+                    "BATCH_FAILED",
+                    "a batch of the live job failed and will be tried again: {why}",
+                    why=failure,
+                )
             self.failure = failure
             again = threading.Timer(RETRY_SECONDS, self.tick)
             again.daemon = True

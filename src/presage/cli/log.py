@@ -1,0 +1,25 @@
+"""`presage log HOME …`: what the log of a home is made of, whether it is sound, and what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from presage.cli.log_compact import compact
+from presage.cli.log_export import export
+from presage.cli.log_inspect import inspect
+from presage.cli.log_verify import verify
+from presage.cli.options import HomeFolder
+
+log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compact, verify or export it.")
+
+
+@log.callback()
+def home_of(context: typer.Context, home: HomeFolder) -> None:
+    """Look into the log of a home, compact, verify or export it."""
+    context.obj = Path(home)
+
+
+for command in (inspect, compact, verify, export):
+    log.command()(command)

@@ -1,0 +1,35 @@
+"""`presage metrics`: a home in, its figures for a monitoring system out."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from presage.cli.failures import reported
+from presage.cli.options import Debug, HomeFolder
+
+
+class MetricsFormat(StrEnum):
+    """How figures are spelled."""
+
+    prometheus = "prometheus"
+    json = "json"
+
+
+OutputMetrics = Annotated[
+    MetricsFormat, typer.Option("--format", "-f", help="prometheus: its text format 0.0.4; json: one object.")
+]
+
+
+def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, debug: Debug = False) -> None:
+    """Print the figures of a home: those that its engine told last, every five seconds, or those of its journal."""
+    with reported(as_json=format is MetricsFormat.json, debug=debug):
+        from presage.log.home import read_format
+        from presage.operations.status import metrics_of
+
+        read_format(home.resolve())
+        found, _ = metrics_of(home.resolve())
+        sys.stdout.write(found.prometheus() if format is MetricsFormat.prometheus else found.json() + "\n")

@@ -1,0 +1,129 @@
+"""What each batch took in, running figures of this process out. Reading them waits for no batch.
+
+They are of this process alone: what must survive it is in the journal.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
+from presage.live.tasks import Outcome
+from presage.logging import DEBUG, INFO, WARNING, enabled, tell
+
+# Upper bounds in seconds: from a commit on a quick disk to a batch that catches up.
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+@dataclass
+class Histogram:
+    """How many observations lie at or below each bound, how many there are, and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    sum: float = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.sum += seconds
+
+    def read(self) -> dict[str, float]:
+        """By bound, as Prometheus counts them: each holds those below it, too."""
+        reached = list(accumulate(self.counts))
+        buckets = {f"{bound:g}": count for bound, count in zip(BOUNDS, reached, strict=False)}
+        return {**buckets, "+Inf": reached[-1], "sum": self.sum}
+
+
+@dataclass
+class Worked:
+    """What a statement has cost since this process had it: seconds of its last batch and of all, and failures."""
+
+    last: float = 0.0
+    total: float = 0.0
+    failures: int = 0
+
+
+class Meters:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._batch, self._commit = Histogram(), Histogram()
+        self._worked: dict[str, Worked] = {}
+
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Around the publishing of a record."""
+        started = time.perf_counter()
+        yield
+        with self._lock:
+            self._commit.observe(time.perf_counter() - started)
+
+    def batch(self, seconds: float, outcomes: Iterable[Outcome]) -> None:
+        """A batch has been published."""
+        spent: dict[str, float] = {}
+        rows = events = 0
+        for outcome in outcomes:
+            spent[outcome.number] = spent.get(outcome.number, 0.0) + outcome.seconds
+            rows += outcome.rows.num_rows if outcome.rows is not None else 0
+            events = max(events, outcome.rows_in)
+        with self._lock:
+            self._batch.observe(seconds)
+            for number, each in spent.items():
+                worked = self._worked.setdefault(number, Worked())
+                worked.last, worked.total = each, worked.total + each
+        if enabled(DEBUG):
+            told = "a batch of {statements} statements took {seconds} s: {events} events, {rows} rows"
+            figures: dict[str, Any] = {
+                "seconds": round(seconds, 6),
+                "events": events,
+                "rows": rows,
+                "statements": len(spent),
+            }
+            tell(DEBUG, "BATCH", told, **figures)
+
+    def changed(self, before: Mapping[str, Statement | None], after: Mapping[str, Statement]) -> None:
+        """Statements have changed: what is worth knowing of it is counted and told."""
+        for number, old in before.items():
+            new = after[number]
+            if old is None:
+                tell(INFO, "STATEMENT_DEPLOYED", "statement '{statement}' stands", statement=new.name, number=number)
+                continue
+            told: dict[str, Any] = {"statement": new.name, "number": number, "rows": new.rows_out, "why": new.error}
+            if new.status != old.status:
+                self._count(number, new)
+                level, code, what = _CHANGES[new.status]
+                tell(level, code, f"statement '{{statement}}' {what}", **told)
+            elif new.to_skip > old.to_skip:
+                self._count(number, new)
+                tell(WARNING, "STATEMENT_REBUILT", "the state of '{statement}' is computed again: {why}", **told)
+
+    def _count(self, number: str, statement: Statement) -> None:
+        if statement.status == FAILED or (statement.status == RUNNING and statement.to_skip):
+            with self._lock:
+                self._worked.setdefault(number, Worked()).failures += 1
+
+    def worked(self) -> dict[str, Worked]:
+        """By statement."""
+        with self._lock:
+            return {number: Worked(w.last, w.total, w.failures) for number, w in self._worked.items()}
+
+    def batches(self) -> dict[str, float]:
+        with self._lock:
+            return self._batch.read()
+
+    def commits(self) -> dict[str, float]:
+        with self._lock:
+            return self._commit.read()
+
+
+_CHANGES = {
+    FAILED: (WARNING, "STATEMENT_FAILED", "has failed: {why}"),
+    STOPPED: (INFO, "STATEMENT_STOPPED", "is stopped"),
+    FINISHED: (INFO, "STATEMENT_FINISHED", "has come to its end"),
+    RUNNING: (INFO, "STATEMENT_RESUMED", "goes on"),
+}

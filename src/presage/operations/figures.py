@@ -1,0 +1,96 @@
+"""A stream, a statement or a source as its room knows it in, plain figures out: of an engine and of a home at rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from presage.columnar.holding import NOTHING_KNOWN
+from presage.live.spans import Place
+from presage.live.statement import RUNNING, Statement
+from presage.log import StreamInfo
+from presage.model.masking import masked
+
+if TYPE_CHECKING:
+    from presage.live.meters import Worked
+    from presage.sources import SourceStatus
+
+Figures = dict[str, Any]
+
+
+def latest(statements: Iterable[Statement]) -> list[Statement]:
+    """Of each name the last statement that had it."""
+    return list({s.name: s for s in sorted(statements, key=lambda s: int(s.number))}.values())
+
+
+def state_sizes(statements: Sequence[Statement], families: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """By statement: bytes of its own states, and its share of those that it has in common with others."""
+    members = Counter(pair for s in statements for pair in s.shared.items())
+    shared = {name: sum(int(ref[2]) for chain in places.values() for ref in chain) for name, places in families.items()}
+    return {
+        s.number: s.state_size + sum(shared.get(name, 0) // members[shard, name] for shard, name in s.shared.items())
+        for s in statements
+    }
+
+
+def stream_figures(info: StreamInfo) -> Figures:
+    return {
+        "events": info.rows,
+        "late": info.late,
+        "rejected": info.rejected,
+        "retained": info.retained,
+        "watermark": seconds(info.watermark),
+        "bytes": info.bytes,
+        "files": info.files,
+        "chunk_files": {age: files for age, (files, _) in info.chunks.items()},
+        "chunk_events": {age: rows for age, (_, rows) in info.chunks.items()},
+    }
+
+
+def statement_figures(
+    statement: Statement, place: Place, lag: int, waits: bool, size: int, worked: Worked | None
+) -> Figures:  # fmt: skip
+    behind = statement.status == RUNNING and statement.place is not None
+    state = "waiting" if waits and statement.status == RUNNING else "catching up" if behind else statement.status
+    figures: Figures = {
+        "state": state,
+        "rows_in": statement.rows_in,
+        "rows_out": statement.rows_out,
+        "lag": lag,
+        "watermark": None if place.clock == NOTHING_KNOWN else seconds(place.clock),
+        "state_bytes": size,
+        "partial_matches": statement.partial_matches,
+        "recalls": {"ready": statement.recalls_ready, "suspended": statement.recalls_suspended},
+        "unknown_entities": statement.unknown_entities,
+        "position": place.position,
+        "error": masked(statement.error) or None,
+    }
+    if worked is not None:
+        figures |= {"batch_seconds_last": worked.last, "batch_seconds": worked.total, "failures": worked.failures}
+    return figures
+
+
+def source_figures(status: SourceStatus) -> Figures:
+    return {
+        "source": status.source,
+        "state": status.state,
+        "why": masked(status.why) or None,
+        "position": status.position,
+        "rows": status.rows,
+        "rejected": status.rejected,
+        "left": status.left,
+        "notes": [masked(note) for note in status.notes],
+    }
+
+
+def trouble_figures(said: str | None) -> Figures:
+    return {"failing": int(said is not None), "error": None if said is None else masked(said)}
+
+
+def results_figures(info: StreamInfo | None) -> Figures:
+    return {} if info is None else {"results_bytes": info.bytes, "results_files": info.files}
+
+
+def seconds(micros: int | None) -> float | None:
+    return None if micros is None else micros / 1e6

@@ -1,0 +1,106 @@
+"""The path of a home in, how all in it is out: from the engine that has it open, if one has, else from its journal.
+
+Nothing is locked and nothing is written: it works beside a running engine, and after one that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from presage.log.glance import glance
+from presage.log.home import FOLDERS, is_locked, read_format
+from presage.operations.at_rest import of_home
+from presage.operations.metrics import Metrics
+from presage.operations.reporting import STALE, Report, rates, read_report
+
+
+@dataclass(frozen=True)
+class HomeStatus:
+    """A home at one moment. `report`: of the engine that has it open, or was killed; None if there is none."""
+
+    home: Path
+    report: Report | None
+    metrics: Metrics
+    rates: Mapping[str, Any]
+    disk: Mapping[str, int]  # bytes, by folder of the home
+    locked: bool = False  # as far as the system tells
+
+    @property
+    def engine(self) -> str:
+        """Who has the home, in words."""
+        if self.report is None or (self.locked and not self.report.is_alive):
+            return "open in an engine that has told nothing yet" if self.locked else "no engine has it open"
+        if not self.report.is_alive:
+            return f"no engine has it open; {self.report} ended without closing it"
+        heard = f", last heard of {self.report.age:.0f} s ago" if self.report.is_stale else ""
+        return f"open in {self.report}{heard}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.locked or (self.report is not None and self.report.is_alive)
+
+    def problems(self) -> list[str]:
+        """What needs somebody's attention; empty if all is well."""
+        values = self.metrics.values
+        found = [f"statement '{n}' has failed" for n, s in values["statements"].items() if s["state"] == "failed"]
+        found += [
+            f"the source of stream '{n}' has failed" for n, s in values["sources"].items() if s["state"] == "failed"
+        ]
+        if values["job"].get("failing"):
+            found.append(f"batches fail: {values['job'].get('error')}")
+        if self.is_open and self.report is not None and self.report.is_stale:
+            found.append(f"the engine has not been heard of for more than {STALE:.0f} s")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "home": str(self.home),
+            "open": self.is_open,
+            "engine": self.engine,
+            "problems": self.problems(),
+            "rates": self.rates,
+            "disk": self.disk,
+            **self.metrics.values,
+        }
+
+
+def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) -> HomeStatus:
+    """Look at a home; `before`: an earlier look, from which rates are known too."""
+    folder = Path(home).resolve()
+    read_format(folder)
+    metrics, report = metrics_of(folder)
+    per_second = report.rates if report is not None and report.is_alive else {}
+    if before is not None and before.metrics.values["at"] < metrics.values["at"]:
+        per_second = rates(before.metrics, metrics)
+    elif before is not None:
+        per_second = before.rates  # the engine has told nothing new since
+    return HomeStatus(folder, report, metrics, per_second, disk_use(folder), is_locked(folder))
+
+
+def metrics_of(home: Path) -> tuple[Metrics, Report | None]:
+    """The figures that the engine of a home told last, if one has it open; else those of its journal."""
+    report = read_report(home)
+    if report is not None and report.is_alive:
+        return report.metrics, report
+    return of_home(glance(home)), report
+
+
+def disk_use(home: Path) -> dict[str, int]:
+    """Bytes of each folder of a home, and of all of it."""
+    sizes = dict.fromkeys((*FOLDERS, "results"), 0)
+    total = 0
+    for place, _, names in os.walk(home):
+        parts = Path(place).relative_to(home).parts
+        for name in names:
+            try:
+                size = os.lstat(os.path.join(place, name)).st_size
+            except FileNotFoundError:
+                continue  # it was deleted meanwhile
+            total += size
+            if parts and parts[0] in sizes:
+                sizes[parts[0]] += size
+    return {**sizes, "total": total}
