@@ -15,6 +15,7 @@ from presage.lang.trees import (
     query,
     recall,
     sequences,
+    sinks,
     terms,
     types,
     windows,
@@ -37,6 +38,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("prediction", prediction.BUILDERS),
     ("knowledge", knowledge.BUILDERS),
     ("recall", recall.BUILDERS),
+    ("sinks", sinks.BUILDERS),
     ("look", look.BUILDERS),
 )
 # What can be parsed by itself: one statement, or one term.
