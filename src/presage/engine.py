@@ -13,7 +13,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from presage.errors import PresageError, error, located
+from presage.errors import error, located
 from presage.knowledge.answers import Tables
 from presage.knowledge.contexts import read_context
 from presage.knowledge.library import Library
@@ -23,12 +23,12 @@ from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.acting import ACTS, act
-from presage.live.bounded import Replay
+from presage.live.bounded import replay_of
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
+from presage.live.following import Following
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.looking import look_at
-from presage.live.program import make_program
 from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
 from presage.live.standing import KIND as STATEMENT
@@ -50,6 +50,7 @@ from presage.probability.spark import OPERATORS as PROBABILITY
 from presage.recall.nodes import Recall, waited_for
 from presage.recall.spark import OPERATORS as RECALL
 from presage.recall.spark import history_of
+from presage.sinks import Sinks
 from presage.sources import Sources, SourceStatus
 from presage.spark.archive import count_events, time_span
 from presage.spark.batch import run_root
@@ -136,12 +137,15 @@ class Engine:
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
         self._watch = Watch(self._log, self._standing, self._sources, self._driver.trouble, metrics_file)
+        self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock)
+        self._standing.subscribe = self._sinks.subscribe
         if live:
             self.start_sources()
+            self._sinks.start()
         if live and self._standing.running:
             self.start()
             threading.Thread(target=self._driver.catch_up, name="presage-catch-up", daemon=True).start()
-            threading.Thread(target=self._go_on, name="presage-live", daemon=True).start()
+            threading.Thread(target=self._driver.go_unless_closed, name="presage-live", daemon=True).start()
 
     # -- public --------------------------------------------------------------------------------------
 
@@ -236,6 +240,11 @@ class Engine:
         self._check_open()
         self._sources.start()
 
+    @property
+    def sinks(self) -> Sinks:
+        """How the sinks are that take rows of standing statements away by themselves, by name."""
+        return self._sinks
+
     def advance(self, stream: str, time: datetime | str) -> None:
         """Say that a stream has nothing more to tell from before `time`: silence, as a fact of the log. What still
         comes from before it is late; timers that were waiting for it fire."""
@@ -314,6 +323,7 @@ class Engine:
             self._watch.stop()
         # Without the lock: the batch that runs may need the session.
         self._driver.stop()
+        self._sinks.close()
         self._standing.close()
         with self._lock:
             self._log.close()
@@ -342,7 +352,11 @@ class Engine:
             return explained_as(statement.format, self._look(statement), lambda: self.spark)
         if isinstance(statement, s.Show | s.Describe):
             known = self._workspace, self._log.archive, self._relations, self._standing, self._sources.shown()
-            return TableResult.of_text(*look_at(statement, *known), lambda: self.spark)
+            shown = self._sinks.look_at(statement) or look_at(statement, *known)
+            return TableResult.of_text(*shown, lambda: self.spark)
+        if isinstance(statement, s.CreateSink):
+            self._sinks.create(statement)
+            return None
         if isinstance(statement, RecallCommand):
             say(self._standing.job, statement)
             return None
@@ -353,18 +367,13 @@ class Engine:
             self._know(statement)
             return None
         if isinstance(statement, s.Drop):
-            self._refuse_if_standing(statement)
+            self._standing.refuse_if_used(statement)
             if statement.kind == "statement":
                 # Without waiting for subscribers: one of them may wait for us.
                 self._standing[statement.name].stop(patience=0)
                 return None
         self._declare(statement)
         return None
-
-    def _refuse_if_standing(self, statement: s.Drop) -> None:
-        users = self._standing.users(statement.name) if statement.kind != "statement" else []
-        if users:
-            raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
 
     def _know(self, statement: CreateKnowledge | RefreshKnowledge) -> None:
         """Read the files of a knowledge base, again or for the first time; what stands goes on with what they say."""
@@ -392,6 +401,7 @@ class Engine:
         self._workspace.catalog = after
         self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
         self._sources.follow()
+        self._sinks.follow()
 
     def _replay(self) -> None:
         """Declare again what the home's catalog holds."""
@@ -410,26 +420,13 @@ class Engine:
 
     # -- the live job --------------------------------------------------------------------------------
 
-    def _go_on(self) -> None:
-        """Let the standing statements go on, unless the engine is closed before the session is up."""
-        try:
-            self._driver.go()
-        except PresageError as problem:
-            if problem.code != "ENGINE_CLOSED":
-                raise
-
     def _replayed(self, query: s.Query, batches: int | None) -> Result:
         """A bounded query through Structured Streaming."""
-        bound = self._workspace.bind(query)
-        program = make_program(bound, self._workspace.optimize(bound).plan if self._optimize else bound.plan, 1)
-        position, spark = self._log.position, self.spark
-        delays = {stream: self.catalog.types[stream].max_delay for stream in program.streams}
-        tables, workspace = self._tables(), self._workspace
-        relations = {name: tables[name] for name in program.relations}
-        count = batches or max(1, -(-position // ROWS_PER_BATCH))
-        foreign = catalyst(spark, relations)
-        replay = Replay(program, self._log.archive, position, count, delays, relations, lambda: foreign, self._history)
-        run_each(spark, count, replay.step)
+        bound, spark, workspace = self._workspace.bind(query), self.spark, self._workspace
+        plan = workspace.optimize(bound).plan if self._optimize else bound.plan
+        foreign = lambda relations: catalyst(spark, relations)  # noqa: E731
+        replay = replay_of(bound, plan, self._log, self.catalog, self._tables(), foreign, batches, self._history)
+        run_each(spark, replay.batches, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
         return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture)
 

@@ -272,6 +272,10 @@ CONDITIONS: dict[str, Condition] = {
         "mend the cause: the job tries again by itself, nothing is lost",
     ),
     "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
+    "SINK_FAILED": Condition(ResourceError, "the sink '{name}' cannot go on: {why}", "{fix}"),
+    "NO_SECRET": Condition(
+        ResourceError, "{owner} needs the variable {name} of the environment, which is not set", "{fix}"
+    ),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),

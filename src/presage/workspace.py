@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.values import Inserted, bind_insert
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
@@ -113,6 +114,11 @@ class Workspace:
             return after if again else self._sound(after, statement.span)
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
+        if isinstance(statement, s.CreateSink):
+            after = declare_sink(statement, self.catalog)
+            if not again:
+                self._settle_path(statement)
+            return after
         if isinstance(statement, s.Drop):
             self._refuse_if_read(statement)
             return drop(statement, self.catalog)
@@ -121,9 +127,9 @@ class Workspace:
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
 
     def settle(self, statement: s.Statement) -> s.Statement:
-        """The statement with the present time for `now`, and the whole path of a source's folder: it means the same
-        whenever, and wherever, it is read again."""
-        if isinstance(statement, s.CreateType):
+        """The statement with the present time for `now`, and the whole path of its folder: it means the same whenever,
+        and wherever, it is read again."""
+        if isinstance(statement, s.CreateType | s.CreateSink):
             return self._settle_path(statement)
         if not isinstance(statement, s.Query) or statement.within is None:
             return statement
@@ -290,12 +296,13 @@ class Workspace:
         return after
 
     def resolve_folder(self, path: str) -> Path:
-        """The folder of a source, under the roots; it may not be there yet."""
+        """The folder of a source or sink, under the roots; it may not be there yet."""
         return resolve_under_roots(path, self.roots, self.base, must_exist=False)
 
-    def _settle_path(self, statement: s.CreateType) -> s.CreateType:
-        """The declaration with the whole path of its source's folder."""
-        if all(o.name.lower() != "source" or o.value != "files" for o in statement.options):
+    def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
+        """The declaration with the whole path of its folder, if it has one."""
+        kinds = [(o.name.lower(), o.value) for o in statement.options]
+        if ("source", "files") not in kinds and ("sink", "parquet") not in kinds:
             return statement
         options = []
         for option in statement.options:

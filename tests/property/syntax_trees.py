@@ -22,7 +22,7 @@ KEYWORDS_ELSEWHERE = """
     sequence probabilistic markov inference over using filter smooth viterbi particles mle map
     predicted validate window may must tentative
     similar report pause chunks drop before after id bandwidth limit cancel accelerate continue of exists order nulls
-    recalls running outer
+    recalls running outer sink sinks
 """
 
 plain_names = st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,6}", fullmatch=True)
@@ -152,7 +152,7 @@ columns = st.builds(s.Column, names, types)
 option_values = st.one_of(
     strings, integers, integers.map(lambda n: -n), floats, floats.map(lambda x: -x), st.booleans()
 )
-options = st.builds(s.Option, names | st.sampled_from(["kafka.group.id", "a..b", "."]), option_values)
+options = st.builds(s.Option, names | st.sampled_from(["kafka.group.id", "header.X-Key", "a..b", "."]), option_values)
 declarations = st.builds(
     s.CreateType,
     st.sampled_from(["schema", "stream"]),
@@ -189,8 +189,9 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
     acting,
     declarations,
     relations,
+    st.builds(s.CreateSink, names, names, tuples(options, 0)),
     st.builds(s.Explain, queries, st.sampled_from(["text", "svg"])),
-    st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models", "recalls"])),
+    st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models", "recalls", "sinks"])),
     st.builds(s.Describe, names),
-    st.builds(s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model"]), names),
+    st.builds(s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model", "sink"]), names),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.knowledge.contexts import read_context
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment
@@ -20,6 +21,7 @@ from presage.log.columns import SEQ
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables
 from presage.log.home import DERIVED
+from presage.log.keeping import recall
 from presage.log.relations import relation_table
 from presage.model.catalog import Catalog, EventType
 from presage.workspace import Workspace
@@ -55,6 +57,7 @@ class Living:
                 else:
                     for statement in self.workspace.parse(entry.text).statements:
                         self._see(self.workspace.declare(statement, again=True))
+                    self.workspace.catalog, _ = recall(self.log.home.path, self.catalog, entry, {}, read_context)
         except BaseException:
             self.log.home.unlock()
             raise

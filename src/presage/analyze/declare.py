@@ -28,7 +28,7 @@ def declare_type(
     node: s.CreateType, catalog: Catalog, read_context: Callable[[str], Context] = lambda path: Context()
 ) -> Catalog:
     """The catalog with a new schema or stream; `read_context` gives what a JSON-LD context says."""
-    _refuse_known(node.name, catalog, node.span)
+    refuse_known(node.name, catalog, node.span)
     parents = [_parent(name, catalog, node.span) for name in node.inherits]
     own = _attributes(node.columns, f"{node.kind} '{node.name}'")
     attributes = merge_attributes(node.name, parents, own, node.span)
@@ -78,7 +78,7 @@ def declare_knowledge(
     node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]], now: int
 ) -> Catalog:
     """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and a digest of its content."""
-    _refuse_known(node.name, catalog, node.span)
+    refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         files = [take_in(path) for path in node.paths]
     paths, digests = tuple(path for path, _ in files), tuple(digest for _, digest in files)
@@ -88,7 +88,7 @@ def declare_knowledge(
 
 def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
     """The catalog with a new relation; `resolve_path` checks a file's path against the roots."""
-    _refuse_known(node.name, catalog, node.span)
+    refuse_known(node.name, catalog, node.span)
     attributes = _attributes(node.columns, f"relation '{node.name}'")
     _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
     if not attributes:
@@ -107,7 +107,7 @@ def declare_model(
     node: CreateModel, catalog: Catalog, resolve_path: Callable[[str], str], read: Callable[[str], str]
 ) -> Catalog:
     """The catalog with a new model; `read` gives the text of its file."""
-    _refuse_known(node.name, catalog, node.span)
+    refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         path = resolve_path(node.path)
         text = read(path)
@@ -119,6 +119,10 @@ def drop(node: s.Drop, catalog: Catalog) -> Catalog:
     if node.kind == "knowledge":
         if node.name not in catalog.knowledge:
             raise _unknown_object(node, list(catalog.knowledge))
+        return catalog.without(node.name)
+    if node.kind == "sink":
+        if node.name not in catalog.sinks:
+            raise _unknown_object(node, list(catalog.sinks))
         return catalog.without(node.name)
     if node.kind == "model":
         if node.name not in catalog.models:
@@ -148,7 +152,8 @@ def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
     return error("UNKNOWN_OBJECT", node.span, kind=kind, name=node.name, fix=did_you_mean(node.name, known))
 
 
-def _refuse_known(name: str, catalog: Catalog, span: Span) -> None:
+def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
+    """One name is one thing, in whatever case it is written."""
     known = {n.lower(): n for n in catalog.taken()}
     if name.lower() in known:
         taken = known[name.lower()]

@@ -12,7 +12,7 @@ from presage.lang.lexer import ANY_NAME, END, NAME, Token
 from presage.lang.words import is_reserved
 from presage.model.text import Span
 
-MAX_EXPECTED = 6
+MAX_EXPECTED = 7
 MAX_SHOWN = 40
 # What a terminal is called where it is not a keyword or a mark.
 _CALLED = {

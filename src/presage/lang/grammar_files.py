@@ -16,6 +16,7 @@ from presage.lang.trees import (
     query,
     recall,
     sequences,
+    sinks,
     terms,
     types,
     windows,
@@ -38,6 +39,7 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("prediction", prediction.BUILDERS),
     ("knowledge", knowledge.BUILDERS),
     ("recall", recall.BUILDERS),
+    ("sinks", sinks.BUILDERS),
     ("look", look.BUILDERS),
     ("acting", acting.BUILDERS),
 )

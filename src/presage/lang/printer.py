@@ -27,11 +27,13 @@ from presage.lang.sequence_syntax import CreateModel
 from presage.lang.syntax import (
     Bound,
     CreateRelation,
+    CreateSink,
     CreateType,
     Describe,
     Drop,
     Explain,
     FromItem,
+    Option,
     Query,
     Script,
     SelectItem,
@@ -63,6 +65,9 @@ def print_statement(statement: Statement) -> str:
         return _create_relation(statement)
     if isinstance(statement, CreateModel):
         return print_model(statement)
+    if isinstance(statement, CreateSink):
+        head = f"CREATE SINK {spell_name(statement.name)} FROM {spell_name(statement.statement)}"
+        return f"{head} {_options(statement.options)}" if statement.options else head
     if isinstance(statement, CreateKnowledge):
         paths = ", ".join(spell_string(path) for path in statement.paths)
         reasoning = f" REASONING {statement.reasoning}" if statement.reasoning is not None else ""
@@ -204,9 +209,13 @@ def _create_type(statement: CreateType) -> str:
     if statement.context is not None:
         parts.append(f"CONTEXT {spell_string(statement.context)}")
     if statement.options:
-        options = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in statement.options]
-        parts.append(f"WITH ({', '.join(options)})")
+        parts.append(_options(statement.options))
     return " ".join(parts)
+
+
+def _options(options: tuple[Option, ...]) -> str:
+    given = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in options]
+    return f"WITH ({', '.join(given)})"
 
 
 def _option_name(name: str) -> str:

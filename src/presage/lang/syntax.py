@@ -367,6 +367,15 @@ class CreateRelation(Statement):
 
 
 @dataclass(frozen=True)
+class CreateSink(Statement):
+    """`CREATE SINK name FROM statement WITH (sink = …)`: where the rows of a standing statement go by themselves."""
+
+    name: str
+    statement: str
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True)
 class Explain(Statement):
     """`EXPLAIN query [FORMAT svg]`; the format in lower case, text if it is left out."""
 
@@ -376,7 +385,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS | KNOWLEDGE | RECALLS, in lower case."""
+    """SHOW STREAMS | STATEMENTS | RELATIONS | MODELS | KNOWLEDGE | RECALLS | SINKS, in lower case."""
 
     what: str
 
@@ -390,7 +399,7 @@ class Describe(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model, knowledge."""
+    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model, knowledge, sink."""
 
     kind: str
     name: str

@@ -14,14 +14,35 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
-from presage.live.program import Program
+from presage.live.job import ROWS_PER_BATCH
+from presage.live.program import Program, make_program
 from presage.live.results import schema_of
 from presage.live.spans import END_OF_TIME, Place, Span
 from presage.live.tasks import Kept, Runner, Task
-from presage.log import Archive
+from presage.log import Archive, Log
 from presage.log.reading import read_events
+from presage.model.catalog import Catalog
 from presage.model.state import State
-from presage.plan.nodes import SEQ, TIME
+from presage.plan.nodes import SEQ, TIME, Node
+from presage.plan.query import BoundQuery
+
+
+def replay_of(
+    bound: BoundQuery,
+    plan: Node,
+    log: Log,
+    catalog: Catalog,
+    tables: Mapping[str, pa.Table],
+    foreign: Callable[[Mapping[str, pa.Table]], Foreign],
+    batches: int | None,
+    histories: Callable[[Any], Any] | None,
+) -> Replay:
+    """The replay of all that has arrived by now, in so many batches, or in batches of the usual size."""
+    program, position = make_program(bound, plan, 1), log.position
+    delays = {stream: catalog.types[stream].max_delay for stream in program.streams}
+    relations = {name: tables[name] for name in program.relations}
+    count, asked = batches or max(1, -(-position // ROWS_PER_BATCH)), foreign(relations)
+    return Replay(program, log.archive, position, count, delays, relations, lambda: asked, histories)
 
 
 class Replay:
@@ -39,6 +60,7 @@ class Replay:
         histories: Callable[[Any], Any] | None = None,
     ) -> None:
         self._program = program
+        self.batches = batches
         self._archive = archive
         evaluator = Evaluator(relations, foreign() if program.native else None)
         self._kept = Kept(program, evaluator, relations, histories=histories)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -69,6 +69,18 @@ class Row(dict[str, Any]):
         self.id = identity
 
 
+class Subscriber(Protocol):
+    """What a user holds of a subscription. `delivered`: rows of the statement that are done with."""
+
+    error: Exception | None
+
+    @property
+    def delivered(self) -> int: ...
+    def cancel(self) -> None: ...
+    def is_me(self) -> bool: ...
+    def wait(self, rows: int, until: float | None, strict: bool = True) -> None: ...
+
+
 class Deployment:
     """A standing statement. It lives in the home, not in this object: another object of the same name is as good."""
 
@@ -128,21 +140,33 @@ class Deployment:
         """All rows so far, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
         return self._standing.result(self.columns, self.table())
 
-    def subscribe(self, callback: Callable[[Row], object], after: int = 0) -> Subscription:
+    def subscribe(
+        self, callback: Callable[[Row], object], after: int = 0, *, name: str | None = None, on_error: str = "retry"
+    ) -> Subscriber:
         """Call back with each row, in order, from a thread of its own; at least once, each row with its `id`.
 
         `after`: how many of the statement's first rows to leave out; `status.rows_out` for those that are to come.
+        `name`: what the function has taken is kept in the home under this name, and after a restart the function that
+        is subscribed by it goes on there. Then a row at which it raises comes again, with growing pauses; `on_error`
+        'skip' leaves such rows out.
         """
         if not isinstance(after, int) or after < 0:
             raise error("BAD_VALUE", what="after", found=after, expected="a number of rows, 0 or more")
         if not callable(callback):
             raise error("BAD_VALUE", what="what is subscribed", found=repr(callback), expected="a function of one row")
-        subscription = Subscription(self, callback, after)
+        subscription: Subscriber
+        if name is None:
+            subscription = Subscription(self, callback, after)
+        elif self._standing.subscribe is None:
+            raise error("UNSUPPORTED", what="subscribe(name=…)", where="without an engine", fix="leave out the name")
+        else:
+            call = lambda values, identity: callback(Row(values, identity))  # noqa: E731
+            subscription = self._standing.subscribe(name, self.name, int(self._number), call, after, on_error)
         self._subscriptions.append(subscription)
         return subscription
 
     @property
-    def _subscriptions(self) -> list[Subscription]:
+    def _subscriptions(self) -> list[Subscriber]:
         # Kept beside the statement: this object may be one of many.
         return self._standing.subscriptions.setdefault(self._number, [])
 

@@ -56,6 +56,14 @@ class Driver:
                     self._following = True
             self._ticker.tick()
 
+    def go_unless_closed(self) -> None:
+        """For a thread of its own: the engine may be closed before the session is up."""
+        try:
+            self.go()
+        except PresageError as problem:
+            if problem.code != "ENGINE_CLOSED":
+                raise
+
     def wake(self) -> None:
         """If batches run at all: one for what the wall clock alone has made to do."""
         if self._ticker is not None and self._job.overdue:

@@ -7,12 +7,13 @@ format. The n-th row that a statement ever made is row n whatever the batches we
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.columnar.steps import MOMENT
-from presage.log import SEQ, Archive
+from presage.log import SEQ, Archive, FileSet
 from presage.log.columns import TIME
 from presage.log.home import RESULTS
 from presage.log.reading import read_events
@@ -53,12 +54,22 @@ def unpack(
     if not archive.holds(RESULTS):
         return
     files = archive.snapshot(RESULTS, after_seq=after_record)
-    table = read_events(files, ["statement", "first", "rows", "payload"])
-    table = table.filter(pc.equal(table["statement"], statement)).sort_by("first")
     schema = schema_of(columns)
-    for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
-        with pa.ipc.open_stream(payload.as_buffer()) as reader:
-            yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
+    for part in _by_arrival(files):
+        table = read_events(part, ["statement", "first", "rows", "payload"])
+        table = table.filter(pc.equal(table["statement"], statement)).sort_by("first")
+        for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
+            with pa.ipc.open_stream(payload.as_buffer()) as reader:
+                yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
+
+
+def _by_arrival(files: FileSet) -> list[FileSet]:
+    """File by file, in the order of the records: what is read at once is one of them, however long the past is. Files
+    of this table are merged with their neighbours only, so that no two of them overlap."""
+    if not files.arrivals:
+        return [files]
+    order = sorted(range(len(files.paths)), key=files.arrivals.__getitem__)
+    return [replace(files, paths=(files.paths[i],), spans=(), arrivals=()) for i in order]
 
 
 def to_bytes(rows: pa.Table) -> bytes:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from presage.errors import PresageError, did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.live.deployment import Deployment, Subscription
+from presage.live.deployment import Deployment, Subscriber
 from presage.live.derived import derived_table
 from presage.live.job import Job
 from presage.live.program import Program, make_program
@@ -54,7 +54,9 @@ class Standing(Mapping[str, Deployment]):
         # Set by whoever drives the job; without a driver `drain` runs the batches itself.
         self.drive: Callable[[], None] | None = None
         self.trouble: Callable[[], str | None] = lambda: None
-        self.subscriptions: dict[str, list[Subscription]] = {}
+        self.subscriptions: dict[str, list[Subscriber]] = {}
+        # Set by whoever has sinks: subscribes a function by name, for a statement's number, after so many of its rows.
+        self.subscribe: Callable[..., Subscriber] | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -239,6 +241,12 @@ class Standing(Mapping[str, Deployment]):
         finally:
             self._workspace.catalog = before
         return programs
+
+    def refuse_if_used(self, statement: s.Drop) -> None:
+        """What a standing statement reads cannot be dropped."""
+        users = self.users(statement.name) if statement.kind != "statement" else []
+        if users:
+            raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
 
     def users(self, name: str) -> list[str]:
         """Statements that stand and read a stream or relation of that name."""

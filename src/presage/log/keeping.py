@@ -7,6 +7,7 @@ digests of knowledge bases are kept in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from presage.model.catalog import Catalog
 from presage.model.semantics import Context
 
 ROWS = "rows"
+BEGIN = "begin"  # of a sink: see `model.catalog.Sink`
 
 
 def keep(home: Path, name: str, before: Catalog, after: Catalog) -> tuple[dict[str, pa.Table], dict[str, Any]]:
@@ -48,6 +50,10 @@ def recall(
     catalog = recall_model(home, catalog, entry.name, entry.extra)
     said = {**entry.extra, **latest[entry.name]} if SOURCES in entry.extra else entry.extra
     catalog = recall_knowledge(catalog, entry.name, said, read)
+    sink = catalog.sinks.get(entry.name)
+    if sink is not None and BEGIN in entry.extra:
+        number, row = entry.extra[BEGIN]
+        catalog = catalog.with_sink(replace(sink, version=entry.version, begin=(number, row)))
     relation = catalog.relations.get(entry.name)
     if relation is None:
         return catalog, {}

@@ -197,29 +197,49 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Sink:
+    """Where the rows of the standing statements of a name go by themselves. `version`: of the catalog when it was
+    declared, and what tells it from an earlier sink of its name; `begin`: the number of the statement, and of its row,
+    that it began with."""
+
+    name: str
+    statement: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0
+    begin: tuple[int, int] = (0, 0)
+
+    @property
+    def kind(self) -> str:
+        return self.options["sink"]
+
+
+@dataclass(frozen=True)
 class Catalog:
-    """All declared names. One name space: a name is a type, a relation, a model or a knowledge base, never two."""
+    """All declared names. One name space: a name is a type, a relation, a model, a knowledge base or a sink."""
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)
 
     models: Mapping[str, Model] = field(default_factory=dict)
     knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
+    sinks: Mapping[str, Sink] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         """What can be asked: types and relations."""
         return [*self.types, *self.relations]
 
     def taken(self) -> list[str]:
-        """All names, those of models and knowledge bases too."""
-        return [*self.names(), *self.models, *self.knowledge]
+        """All names, those of models, knowledge bases and sinks too."""
+        return [*self.names(), *self.models, *self.knowledge, *self.sinks]
 
     def kind(self, name: str) -> str:
-        """What a declared name is: schema, stream, derived, relation, model or knowledge base."""
+        """What a declared name is: schema, stream, derived, relation, model, sink or knowledge base."""
         if name in self.types:
             return self.types[name].kind
         if name in self.relations:
             return "relation"
+        if name in self.sinks:
+            return "sink"
         return "model" if name in self.models else "knowledge base"
 
     def with_type(self, event_type: EventType) -> Catalog:
@@ -234,6 +254,9 @@ class Catalog:
     def with_knowledge(self, base: Knowledge) -> Catalog:
         return replace(self, knowledge={**self.knowledge, base.name: base})
 
+    def with_sink(self, sink: Sink) -> Catalog:
+        return replace(self, sinks={**self.sinks, sink.name: sink})
+
     def without(self, name: str) -> Catalog:
         return replace(
             self,
@@ -241,6 +264,7 @@ class Catalog:
             relations={n: r for n, r in self.relations.items() if n != name},
             models={n: m for n, m in self.models.items() if n != name},
             knowledge={n: k for n, k in self.knowledge.items() if n != name},
+            sinks={n: k for n, k in self.sinks.items() if n != name},
         )
 
     def ancestors(self, name: str) -> set[str]:

@@ -54,6 +54,7 @@ BUILDERS: dict[str, Builder] = {
     "options": lambda span, *options: Clause("WITH", "options", options, span),
     "option": option,
     "option_name": lambda span, *parts: ".".join(names(*parts)),
+    "quoted_option_name": lambda span, token: read_string(token),
     "option_string": lambda span, token: read_string(token),
     "option_number": option_number,
     # WITH (max_delay = 5 sec) is WITH (max_delay = '5 sec').

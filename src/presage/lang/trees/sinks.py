@@ -1,0 +1,18 @@
+"""Sinks: CREATE SINK in, its node out."""
+
+from __future__ import annotations
+
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.syntax import CreateSink
+from presage.lang.trees.clause import Clause
+from presage.lang.words import read_name
+from presage.model.text import Span
+
+
+def create_sink(span: Span, name: Token, statement: Token, options: Clause | None) -> CreateSink:
+    given = options.value if options is not None else ()
+    return CreateSink(read_name(name.text), read_name(statement.text), given, span=span)
+
+
+BUILDERS: dict[str, Builder] = {"create_sink": create_sink}

@@ -1,0 +1,219 @@
+"""Declared sinks in, running ones out: which there are, how each of them is, and waiting for what they deliver."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from presage.errors import did_you_mean, error, placed
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.log import Log
+from presage.log.keeping import BEGIN
+from presage.model.catalog import Sink
+from presage.sinks.callback import CallbackTarget, Function
+from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
+from presage.sinks.parquet import ParquetTarget
+from presage.sinks.place import PlaceFile, clear_places
+from presage.sinks.running import Running
+from presage.sinks.sink import Statements, Target
+from presage.sinks.status import COLUMNS, FAILED, STOPPED, SinkStatus, show_row
+from presage.sinks.subscribed import Subscribed
+from presage.sinks.webhook import WebhookTarget
+from presage.workspace import Workspace
+
+LOOK_SECONDS = 0.05
+Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+
+
+class Sinks(Mapping[str, SinkStatus]):
+    """The sinks of an engine, by name. `declaring`: the lock under which declarations are made; `kafka`: writes
+    messages. Nothing runs before `start`."""
+
+    def __init__(
+        self,
+        log: Log,
+        workspace: Workspace,
+        statements: Statements,
+        declaring: threading.RLock,
+        kafka: Writer = no_kafka,
+    ) -> None:
+        self._log = log
+        self._workspace = workspace
+        self._statements = statements
+        self._declaring = declaring
+        self._kafka = kafka
+        self._running: dict[str, Running] = {}
+        self._functions: dict[str, Function] = {}
+        self._lock = threading.Lock()
+        self._started = self._closed = False
+        self.follow()
+
+    def _declared(self) -> list[Sink]:
+        return [*self._workspace.catalog.sinks.values()]
+
+    def create(self, statement: s.CreateSink, begin: tuple[int, int] | None = None) -> None:
+        """Declare a sink; `begin`: the number of the statement, and of its row, that it begins with, else as its
+        options say."""
+        settled = self._workspace.settle(statement)
+        after = self._workspace.declare(settled)
+        sink = after.sinks[statement.name]
+        with placed(statement.span):
+            begin = self._begin(sink) if begin is None else begin
+        text = print_statement(settled)
+        entry = self._log.append_catalog("create", type(settled).__name__, sink.name, text, {BEGIN: list(begin)})
+        self._workspace.catalog = after.with_sink(replace(sink, version=entry.version, begin=begin))
+        self.follow()
+
+    def _begin(self, sink: Sink) -> tuple[int, int]:
+        """What a new sink begins with; an error if it cannot be."""
+        statement = self._statements.latest(sink.statement)
+        if statement is None:
+            fix = "deploy it first: engine.deploy(text, name=…)"
+            raise error("UNKNOWN_OBJECT", kind="statement", name=sink.statement, fix=fix)
+        if sink.kind == "parquet":
+            self._folder(sink.options["path"])
+        return statement.number, statement.rows if sink.options.get("begin", "start") == "now" else 0
+
+    def start(self) -> None:
+        clear_places(self._log.home, {sink.version for sink in self._declared()})
+        self._started = True
+        self.follow()
+
+    def follow(self) -> None:
+        """Run the sinks that are declared now, and no others."""
+        wanted = {sink.name: sink for sink in self._declared()} if not self._closed else {}
+        with self._lock:
+            gone = [self._running.pop(n) for n, r in [*self._running.items()] if wanted.get(n) != r.sink]
+            self._running |= {n: self._new(sink) for n, sink in wanted.items() if n not in self._running}
+            fresh = [r for r in self._running.values() if self._started and not r.has_begun]
+            for running in fresh:
+                running.start()
+        for running in gone:
+            running.stop()
+        if gone and not self._closed:
+            clear_places(self._log.home, {sink.version for sink in wanted.values()})
+            for running in gone:
+                self._functions.pop(running.sink.name, None)
+
+    def close(self) -> None:
+        """Stop all of them. What is not delivered is in the home, and so is how far each of them came."""
+        self._closed = True
+        self.follow()
+
+    def flush(self, name: str | None = None, timeout: float | None = None) -> None:
+        """Wait until the rows that are made by now are delivered, without waiting for more of them."""
+        if self._closed:
+            raise error("ENGINE_CLOSED")
+        if name is not None and name not in self._running:
+            raise error("UNKNOWN_OBJECT", kind="sink", name=name, fix=did_you_mean(name, list(self._running)))
+        several = [r for n, r in self._running.items() if name in (None, n)]
+        until = None if timeout is None else time.monotonic() + timeout
+        goals = [(r, self._statements.latest(r.sink.statement)) for r in several]
+        for running in several:
+            running.hurry(retry=True)
+        for running, goal in goals:
+            while goal is not None and running.reached(goal.number) < goal.rows:
+                self._check_going(running, until)
+                time.sleep(LOOK_SECONDS)
+                running.hurry()
+
+    def _check_going(self, running: Running, until: float | None) -> None:
+        if running.state in (FAILED, STOPPED):
+            fix = (
+                "Engine.sinks.start() lets it run"
+                if running.state == STOPPED
+                else "mend the cause, then open the home again"
+            )
+            raise error("SINK_FAILED", name=running.sink.name, why=running.failure or "it does not run", fix=fix)
+        if until is not None and time.monotonic() >= until:
+            why = f"; it is waiting: {running.failure}" if running.failure else ""
+            raise error("TIMEOUT", what=f"the sink '{running.sink.name}'", fix=f"look at its status{why}")
+
+    # -- what a user sees ----------------------------------------------------------------------------
+
+    def skipped(self, name: str) -> pa.Table:
+        """The rows that a sink left out because its target refused them: id, reason, at."""
+        found = next((sink for sink in self._declared() if sink.name == name), None)
+        if found is None:
+            known = [sink.name for sink in self._declared()]
+            raise error("UNKNOWN_OBJECT", kind="sink", name=name, fix=did_you_mean(name, known))
+        return PlaceFile(self._log.home, found).skipped()
+
+    def look_at(self, statement: s.Show | s.Describe) -> Shown | None:
+        """SHOW SINKS, or DESCRIBE the name of one; None for anything else."""
+        if isinstance(statement, s.Show):
+            return (COLUMNS, [show_row(status) for status in self.values()]) if statement.what == "sinks" else None
+        running = self._running.get(statement.name)
+        if running is None:
+            return None
+        # What an option names as a secret is a name here, too.
+        rows: list[tuple[object, ...]] = [("kind", "sink"), ("statement", running.sink.statement)]
+        rows += [(f"option {option}", value) for option, value in running.sink.options.items()]
+        return ("property", "value"), [*rows, *running.status().described()]
+
+    def __getitem__(self, name: str) -> SinkStatus:
+        return self._running[name].status()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._running])
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    # -- functions -----------------------------------------------------------------------------------
+
+    def subscribe(
+        self, name: str, statement: str, number: int, function: Function, after: int, on_error: str
+    ) -> Subscribed:
+        """Let a function take the rows of a statement by way of a sink, which is declared if it is not there. A second
+        function takes the place of the first."""
+        with self._declaring:
+            known = self._workspace.catalog.sinks.get(name)
+            if known is None:
+                options = (s.Option("sink", "callback"), s.Option("on_error", on_error))
+                self.create(s.CreateSink(name, statement, options), (number, after))
+            elif (known.kind, known.statement) != ("callback", statement):
+                fix = f"choose another name: this one is {known.kind} for '{known.statement}'"
+                raise error("ALREADY_DECLARED", name=name, kind="sink", fix=fix)
+            subscribed, running = Subscribed(function, number), self._running[name]
+            subscribed.attach(running, lambda: self._detach(name, subscribed))
+            self._functions[name] = subscribed
+            if not self._started:
+                self.start()
+        running.hurry(retry=True)
+        return subscribed
+
+    def _detach(self, name: str, function: Function) -> None:
+        """The function is called no more, unless it is another by now."""
+        if self._functions.get(name) is function:
+            del self._functions[name]
+
+    # -- making them ---------------------------------------------------------------------------------
+
+    def _new(self, sink: Sink) -> Running:
+        return Running(sink, partial(self._made, sink), self._statements, PlaceFile(self._log.home, sink))
+
+    def _made(self, sink: Sink) -> Target:
+        if sink.kind == "parquet":
+            return ParquetTarget(sink, self._log.home, self._folder)
+        if sink.kind == "webhook":
+            return WebhookTarget(sink)
+        if sink.kind == "kafka":
+            return KafkaTarget(sink, self._kafka)
+        return CallbackTarget(sink.name, sink.statement, lambda: self._functions.get(sink.name))
+
+    def _folder(self, path: str) -> Path:
+        """A folder that files may be put into: under the roots, and not in the home, which is ours."""
+        resolved, home = self._workspace.resolve_folder(path), self._log.home.path
+        if resolved == home or home in resolved.parents:
+            raise error("BAD_VALUE", what="path", found=f"'{path}', in the home",
+                        expected="a folder outside of the home")  # fmt: skip
+        return resolved
