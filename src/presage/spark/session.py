@@ -40,6 +40,11 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession()
 
 
+def is_remote(session: SparkSession) -> bool:
+    """Whether it talks to a server over Spark Connect. Known by the module's name: the client may not be installed."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 # Sessions that engines have started, by application: how many engines use each of them.
 _users: dict[str, int] = {}
 _users_lock = threading.Lock()
@@ -49,7 +54,7 @@ def use_session(session: SparkSession, ours: bool = False) -> str | None:
     """Note that one more engine uses a session: a name to leave it by. None: no engine has started it, and none stops
     it."""
     with _users_lock:
-        name = str(session.sparkContext.applicationId)
+        name = str(session.conf.get("spark.app.id"))
         if not ours and name not in _users:
             return None
         _users[name] = _users.get(name, 0) + 1

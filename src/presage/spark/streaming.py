@@ -2,6 +2,9 @@
 
 What the numbers stand for (positions of the log) is read by the batch itself, so statements come and go without a
 restart. The source lives in a process of Spark's and knows the newest number from a small file.
+
+Over Spark Connect such a query would call its function on the server, where nobody has the log open: there a thread of
+this process calls it. Nothing depends on which of the two it is, as no state is kept in the query.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -21,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from presage.errors import error
+from presage.spark.session import is_remote
 
 _LOGGER = logging.getLogger("presage")
 SOURCE = "presage_positions"
@@ -68,38 +72,36 @@ class PositionsReader(DataSourceStreamReader):
         """Nothing to let go: the log keeps its own positions."""
 
 
-class Ticker:
-    """Calls `work` in a micro-batch after each `tick`. An exception of `work` is kept as `failure` and tried again."""
+class Ticker(Protocol):
+    """Calls `work` after each `tick`, or once for several; an exception of `work` is its `failure`, and tried again."""
 
-    def __init__(self, spark: SparkSession, work: Callable[[], None]) -> None:
-        self._work = work
-        self._lock = threading.Lock()
-        self._number = 0
-        # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
-        self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
-        self._file = self._folder / "number"
-        self.failure: Exception | None = None
-        self.tick()
-        self._query = start_positions(spark, self._folder, self._batch, each=False)
+    @property
+    def failure(self) -> Exception | None: ...
 
     def tick(self) -> None:
         """Say that there may be something to do. Cheap, from any thread."""
-        with self._lock:
-            if self._folder.exists():
-                self._number += 1
-                write_number(self._file, self._number)
 
     def stop(self) -> None:
-        """Wait for the batch that runs and end the query."""
-        self._query.stop()
-        with self._lock:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        """Wait for the batch that runs; none will follow."""
 
     @property
-    def running(self) -> bool:
-        return bool(self._query.isActive)
+    def running(self) -> bool: ...
 
-    def _batch(self, number: int) -> None:
+
+def start_ticker(spark: SparkSession, work: Callable[[], None]) -> Ticker:
+    """A streaming query where the session runs functions in this process, else a thread."""
+    return ThreadTicker(work) if is_remote(spark) else QueryTicker(spark, work)
+
+
+class _Retrying:
+    """Calls `work` and has `tick` called again a little later if it fails."""
+
+    def __init__(self, work: Callable[[], None], tick: Callable[[], None]) -> None:
+        self._work = work
+        self._tick = tick
+        self.failure: Exception | None = None
+
+    def __call__(self) -> None:
         try:
             self._work()
             self.failure = None
@@ -108,9 +110,80 @@ class Ticker:
             if str(failure) != str(self.failure):
                 _LOGGER.warning("a batch of the live job failed and will be tried again: %s", failure)
             self.failure = failure
-            again = threading.Timer(RETRY_SECONDS, self.tick)
+            again = threading.Timer(RETRY_SECONDS, self._tick)
             again.daemon = True
             again.start()
+
+
+class ThreadTicker:
+    """A thread of this process; a batch may still use Spark's workers."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = _Retrying(work, self.tick)
+        self._news = threading.Event()
+        self._stopped = False
+        self.tick()
+        self._thread = threading.Thread(target=self._go_on, name="presage-batches", daemon=True)
+        self._thread.start()
+
+    @property
+    def failure(self) -> Exception | None:
+        return self._work.failure
+
+    def tick(self) -> None:
+        self._news.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._news.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def _go_on(self) -> None:
+        while True:
+            self._news.wait()
+            # Before the work: what arrives during it is news again.
+            self._news.clear()
+            if self._stopped:
+                return
+            self._work()
+
+
+class QueryTicker:
+    """A micro-batch of a streaming query for each call."""
+
+    def __init__(self, spark: SparkSession, work: Callable[[], None]) -> None:
+        self._work = _Retrying(work, self.tick)
+        self._lock = threading.Lock()
+        self._number = 0
+        # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
+        self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
+        self._file = self._folder / "number"
+        self.tick()
+        self._query = start_positions(spark, self._folder, lambda number: self._work(), each=False)
+
+    @property
+    def failure(self) -> Exception | None:
+        return self._work.failure
+
+    def tick(self) -> None:
+        with self._lock:
+            if self._folder.exists():
+                self._number += 1
+                write_number(self._file, self._number)
+
+    def stop(self) -> None:
+        self._query.stop()
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._query.isActive)
 
 
 def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], None], each: bool) -> StreamingQuery:
@@ -131,6 +204,10 @@ def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], Non
 
 def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> None:
     """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last."""
+    if is_remote(spark):
+        for number in range(1, count + 1):
+            work(number)
+        return
     with tempfile.TemporaryDirectory(prefix="presage-ticks-") as name:
         folder, failures = Path(name), list[Exception]()
         finished = threading.Event()

@@ -9,7 +9,7 @@ from presage.spark.session import leave_session, use_session
 
 
 def session(name: str) -> Any:
-    made = SimpleNamespace(sparkContext=SimpleNamespace(applicationId=name), stopped=False)
+    made = SimpleNamespace(conf={"spark.app.id": name}, stopped=False)
     made.stop = lambda: setattr(made, "stopped", True)
     return cast(Any, made)
 
