@@ -80,7 +80,7 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
-    `parallelism`: how many tasks share a large batch of standing statements; this machine's cores, or set the cluster's.
+    `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     """
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent
-PATIENCE = 60.0
+PATIENCE = 300.0
 EXECUTOR = "CoarseGrainedExecutorBackend"
 # As the tests' local session has it; what is a matter of the cluster comes from `Cluster.settings`.
 SESSION = {

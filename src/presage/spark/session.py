@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
+from presage.errors import error
 from presage.spark.jvm import launched, prepare_environment
 
 # What is not explained here is a default of ours that PySpark 4.3 was measured with.
@@ -89,6 +90,11 @@ def start_session(settings: dict[str, str]) -> Future[SparkSession]:
 
 def own_session(settings: dict[str, str] | None = None) -> SparkSession:
     """A local session with the profile; `settings` override it."""
+    if os.environ.get("SPARK_REMOTE"):
+        fix = "pass the session: Engine(spark=SparkSession.builder.getOrCreate()), or unset the variable"
+        raise error(
+            "UNSUPPORTED", what="a local session of the engine's own", where="while SPARK_REMOTE is set", fix=fix
+        )
     jvm = launched()
     if jvm is None:
         prepare_environment()
