@@ -16,7 +16,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test soak check format bench bench-peers docs clean
+.PHONY: help setup java demo test cluster soak check format bench bench-peers docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,16 @@ demo: setup ## a smart building and a campus: events, queries, results
 
 test: setup ## the whole test suite, in two processes: what needs Spark, and what does not
 	@$(WITH_JAVA) $(PYTHON) scripts/run_tests.py
+
+# What every room does on Spark; the rest of the suite would say the same of a cluster as of this machine.
+ON_CLUSTER := $(addprefix tests/spark/test_,queries.py patterns.py match_recognize_frames.py knowledge.py sequences.py \
+	predictions.py recall.py recall_live.py live.py log_spark_frames.py engine.py)
+
+cluster: setup ## on a standalone cluster of two workers, and there over Spark Connect: the rooms, and workers killed
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/cluster
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q --on cluster $(ON_CLUSTER)
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q --on connect $(ON_CLUSTER)
 
 soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from cluster.standalone import Cluster
 
 TESTS = Path(__file__).parent
 
@@ -25,20 +28,55 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") 
 settings.load_profile(PROFILE)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--on", choices=("local", "cluster", "connect"), default="local",
+        help="where tests that need Spark run: in this process, on a standalone cluster, or there over Spark Connect",
+    )  # fmt: skip
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs Spark, and run it last: without Spark the answer comes in seconds."""
     if PROFILE != "soak":
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
     for item in items:
+        if TESTS / "cluster" in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
         if TESTS / "spark" in item.path.parents or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A standalone cluster whose workers know Presage from the wheel alone."""
+    from cluster.standalone import Cluster
+
+    with Cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of the run. It is a user's session: Presage must work with it as it is."""
+    on = request.config.getoption("--on")
+    if on == "local":
+        yield from _local_session(tmp_path_factory)
+        return
+    from cluster.standalone import cluster_session, connect_session
+
+    started: Cluster = request.getfixturevalue("cluster")
+    with ExitStack() as ending:
+        if on == "connect":
+            session = connect_session(started, ending.enter_context(started.connect_server()))
+        else:
+            session = cluster_session(started, tmp_path_factory.mktemp("warehouse"))
+        ending.callback(session.stop)
+        yield session
+
+
+def _local_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Imported here, so that a run without Spark never loads it.
     from pyspark.sql import SparkSession
 

@@ -59,7 +59,7 @@ from presage.spark.foreign import catalyst
 from presage.spark.held import HeldSession
 from presage.spark.here import answer_here
 from presage.spark.result import Result, TableResult, explained_as
-from presage.spark.streaming import Ticker, run_each
+from presage.spark.streaming import run_each, start_ticker
 from presage.spark.workers import call_on_workers
 from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
@@ -71,9 +71,10 @@ ROWS_IN_MEMORY = 20_000_000
 class Engine:
     """Declares, loads and asks. A context manager; closing it stops the session that it started itself.
 
-    `spark`: your own session (none of its settings is changed), else a local one is started when it is first needed.
+    `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
+    `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
     `metrics_file`: a file that has the figures of `metrics`, in Prometheus' format, every five seconds.
@@ -90,6 +91,7 @@ class Engine:
         rows_in_memory: int = ROWS_IN_MEMORY,
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
+        parallelism: int = os.cpu_count() or 1,
         live: bool = True,
         driven: bool = True,
         metrics_file: str | os.PathLike[str] | None = None,
@@ -119,15 +121,14 @@ class Engine:
                 foreign=lambda: catalyst(self._session.now or self.spark, self._tables()),
                 histories=self._history,
                 workers=lambda function, shares: call_on_workers(self._session.now or self.spark, function, shares),
-                # Keys are dealt apart for the workers; on the driver that would only cost.
-                shards=(os.cpu_count() or 1) if rows_per_batch > rows_on_driver else 1,
-                parallelism=os.cpu_count() or 1,
+                shards=parallelism if rows_per_batch > rows_on_driver else 1,  # on the driver that would only cost
+                parallelism=parallelism,
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,
             )
             self._replay()
-            self._driver = Driver(lambda work: Ticker(self.spark, work), self._log, self._standing.job)
+            self._driver = Driver(lambda work: start_ticker(self.spark, work), self._log, self._standing.job)
             self._standing.drive = self._driver.go if driven else None
             self._standing.trouble = self._driver.trouble
         except BaseException:

@@ -263,6 +263,16 @@ CONDITIONS: dict[str, Condition] = {
         ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
     ),
     "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
+    "NOT_ON_WORKERS": Condition(
+        ResourceError,
+        "Spark's workers cannot import {module}",
+        "give the workers' Python {what} (docs/guide/cluster.md)",
+    ),
+    "HOME_NOT_SHARED": Condition(
+        ResourceError,
+        "the driver and Spark's workers do not see the same files in '{path}': {why}",
+        "put the home on a file system that all of them share, under one path (docs/guide/cluster.md)",
+    ),
     "STATEMENT_FAILED": Condition(
         ResourceError, "statement '{name}' has stopped: {why}", "mend the cause, then call resume() on its deployment"
     ),

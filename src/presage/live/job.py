@@ -34,7 +34,7 @@ from presage.live.spans import Place
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
 from presage.live.store import StateStore
 from presage.live.tasks import Kept, Outcome, Runner, Task, sound
-from presage.live.worker import Share, do_share, shares_of
+from presage.live.worker import Share, check_written, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.logging import WARNING, tell
@@ -322,6 +322,7 @@ class Job:
         shares = shares_of(away, self._parallelism, self._store.chains, self._relations(), self._log.home, known)
         try:
             answers = self._workers(do_share, shares) if shares else []
+            check_written((outcome for several in answers for outcome in several), self._log.home)
         except PresageError as failure:
             # A worker is gone, or one statement is too much for it: here each statement fails for itself.
             told = "Spark's workers could not do a batch, the driver does it: {why}"

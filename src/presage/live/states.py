@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from presage.errors import PresageError, error
 from presage.live.state_changes import apply_change, change_between
 from presage.model.state import State
@@ -23,8 +25,10 @@ K = TypeVar("K")
 MAGIC = b"PRSGPACK"
 VERSION = 1
 _HEAD = struct.Struct("<8sH")
-# A chain of changes is read whole when a job comes back: it stays short, and shorter than a snapshot.
-MOST_CHANGES = 16
+# A chain of changes is read whole when a job comes back, and named by every record: it stays short, and shorter than a
+# snapshot. A large snapshot may have more of them, for it is dear to write.
+MOST_CHANGES, MOST_OF_LARGE = 16, 256
+BYTES_PER_CHANGE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,12 @@ def write_states(folder: Path, states: Mapping[K, Written], durable: bool) -> di
         with open(folder / name, "xb") as file:
             file.write(_HEAD.pack(MAGIC, VERSION))
             for key, written in states.items():
-                data, chain = _encoded(written)
-                ref = StateRef(name, file.tell(), len(data), zlib.crc32(data))
-                file.write(data)
-                chains[key] = (*chain, ref)
+                state, chain = _encoded(written)
+                start, check = file.tell(), 0
+                for piece in state.pieces():
+                    check = zlib.crc32(piece, check)
+                    file.write(piece)
+                chains[key] = (*chain, StateRef(name, start, file.tell() - start, check))
             file.flush()
             if durable:
                 os.fsync(file.fileno())
@@ -88,15 +94,20 @@ def write_states(folder: Path, states: Mapping[K, Written], durable: bool) -> di
     return chains
 
 
-def _encoded(written: Written) -> tuple[bytes, Chain]:
-    """The bytes to write, and the chain that they continue: none for a snapshot."""
-    if written.before is not None and 0 < len(written.chain) <= MOST_CHANGES:
+def _encoded(written: Written) -> tuple[State, Chain]:
+    """What to write, and the chain that it continues: none for a snapshot."""
+    chain = written.chain
+    if written.before is not None and chain and len(chain) <= most_changes(chain[0].length):
         change = change_between(written.before, written.after)
-        if change is not None:
-            data = change.to_bytes()
-            if sum(ref.length for ref in written.chain[1:]) + len(data) < written.chain[0].length // 2:
-                return data, written.chain
-    return written.after.to_bytes(), ()
+        # How long it is, nearly: what is said beside the rows is not counted.
+        if change is not None and sum(ref.length for ref in chain[1:]) + change.size() < chain[0].length // 2:
+            return change, chain
+    return written.after, ()
+
+
+def most_changes(snapshot: int) -> int:
+    """How many changes may follow a snapshot of so many bytes."""
+    return max(MOST_CHANGES, min(MOST_OF_LARGE, snapshot // BYTES_PER_CHANGE))
 
 
 def read_chain(folder: Path, chain: Chain) -> State:
@@ -111,13 +122,13 @@ def read_state(folder: Path, ref: StateRef) -> State:
     return State.from_bytes(_read_bytes(folder, ref), folder / ref.file)
 
 
-def _read_bytes(folder: Path, ref: StateRef) -> bytes:
+def _read_bytes(folder: Path, ref: StateRef) -> pa.Buffer:
     path = folder / ref.file
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
             file.seek(ref.start)
-            data = file.read(ref.length)
+            data = pa.py_buffer(file.read(ref.length))
     except FileNotFoundError as missing:
         raise _corrupt(path, "it is missing") from missing
     if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != MAGIC:
@@ -126,7 +137,7 @@ def _read_bytes(folder: Path, ref: StateRef) -> bytes:
     if version != VERSION:
         fix = "use the version of Presage that wrote it, or deploy the statement again"
         raise error("HOME_VERSION", path=path, found=f"state file {version}", expected=f"state file {VERSION}", fix=fix)
-    if len(data) != ref.length or zlib.crc32(data) != ref.check:
+    if data.size != ref.length or zlib.crc32(data) != ref.check:
         raise _corrupt(path, "its checksum is wrong")
     return data
 

@@ -5,13 +5,15 @@ What comes back is rows and the places of the new states; nothing that a worker 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
+from presage.errors import error
 from presage.live.states import Chain, Written, read_chain, write_states
 from presage.live.tasks import Kept, Outcome, Runner, Task
 from presage.log.home import Home
@@ -59,9 +61,18 @@ def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
     return [portion for portion in portions if portion]
 
 
+def check_written(outcomes: Iterable[Outcome], home: Home) -> None:
+    """The states that workers wrote must lie where the driver looks for them, before a record names them."""
+    for name in {chain[-1].file for outcome in outcomes for chain in outcome.chains.values()}:
+        if not (home.states / name).is_file():
+            raise error("HOME_NOT_SHARED", path=home.path, why=f"the driver does not find {name}, which a worker wrote")
+
+
 def do_share(share: Share) -> list[Outcome]:
     """Run the tasks, write the states that changed, and tell."""
     folder = Path(share.folder)
+    if not folder.is_dir():
+        raise error("HOME_NOT_SHARED", path=folder.parent, why=f"a worker on {gethostname()} has no such folder")
     read: dict[tuple[str, int], dict[str, State]] = {}
 
     def states(task: Task) -> dict[str, State]:

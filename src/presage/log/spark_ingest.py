@@ -84,6 +84,11 @@ def stage_frame(
     finally:
         ordered.unpersist()
         given.unpersist()
+    for row in written:
+        # A folder of that name on the worker's own disk would do for the worker: then nobody would ever find the rows.
+        if not (Path(folder) / row.name / row.path).is_file():
+            why = f"the driver does not find {row.path}, which a worker wrote"
+            raise error("HOME_NOT_SHARED", path=home.path, why=why)
     return _draft(turn, event_type, written, total, dict(ignored))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,37 +27,44 @@ class State:
     def rows(self) -> int:
         return sum(t.num_rows for t in self.tables.values())
 
+    def size(self) -> int:
+        """Bytes of the rows."""
+        return sum(int(t.nbytes) for t in self.tables.values())
+
     def to_bytes(self) -> bytes:
-        bodies = []
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Iterator[bytes | pa.Buffer]:
+        """The bytes in turn. One table is held a second time while it is written, never all of them."""
+        lengths = {name: _stream(pa.MockOutputStream(), table).size() for name, table in self.tables.items()}
+        head = json.dumps({"kernel": self.kernel, "numbers": self.numbers, "tables": lengths}).encode()
+        yield MAGIC + struct.pack("<HI", VERSION, len(head)) + head
         for table in self.tables.values():
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table.combine_chunks())
-            bodies.append(sink.getvalue().to_pybytes())
-        head = json.dumps(
-            {
-                "kernel": self.kernel,
-                "numbers": self.numbers,
-                "tables": dict(zip(self.tables, map(len, bodies), strict=True)),
-            }
-        ).encode()
-        return MAGIC + struct.pack("<HI", VERSION, len(head)) + head + b"".join(bodies)
+            yield _stream(pa.BufferOutputStream(), table).getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes, path: object = "?") -> State:
-        if data[: len(MAGIC)] != MAGIC:
+    def from_bytes(cls, data: bytes | pa.Buffer, path: object = "?") -> State:
+        view = memoryview(data)
+        if view[: len(MAGIC)] != MAGIC:
             why, fix = "it does not start with the mark of a state", "restore the file from a copy of the home"
             raise error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=fix)
-        version, size = struct.unpack_from("<HI", data, len(MAGIC))
+        version, size = struct.unpack_from("<HI", view, len(MAGIC))
         if version != VERSION:
             fix = "use the version of Presage that wrote it, or deploy the statement again"
             raise error("HOME_VERSION", path=path, found=f"state {version}", expected=f"state {VERSION}", fix=fix)
         at = len(MAGIC) + struct.calcsize("<HI")
-        head = json.loads(data[at : at + size])
+        head = json.loads(bytes(view[at : at + size]))
         at += size
-        tables = {}
+        tables, whole = {}, pa.py_buffer(data)
         for name, length in head["tables"].items():
-            with pa.ipc.open_stream(pa.py_buffer(data[at : at + length])) as reader:
+            # A view: a state may be large.
+            with pa.ipc.open_stream(whole.slice(at, length)) as reader:
                 tables[name] = reader.read_all()
             at += length
         return cls(head["kernel"], tables, head["numbers"])
+
+
+def _stream(sink: Any, table: pa.Table) -> Any:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink

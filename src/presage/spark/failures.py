@@ -10,6 +10,8 @@ from presage.errors import CONDITIONS, PresageError, error
 
 # A kernel's own error, as it comes back in the text of a worker's traceback.
 _FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
+# A module that a worker does not find, and what is raised where it is found without Arrow.
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'|PACKAGE_NOT_INSTALLED\] (\w+)")
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 # What Spark says of a job that did not fail by itself: its thread was interrupted, or the session is gone.
 _ENDED = ("InterruptedException", "ClosedByInterruptException", "stopped SparkContext", "SparkContext was shut down")
@@ -32,6 +34,11 @@ def explain_failure(failure: BaseException) -> PresageError:
     ours = _FROM_WORKER.search(text)
     if ours is not None and ours[1] in CONDITIONS:
         return CONDITIONS[ours[1]].kind(ours[1], ours[2], ours[3] or "")
+    missing = _MISSING.search(text)
+    if missing is not None:
+        module = (missing[1] or missing[2]).split(".")[0]
+        what = "the wheel of Presage" if module == "presage" else f"the package {module}, as the driver has it"
+        return error("NOT_ON_WORKERS", module=module, what=what)
     if "Traceback (most recent call last)" in text:
         raised = _RAISED.findall(text[text.index("Traceback") :])
         if raised:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
+from presage.errors import error
 from presage.spark.jvm import launched, prepare_environment
 
 # What is not explained here is a default of ours that PySpark 4.3 was measured with.
@@ -40,6 +41,11 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession()
 
 
+def is_remote(session: SparkSession) -> bool:
+    """Whether it talks to a server over Spark Connect. Known by the module's name: the client may not be installed."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 # Sessions that engines have started, by application: how many engines use each of them.
 _users: dict[str, int] = {}
 _users_lock = threading.Lock()
@@ -49,7 +55,7 @@ def use_session(session: SparkSession, ours: bool = False) -> str | None:
     """Note that one more engine uses a session: a name to leave it by. None: no engine has started it, and none stops
     it."""
     with _users_lock:
-        name = str(session.sparkContext.applicationId)
+        name = str(session.conf.get("spark.app.id"))
         if not ours and name not in _users:
             return None
         _users[name] = _users.get(name, 0) + 1
@@ -84,6 +90,11 @@ def start_session(settings: dict[str, str]) -> Future[SparkSession]:
 
 def own_session(settings: dict[str, str] | None = None) -> SparkSession:
     """A local session with the profile; `settings` override it."""
+    if os.environ.get("SPARK_REMOTE"):
+        fix = "pass the session: Engine(spark=SparkSession.builder.getOrCreate()), or unset the variable"
+        raise error(
+            "UNSUPPORTED", what="a local session of the engine's own", where="while SPARK_REMOTE is set", fix=fix
+        )
     jvm = launched()
     if jvm is None:
         prepare_environment()

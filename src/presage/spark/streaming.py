@@ -2,6 +2,9 @@
 
 What the numbers stand for (positions of the log) is read by the batch itself, so statements come and go without a
 restart. The source lives in a process of Spark's and knows the newest number from a small file.
+
+Over Spark Connect such a query would call its function on the server, where nobody has the log open: there a thread of
+this process calls it. Nothing depends on which of the two it is, as no state is kept in the query.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -21,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from presage.errors import error
 from presage.logging import WARNING, tell
+from presage.spark.session import is_remote
 
 SOURCE = "presage_positions"
 NUMBER = "number"
@@ -67,11 +71,97 @@ class PositionsReader(DataSourceStreamReader):
         """Nothing to let go: the log keeps its own positions."""
 
 
-class Ticker:
-    """Calls `work` in a micro-batch after each `tick`. An exception of `work` is kept as `failure` and tried again."""
+class Ticker(Protocol):
+    """Calls `work` after each `tick`, or once for several; an exception of `work` is its `failure`, and tried again."""
+
+    @property
+    def failure(self) -> Exception | None: ...
+
+    def tick(self) -> None:
+        """Say that there may be something to do. Cheap, from any thread."""
+
+    def stop(self) -> None:
+        """Wait for the batch that runs; none will follow."""
+
+    @property
+    def running(self) -> bool: ...
+
+
+def start_ticker(spark: SparkSession, work: Callable[[], None]) -> Ticker:
+    """A streaming query where the session runs functions in this process, else a thread."""
+    return ThreadTicker(work) if is_remote(spark) else QueryTicker(spark, work)
+
+
+class _Retrying:
+    """Calls `work` and has `tick` called again a little later if it fails."""
+
+    def __init__(self, work: Callable[[], None], tick: Callable[[], None]) -> None:
+        self._work = work
+        self._tick = tick
+        self.failure: Exception | None = None
+
+    def __call__(self) -> None:
+        try:
+            self._work()
+            self.failure = None
+        except Exception as failure:
+            # A full disk, say: nothing is lost, and the query must not die of it.
+            if str(failure) != str(self.failure):
+                tell(
+                    WARNING,
+                    "BATCH_FAILED",
+                    "a batch of the live job failed and will be tried again: {why}",
+                    why=failure,
+                )
+            self.failure = failure
+            again = threading.Timer(RETRY_SECONDS, self._tick)
+            again.daemon = True
+            again.start()
+
+
+class ThreadTicker:
+    """A thread of this process; a batch may still use Spark's workers."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = _Retrying(work, self.tick)
+        self._news = threading.Event()
+        self._stopped = False
+        self.tick()
+        self._thread = threading.Thread(target=self._go_on, name="presage-batches", daemon=True)
+        self._thread.start()
+
+    @property
+    def failure(self) -> Exception | None:
+        return self._work.failure
+
+    def tick(self) -> None:
+        self._news.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._news.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def _go_on(self) -> None:
+        while True:
+            self._news.wait()
+            # Before the work: what arrives during it is news again.
+            self._news.clear()
+            if self._stopped:
+                return
+            self._work()
+
+
+class QueryTicker:
+    """A micro-batch of a streaming query for each call."""
 
     def __init__(self, spark: SparkSession, work: Callable[[], None]) -> None:
-        self._work = work
+        self._work = _Retrying(work, self.tick)
         self._lock = threading.Lock()
         self._busy = threading.RLock()  # held while a batch runs
         self._ended = False
@@ -79,19 +169,20 @@ class Ticker:
         # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
         self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
         self._file = self._folder / "number"
-        self.failure: Exception | None = None
         self.tick()
         self._query = start_positions(spark, self._folder, self._batch, each=False)
 
+    @property
+    def failure(self) -> Exception | None:
+        return self._work.failure
+
     def tick(self) -> None:
-        """Say that there may be something to do. Cheap, from any thread."""
         with self._lock:
             if self._folder.exists():
                 self._number += 1
                 write_number(self._file, self._number)
 
     def stop(self) -> None:
-        """Wait for the batch that runs and end the query."""
         self._ended = True
         # Spark interrupts the thread of a query that it ends, and with it the jobs that a batch has started there.
         with self._busy:
@@ -107,25 +198,7 @@ class Ticker:
     def _batch(self, number: int) -> None:
         with self._busy:
             if not self._ended:
-                self._try()
-
-    def _try(self) -> None:
-        try:
-            self._work()
-            self.failure = None
-        except Exception as failure:
-            # A full disk, say: nothing is lost, and the query must not die of it.
-            if str(failure) != str(self.failure):
-                tell(
-                    WARNING,
-                    "BATCH_FAILED",
-                    "a batch of the live job failed and will be tried again: {why}",
-                    why=failure,
-                )
-            self.failure = failure
-            again = threading.Timer(RETRY_SECONDS, self.tick)
-            again.daemon = True
-            again.start()
+                self._work()
 
 
 def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], None], each: bool) -> StreamingQuery:
@@ -146,6 +219,10 @@ def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], Non
 
 def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> None:
     """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last."""
+    if is_remote(spark):
+        for number in range(1, count + 1):
+            work(number)
+        return
     with tempfile.TemporaryDirectory(prefix="presage-ticks-") as name:
         folder, failures = Path(name), list[Exception]()
         finished = threading.Event()

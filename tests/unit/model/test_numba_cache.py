@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -80,6 +81,39 @@ def test_changed_kernel_sources_get_another_folder(
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     kernel.write_text("WIDTH = 2")
     assert use_user_cache() != before
+
+
+def test_a_package_in_a_zip_file_has_the_folder_of_the_same_sources(
+    cache_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package" / "presage"
+    for name in ("room/kernel/sums.py", "room/kernel/deep/more.py", "arrays/jit.py", "room/other.py", "model/state.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(f"NAME = '{name}'")
+    shipped = shutil.make_archive(str(tmp_path / "shipped"), "zip", package.parent)
+    found = []
+    for place in (package, Path(shipped) / "presage"):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+        monkeypatch.setattr(numba_cache, "__file__", str(place / "model" / "numba_cache.py"))
+        found.append(use_user_cache())
+    assert found[0] == found[1]
+    assert not found[0].name.endswith("-e3b0c44298fc")  # the hash of nothing
+
+
+def test_what_was_compiled_is_found_from_another_folder_too(cache_home: Path, tmp_path: Path) -> None:
+    source = Path(numba_cache.__file__).parents[1]
+    shutil.copytree(source, tmp_path / "elsewhere" / "presage", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import numpy as np; from presage.arrays.alignment import kept_in_order; from presage.arrays.jit import LOOPS;"
+        "kept_in_order(np.arange(3), np.arange(2)); stats = LOOPS['alignment.kept_in_order'].stats;"
+        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
+    )
+    told = []
+    for place in (source.parent, tmp_path / "elsewhere"):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")} | {"PYTHONPATH": str(place)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        told.append(done.stdout.strip())
+    assert told == ["0 1", "1 0"]
 
 
 def test_importing_what_all_kernels_share_sets_the_folder_before_numba_is_loaded(cache_home: Path) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from presage.spark.session import leave_session, use_session
+import pytest
+
+from presage.errors import PresageError
+from presage.spark.session import leave_session, own_session, use_session
 
 
 def session(name: str) -> Any:
-    made = SimpleNamespace(sparkContext=SimpleNamespace(applicationId=name), stopped=False)
+    made = SimpleNamespace(conf={"spark.app.id": name}, stopped=False)
     made.stop = lambda: setattr(made, "stopped", True)
     return cast(Any, made)
 
@@ -22,6 +25,15 @@ def test_the_last_engine_stops_a_session_that_an_engine_has_started() -> None:
     assert not shared.stopped
     leave_session(shared, second)
     assert shared.stopped
+
+
+def test_an_engine_that_would_start_a_session_of_its_own_beside_a_server_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://head:15002")
+    with pytest.raises(PresageError, match="while SPARK_REMOTE is set") as caught:
+        own_session()
+    assert "Engine(spark=" in caught.value.fix
 
 
 def test_a_session_of_somebody_else_is_nobodys_to_stop() -> None:

@@ -1,0 +1,119 @@
+"""A burst of events in a folder that a source watches, worked off by a standing window: memory must not grow with it.
+
+The events lie there, 250,000 to a file, when the engine starts: one million of them, then ten. A second series gives
+every batch to Spark's workers. Memory is the greatest resident size, looked at ten times a second: the driver's process,
+and all Python processes of Spark's together; the JVM has the limit that it was given, 1 GB.
+Run as: python benchmarks/burst.py [events]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from presage import Engine
+
+PER_FILE, KEYS, STEP = 250_000, 10_000, 100
+START = 1_704_067_200_000_000
+# The window holds a million events, however many have gone by.
+WINDOW = (
+    "SELECT sym, avg(price) AS mean FROM Tick#time(100 sec) WITHIN [2024-01-01, ) GROUP BY sym HAVING count(*) > 1000"
+)
+
+
+def write_burst(folder: Path, events: int) -> None:
+    folder.mkdir()
+    for number, first in enumerate(range(0, events, PER_FILE)):
+        numbers = np.arange(first, min(first + PER_FILE, events))
+        prices = np.random.default_rng(first).integers(0, 10_000, len(numbers)) / 100.0
+        times = pa.array(START + STEP * numbers, pa.timestamp("us", "UTC"))
+        pq.write_table(
+            pa.table({"sym": numbers * 7_919 % KEYS, "price": prices, "at": times}), folder / f"{number:05}.parquet"
+        )
+
+
+class Memory(threading.Thread):
+    """Looks at this process and those that come from it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.driver = self.workers = 0
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(0.1):
+            driver, workers = _memory()
+            self.driver, self.workers = max(self.driver, driver), max(self.workers, workers)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def _memory() -> tuple[int, int]:
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,rss=,args="], capture_output=True, text=True, check=True).stdout
+    rows = {int(line.split()[0]): line.split(None, 3) for line in listed.splitlines()}
+    ours, grown = {os.getpid()}, True
+    while grown:
+        found = {pid for pid, row in rows.items() if int(row[1]) in ours}
+        grown = not found <= ours
+        ours |= found
+    workers = [pid for pid in ours if pid in rows and "pyspark" in rows[pid][3] and "python" in rows[pid][3].split()[0]]
+    own = rows.get(os.getpid(), ["0", "0", "0", ""])
+    return int(own[2]) * 1024, sum(int(rows[pid][2]) for pid in workers) * 1024
+
+
+def work_off(home: Path, folder: Path, events: int, on_workers: bool) -> None:
+    settings = {"spark.driver.memory": "1g", "spark.master": "local[2]"}
+    memory = Memory()
+    with Engine(
+        home=home, roots=[folder], settings=settings, rows_on_driver=100_000 if on_workers else 1_000_000
+    ) as engine:
+        engine.spark  # noqa: B018 (started before time is taken)
+        memory.start()
+        start = time.perf_counter()
+        engine.execute(
+            "CREATE STREAM Tick (sym LONG, price DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sym) "
+            f"FROM files(path = '{folder}', format = 'parquet')"
+        )
+        live = engine.deploy(WINDOW, name="window")
+        ahead = 0
+        while live.status.rows_in < events:
+            assert live.status.last_error is None, live.status.last_error
+            ahead = max(ahead, live.status.lag)
+            time.sleep(0.1)
+        seconds = time.perf_counter() - start
+    memory.end()
+    where = "workers" if on_workers else "driver"
+    print(
+        f"  {events:>12,} events on the {where:<7}: {seconds:6.1f} s, {events / seconds / 1e6:.2f} million a second; "
+        f"driver {memory.driver / 1e9:.2f} GB, workers {memory.workers / 1e9:.2f} GB; never more than {ahead:,} ahead",
+        flush=True,
+    )
+
+
+def main(most: int = 10_000_000) -> None:
+    print("a burst, worked off")
+    for where in ("driver", "workers"):
+        for events in (most // 10, most):
+            with tempfile.TemporaryDirectory() as name:
+                write_burst(Path(name) / "burst", events)
+                command = [sys.executable, __file__, name, str(events), where]
+                subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        place = Path(sys.argv[1])
+        work_off(place / "home", place / "burst", int(sys.argv[2]), sys.argv[3] == "workers")
+    else:
+        main(*map(int, sys.argv[1:]))
