@@ -12,6 +12,7 @@ from presage.cli.demo import demo
 from presage.cli.explain import explain
 from presage.cli.query import query
 from presage.cli.run import run
+from presage.cli.serve import serve
 from presage.cli.test import try_scenarios
 
 app = typer.Typer(
@@ -39,6 +40,6 @@ def presage(
     """Complex event processing for Spark: one query over what was, what is and what is likely."""
 
 
-for command in (query, run, explain, check, demo):
+for command in (query, run, explain, check, demo, serve):
     app.command()(command)
 app.command("test")(try_scenarios)

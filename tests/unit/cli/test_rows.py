@@ -11,7 +11,8 @@ from rich.console import Console
 
 from presage.cli.formats import write_csv, write_json
 from presage.cli.tables import write_table
-from presage.cli.values import plain_column, table_text
+from presage.cli.values import table_text
+from presage.model.plain import plain_column
 
 TIMES = pa.array([0, 1_709_283_600_123_456, None], pa.timestamp("us", "UTC"))
 
