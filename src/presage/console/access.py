@@ -68,7 +68,16 @@ class Access:
             fix = "open the address with its token that `presage serve` printed, or send Authorization: Bearer …"
             await _answer(send_safely, 401, error("NOT_ALLOWED", what="without its token", fix=fix))
             return
-        await self._app(scope, _counted(receive, self._most), send_safely)
+        body = _Body(receive, self._most)
+
+        async def send_unless_too_long(message: Message) -> None:
+            # The application answers to a body that breaks off; what it says of it is not what happened.
+            if not body.too_long:
+                await send_safely(message)
+            elif message["type"] == "http.response.start":
+                await _answer(send_safely, 413, too_long(self._most))
+
+        await self._app(scope, body.receive, send_unless_too_long)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, PresageError] | None:
         host = headers.get("host", "")
@@ -97,27 +106,24 @@ class Access:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
 
-class TooLong(Exception):  # noqa: N818 (it is a finding about a request)
-    """A body that goes on past the limit, whatever its header said."""
+class _Body:
+    """The body of a request; past the limit it breaks off, whatever its header said."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._left = most
+        self.too_long = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        self.too_long = self.too_long or self._left < 0
+        return {"type": "http.disconnect"} if self.too_long else message
 
 
 def too_long(most: int) -> PresageError:
     fix = "send less at a time, or put files where a statement can read them"
     return error("LIMIT", what="the body of the request", limit_name="bytes of a request", limit=f"{most:,}", fix=fix)
-
-
-def _counted(receive: Receive, most: int) -> Receive:
-    seen = 0
-
-    async def receive_some() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise TooLong
-        return message
-
-    return receive_some
 
 
 def _name(host: str) -> str:

@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from presage.console.access import MOST_BYTES, TooLong, too_long
 from presage.errors import PresageError, error
 from presage.spark.failures import explain_failure, is_of_spark
 
@@ -47,10 +46,6 @@ def add_failures(app: FastAPI) -> None:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         return answer(error("DATA_SHAPE", what=f"'{where}' of the request", found=str(first["msg"]).lower()))
-
-    @app.exception_handler(TooLong)
-    def of_size(request: Request, problem: TooLong) -> JSONResponse:
-        return answer(too_long(MOST_BYTES))
 
     @app.exception_handler(HTTPException)
     def of_http(request: Request, problem: HTTPException) -> JSONResponse:
