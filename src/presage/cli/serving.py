@@ -33,6 +33,8 @@ def serve_home(
     secret = token or new_token()
     listening = _listen(host, port)
     port = listening.getsockname()[1]
+    sys.stdout.write("starting: the first time takes as long as Spark\n")
+    sys.stdout.flush()
     with Engine(home=home) as engine:
         for file in files:
             engine.execute(read_text(file), name_of(file))

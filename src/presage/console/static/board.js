@@ -4,12 +4,13 @@ import { get, named } from "./api.js";
 import { bytes, card, el, notice, number, state } from "./dom.js";
 
 const EVERY = 1000;
-const COLUMNS = ["statement", "state", "rows a second", "rows", "behind", "watermark", "open matches", "state", "last error"];
+const NUMBERS = new Set([2, 3, 4, 6, 7]);
+const COLUMNS = ["statement", "state", "rows a second", "rows", "behind", "watermark", "open matches", "holds", "last error"];
 
 export function boardPage(place) {
   const cards = el("div", { class: "cards" });
   const body = el("tbody");
-  const head = el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col" }, name)));
+  const head = el("tr", {}, ...COLUMNS.map((name, i) => el("th", { scope: "col", class: NUMBERS.has(i) ? "number" : null }, name)));
   const empty = el("p", { class: "soft" }, "No statement stands yet. ", el("a", { href: "#/ask" }, "Ask something"), " and deploy it.");
   place.append(el("h2", {}, "Standing statements"), cards,
     el("div", { class: "scroll", tabindex: "0" }, el("table", {}, el("thead", {}, head), body)), empty);
@@ -52,6 +53,5 @@ function line(each, speed) {
     speed === null ? "" : speed.toFixed(speed < 10 ? 1 : 0), number(each.rows_out), number(each.lag), each.watermark ?? "",
     number(each.partial_matches), bytes(each.state_size), each.last_error ?? "",
   ];
-  const numbers = new Set([2, 3, 4, 6, 7]);
-  return el("tr", {}, ...cells.map((cell, i) => el("td", { class: numbers.has(i) ? "number" : i === 8 ? "text" : null }, cell)));
+  return el("tr", {}, ...cells.map((cell, i) => el("td", { class: NUMBERS.has(i) ? "number" : i === 8 ? "text" : null }, cell)));
 }

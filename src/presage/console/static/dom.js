@@ -49,7 +49,7 @@ export function rowOf(row, fresh = false) {
 }
 
 export function card(value, label) {
-  return el("div", { class: "card" }, el("b", {}, value), el("span", {}, label));
+  return el("div", { class: "card" }, el("b", { class: String(value).length > 12 ? "long" : null }, value), el("span", {}, label));
 }
 
 const STATES = { running: "good", "catching up": "warn", waiting: "warn", finished: "", stopped: "", failed: "bad" };
