@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -255,6 +256,11 @@ class Engine:
             raise error("BAD_TIMESTAMP", found=time)
         event_type = self._workspace.loadable(stream)
         self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
+
+    def check(self, text: str, name: str = "query") -> None:
+        """Raise every mistake in a text, and carry out nothing of it."""
+        self._check_open()
+        replace(self._workspace).check(text, name)
 
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out. With FORMAT svg in

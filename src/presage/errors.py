@@ -249,6 +249,7 @@ CONDITIONS: dict[str, Condition] = {
         "the path '{path}' is outside the allowed folders ({roots})",
         "move the file, or add its folder to roots=",
     ),
+    "NOT_ALLOWED": Condition(ResourceError, "the console does not answer {what}", "{fix}"),
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
     ),

@@ -14,6 +14,7 @@ from presage.cli.log import log
 from presage.cli.metrics import metrics
 from presage.cli.query import query
 from presage.cli.run import run
+from presage.cli.serve import serve
 from presage.cli.status import status
 from presage.cli.test import try_scenarios
 
@@ -42,7 +43,7 @@ def presage(
     """Complex event processing for Spark: one query over what was, what is and what is likely."""
 
 
-for command in (query, run, explain, check, demo, status, metrics):
+for command in (query, run, explain, check, demo, serve, status, metrics):
     app.command()(command)
 app.command("test")(try_scenarios)
 app.add_typer(log, name="log")

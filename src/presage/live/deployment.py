@@ -122,6 +122,11 @@ class Deployment:
             statement.recalls_suspended,
         )
 
+    @property
+    def rows_out(self) -> int:
+        """How many rows it has made; as in the status, without looking at anything else."""
+        return self._statement.rows_out
+
     def explain(self) -> str:
         """What EXPLAIN says of the statement, and how it runs."""
         return self._standing.explain(self._number)
@@ -208,7 +213,9 @@ class Deployment:
     def _statement(self) -> Statement:
         return self._standing.job.statements[self._number]
 
-    def _after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
+    def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
+        """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
+        to hold none of them; 0 if none is."""
         for found, first, rows in unpack(self._standing.archive, int(self._number), self.columns, record):
             if first + rows.num_rows > row:
                 skip = max(0, row - first)
@@ -274,7 +281,7 @@ class Subscription:
 
     def _deliver_all(self) -> None:
         changed, name = self._deployment._standing.job.changed, self._deployment.name
-        for record, _, rows in self._deployment._after(self._record, self.delivered):
+        for record, _, rows in self._deployment.after(self._record, self.delivered):
             for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
                 for i, values in enumerate(batch.to_pylist(), self.delivered):
                     if self._cancelled.is_set():

@@ -1,0 +1,46 @@
+"""`presage serve`: a home in, an HTTP API and a web console out, until it is interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from presage.cli.failures import reported
+from presage.cli.options import Debug, Home
+
+Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to listen; the loopback alone by default.")]
+Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="0 takes one that is free.")]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", metavar="TOKEN", help="env:NAME takes it from the environment; else one is made up.",
+                 show_default=False),
+]  # fmt: skip
+Names = Annotated[list[str], typer.Option("--name", metavar="NAME", help="A name under which browsers ask for it.")]
+Texts = Annotated[list[str], typer.Argument(metavar="[FILE.epl…]", help="Statements to carry out before it begins.")]
+
+
+def serve(
+    files: Texts = [],  # noqa: B006  Typer's way to say: none given
+    home: Home = None,
+    host: Address = "127.0.0.1",
+    port: Port = 8765,
+    token: Token = None,
+    name: Names = [],  # noqa: B006
+    debug: Debug = False,
+) -> None:
+    """Serve the console and the HTTP API over a home. Everybody who asks needs the token."""
+    with reported(debug=debug):
+        from presage.cli.serving import serve_home
+
+        secret = token
+        if token is not None and token.startswith("env:"):
+            secret = os.environ.get(token.removeprefix("env:"))
+        if token is not None and not secret:
+            from presage.errors import error
+
+            raise error("BAD_VALUE", what="--token", found="empty", expected="a secret, or env:NAME with one in NAME")
+        serve_home(files, home, host, port, secret, name, debug)
+        sys.stdout.write("stopped\n")

@@ -1,0 +1,61 @@
+"""What goes wrong in a request in, one JSON shape out: `{"errors": [{code, message, fix, line, column, …}]}`."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from presage.errors import PresageError, error
+from presage.spark.failures import explain_failure, is_of_spark
+
+_LOGGER = logging.getLogger("presage")
+# By whose fault it is. A name that stands for nothing is the asker's mistake like any other in a text.
+STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}
+STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
+
+
+def as_json(problem: PresageError) -> dict[str, Any]:
+    """One error, with the place in the text from its beginning too: an editor underlines by that."""
+    span = problem.span if problem.source is not None else None
+    return {**problem.as_dict(), "start": span.start if span else None, "end": span.end if span else None}
+
+
+def all_as_json(problem: PresageError) -> list[dict[str, Any]]:
+    return [as_json(each) for each in (problem, *problem.others)]
+
+
+def answer(problem: PresageError) -> JSONResponse:
+    status = STATUS_OF_CODE.get(problem.code, STATUS[problem.fault])
+    return JSONResponse({"errors": all_as_json(problem)}, status)
+
+
+def add_failures(app: FastAPI) -> None:
+    """Every way in which a request can fail, in the one shape."""
+
+    @app.exception_handler(PresageError)
+    def of_ours(request: Request, problem: PresageError) -> JSONResponse:
+        return answer(problem)
+
+    @app.exception_handler(RequestValidationError)
+    def of_shape(request: Request, problem: RequestValidationError) -> JSONResponse:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
+        return answer(error("DATA_SHAPE", what=f"'{where}' of the request", found=str(first["msg"]).lower()))
+
+    @app.exception_handler(HTTPException)
+    def of_http(request: Request, problem: HTTPException) -> JSONResponse:
+        fix = "the page /api shows what there is"
+        found = error("UNKNOWN_OBJECT", kind="resource", name=f"{request.method} {request.url.path}", fix=fix)
+        return JSONResponse({"errors": [as_json(found)]}, problem.status_code)
+
+    @app.exception_handler(Exception)
+    def of_others(request: Request, failure: Exception) -> JSONResponse:
+        if is_of_spark(failure):
+            return answer(explain_failure(failure))
+        _LOGGER.exception("a request of the console failed: %s", request.url.path, exc_info=failure)
+        return answer(error("INTERNAL", what=f"{type(failure).__name__}: {failure}"))

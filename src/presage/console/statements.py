@@ -1,0 +1,131 @@
+"""Standing statements over HTTP: deploy, look, stop, resume; their rows by number, or as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Annotated, Any
+
+import pyarrow as pa
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+from presage.console.asking import Asked
+from presage.console.rows import MOST_ROWS, rows_as_json, table_as_json
+from presage.live.deployment import Deployment
+from presage.model.time import format_timestamp, to_micros
+
+router = APIRouter(prefix="/api/statements", tags=["statements"])
+# How often a stream of rows looks for more, and how long it may be silent: what lies between would cut the line.
+LOOK_SECONDS = 0.1
+SILENT_SECONDS = 15.0
+ROWS_AT_ONCE = 500
+BATCHES_AT_ONCE = 100
+
+
+class Standing(BaseModel):
+    """A query that is to stand."""
+
+    text: str
+    name: str | None = None
+    replace: bool = False
+
+
+def shown(deployment: Deployment) -> dict[str, Any]:
+    status = deployment.status
+    figures = {key: status[key] for key in status.keys()}  # noqa: SIM118 (a status is no mapping)
+    known = status.watermark
+    figures["watermark"] = None if known is None else format_timestamp(to_micros(known))
+    return {"name": deployment.name, "text": deployment.text, **figures}
+
+
+@router.get("")
+def every(engine: Asked) -> list[dict[str, Any]]:
+    """All statements of the home, and how each of them is."""
+    return [shown(deployment) for deployment in engine.deployments.values()]
+
+
+@router.post("", status_code=201)
+def deploy(asked: Standing, engine: Asked) -> dict[str, Any]:
+    """Let the last query of a text stand."""
+    return shown(engine.deploy(asked.text, asked.name, replace=asked.replace))
+
+
+@router.get("/{name}")
+def one(name: str, engine: Asked) -> dict[str, Any]:
+    deployment = engine.deployments[name]
+    columns = [{"name": column.name, "type": str(column.type)} for column in deployment.columns]
+    return {**shown(deployment), "columns": columns, "explain": deployment.explain()}
+
+
+@router.delete("/{name}")
+def stop(name: str, engine: Asked) -> dict[str, Any]:
+    """End a statement; what it made stays."""
+    engine.deployments[name].stop()
+    return shown(engine.deployments[name])
+
+
+@router.post("/{name}/resume")
+def resume(name: str, engine: Asked) -> dict[str, Any]:
+    """Let a statement that failed go on."""
+    engine.deployments[name].resume()
+    return shown(engine.deployments[name])
+
+
+@router.get("/{name}/rows")
+def rows(
+    name: str,
+    engine: Asked,
+    after: Annotated[int, Query(ge=0, description="How many of its first rows to leave out.")] = 0,
+    limit: Annotated[int, Query(ge=0, le=MOST_ROWS)] = 1_000,
+    last: Annotated[bool, Query(description="The last rows instead of the first.")] = False,
+) -> dict[str, Any]:
+    """Rows in the order in which they were emitted, from row number `after` on."""
+    table = engine.deployments[name].table()
+    first = max(after, table.num_rows - limit) if last else after
+    return {**table_as_json(table.slice(first), limit), "first": first, "total": table.num_rows}
+
+
+@router.get("/{name}/events")
+async def events(
+    name: str,
+    request: Request,
+    engine: Asked,
+    after: Annotated[int | None, Query(ge=0, description="How many of its first rows to leave out.")] = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> StreamingResponse:
+    """Rows as they come, as server-sent events; each has its number as id, so that a line that was cut goes on where it
+    was. Without `after` they begin with those that are to come."""
+    deployment = await run_in_threadpool(lambda: engine.deployments[name])
+    seen = int(last_event_id) + 1 if last_event_id is not None and last_event_id.isdigit() else after
+    begin = deployment.status.rows_out if seen is None else seen
+    return StreamingResponse(_events(deployment, begin, request), media_type="text/event-stream")
+
+
+async def _events(deployment: Deployment, begin: int, request: Request) -> AsyncIterator[str]:
+    columns = [column.name for column in deployment.columns]
+    yield f"event: columns\ndata: {json.dumps(columns)}\n\n"
+    sent, record, silent = begin, 0, 0.0
+    while not await request.is_disconnected():
+        if deployment.rows_out <= sent:
+            await asyncio.sleep(LOOK_SECONDS)
+            silent += LOOK_SECONDS
+            if silent >= SILENT_SECONDS:
+                silent = 0.0
+                yield ": still here\n\n"
+            continue
+        silent = 0.0
+        for found, _, rows in await run_in_threadpool(_made_since, deployment, record, sent):
+            record = found
+            for begin_of_part in range(0, rows.num_rows, ROWS_AT_ONCE):
+                part = rows.slice(begin_of_part, ROWS_AT_ONCE)
+                sent += part.num_rows
+                yield f"id: {sent - 1}\ndata: {json.dumps(rows_as_json(part), ensure_ascii=False)}\n\n"
+
+
+def _made_since(deployment: Deployment, record: int, sent: int) -> list[tuple[int, int, pa.Table]]:
+    return list(islice(deployment.after(record, sent), BATCHES_AT_ONCE))

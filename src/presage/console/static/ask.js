@@ -1,0 +1,62 @@
+// Statements in: checked as they are typed; then asked, explained or deployed.
+
+import { get, post } from "./api.js";
+import { el, errorList, notice, number, table } from "./dom.js";
+import { Editor } from "./editor.js";
+
+const KEPT = "presage.text";
+
+export async function askPage(place) {
+  const catalog = await get("/catalog");
+  const problems = el("div", { role: "status", "aria-live": "polite" });
+  const answer = el("div");
+  const editor = new Editor(localStorage.getItem(KEPT) ?? "", catalog, async (text) => {
+    localStorage.setItem(KEPT, text);
+    if (!text.trim()) return [];
+    const { errors } = await post("/check", { text });
+    problems.replaceChildren(errorList(errors));
+    return errors;
+  });
+  const name = el("input", { id: "deploy-name", placeholder: "name", "aria-label": "Name of the statement", size: 14 });
+  const asked = (run) => async () => {
+    answer.replaceChildren(el("p", { class: "soft" }, "…"));
+    try {
+      answer.replaceChildren(...(await run(editor.text)));
+    } catch (failure) {
+      if (!failure.errors) throw failure;
+      answer.replaceChildren(errorList(failure.errors));
+    }
+  };
+  const run = asked(async (text) => {
+    const { results } = await post("/execute", { text });
+    const found = results.filter(Boolean);
+    editor.catalog = await get("/catalog");
+    return found.length ? found.flatMap(rowsOf) : [el("p", {}, `${number(results.length)} statements carried out.`)];
+  });
+  place.append(el("h2", {}, "Ask"), editor.element, problems,
+    el("div", { class: "row" },
+      el("button", { class: "main", onclick: run }, "Run"),
+      el("button", { onclick: asked(explained) }, "Explain"),
+      el("button", { onclick: asked((text) => deployed(text, name.value.trim())) }, "Deploy as"), name,
+      el("span", { class: "soft" }, "Ctrl-Enter runs, Ctrl-Space completes")),
+    answer);
+  editor.onRun = run;
+  editor.focus();
+}
+
+function rowsOf({ columns, rows, total }) {
+  const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} rows`;
+  return [table(columns.map((column) => column.name), rows), el("p", { class: "soft" }, cut)];
+}
+
+async function explained(text) {
+  const { text: plan, picture } = await post("/explain", { text });
+  const drawn = picture && el("figure", {}, el("img", { alt: "The automaton of the query", src: `data:image/svg+xml,${encodeURIComponent(picture)}` }));
+  return [drawn, el("pre", {}, plan)].filter(Boolean);
+}
+
+async function deployed(text, name) {
+  const made = await post("/statements", { text, name: name || null });
+  location.hash = `#/statement/${encodeURIComponent(made.name)}`;
+  return [];
+}
