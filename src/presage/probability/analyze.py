@@ -28,6 +28,7 @@ from presage.probability.analyze_select import (
     BOUNDS,
     Selected,
     SequenceScope,
+    SubgoalScope,
     answer_columns,
     bind_selected,
     own_column,
@@ -184,7 +185,7 @@ class _SequenceBinder:
         part.terms = tuple(terms)
         text = print_subgoal(subgoal)
         if subgoal.condition is not None:
-            part.candidate.append(self._own_condition(subgoal.condition, part, f"the condition of {text}"))
+            part.candidate.append(self._own_condition(subgoal.condition, part, f"the condition of {text}", seen))
         if subgoal.plus is not None and subgoal.plus.condition is not None:
             self._unfolding(subgoal.plus.condition, part, before, f"the condition of {text}")
         return part
@@ -239,9 +240,9 @@ class _SequenceBinder:
         bound = ExpressionBinder(Scope([scope], self.catalog)).condition(written, "a subgoal")
         return _renamed(bound, {scope.plan_name(attribute): column})
 
-    def _own_condition(self, condition: s.Expr, part: _Part, where: str) -> e.Expr:
+    def _own_condition(self, condition: s.Expr, part: _Part, where: str, seen: frozenset[str]) -> e.Expr:
         scope = ScopeItem("", where, tuple((w, part.columns[name].type) for w, name in sorted(part.names.items())))
-        binder = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in=where)
+        binder = ExpressionBinder(SubgoalScope([scope], self.catalog, seen), no_aggregates_in=where)
         bound = binder.condition(condition, where)
         return _renamed(bound, {scope.plan_name(w): part.columns[name] for w, name in part.names.items()})
 

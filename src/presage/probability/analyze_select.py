@@ -35,6 +35,19 @@ class SequenceScope(Scope):
         return error("UNKNOWN_ATTRIBUTE", span, owner=self.items[0].title, name=name, fix=fix)
 
 
+@dataclass
+class SubgoalScope(Scope):
+    """The variables of one subgoal; `others` are those of subgoals before it."""
+
+    others: frozenset[str] = frozenset()
+
+    def unknown(self, name: str, span: Span) -> Exception:
+        if name not in self.others:
+            return super().unknown(name, span)
+        fix = "it chooses candidates by their own values; ask in the WHERE of the statement, behind the brackets"
+        return error("UNKNOWN_ATTRIBUTE", span, owner=self.items[0].title, name=name, fix=fix)
+
+
 @dataclass(frozen=True)
 class Selected:
     """An item of SELECT: a variable, or one of the answer's own columns."""

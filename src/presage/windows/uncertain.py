@@ -10,12 +10,14 @@ from __future__ import annotations
 from presage.analyze.problems import Problems
 from presage.errors import PresageError, error
 from presage.lang import syntax as s
-from presage.model.catalog import Catalog, EventType
+from presage.lang.tree_walk import nodes_of
+from presage.model.catalog import PROBABILITY, Catalog, EventType
 from presage.model.text import Span
 
 
 def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems) -> None:
-    """Windows, joins and MATCH_RECOGNIZE over such streams."""
+    """Windows, joins and MATCH_RECOGNIZE over such streams; and alternatives as events of another one, unless it is
+    told how likely they are."""
     streams = [item for item in query.items if item.name not in catalog.relations]
     for item in query.items:
         event_type = catalog.types.get(item.name)
@@ -27,11 +29,22 @@ def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems)
             problems.errors.append(_refusal(event_type, "MATCH_RECOGNIZE", item.match.span))
         elif len(streams) > 1:
             problems.errors.append(_refusal(event_type, "a join", item.name_span))
+        elif query.insert_into is not None and event_type.probabilistic is not None and not _tells_chance(query):
+            problems.errors.append(_refusal(event_type, "INSERT INTO without the probability", item.name_span))
 
 
 def refuse_uncertain(event_type: EventType, what: str, span: Span) -> None:
     if _of_no_events(event_type):
         raise _refusal(event_type, what, span)
+
+
+def _tells_chance(query: s.Query) -> bool:
+    """Whether it shows how likely an alternative is, or asks for that: then each row is a fact, and meant as one."""
+    if any(isinstance(item.expr, s.Star) for item in query.select):
+        return True
+    return any(
+        isinstance(n, s.Name | s.Member) and n.name == PROBABILITY for n in nodes_of((query.select, query.where))
+    )
 
 
 def _of_no_events(event_type: EventType) -> bool:

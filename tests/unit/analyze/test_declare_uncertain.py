@@ -245,6 +245,14 @@ def test_a_stream_that_a_derived_one_shows_cannot_go(home: Workspace) -> None:
     assert refusal(home, "DROP STREAM At").code == "IN_USE"
 
 
+@pytest.mark.parametrize(
+    "text", ["* FROM At", "person, a.probability AS c FROM At a", "person FROM At WHERE probability >= 0.9"]
+)
+def test_alternatives_become_a_stream_with_their_probability_or_by_it(home: Workspace, text: str) -> None:
+    home.check(f"{ROW} PROBABILISTIC (place); INSERT INTO Likely SELECT {text}")
+    assert home.catalog.types["Likely"].probabilistic is None
+
+
 def test_a_stream_made_by_inference_is_not_loaded(home: Workspace) -> None:
     home.check(f"{ROW} {FROM} FILTER")
     with pytest.raises(PresageError) as raised:
@@ -272,6 +280,7 @@ def test_what_was_accepted_is_declared_again_without_its_file(home: Workspace, t
         ("SELECT * FROM PATTERN [ EVERY m=Motion -> NOT At AND Motion ]", "PATTERN […]"),
         ("SELECT a.place FROM Motion#keepall m, At a", "a join"),
         ("SELECT a.place FROM At a JOIN Motion#keepall m ON a.at = m.at", "a join"),
+        ("INSERT INTO Sure SELECT person, place FROM At WHERE place <> 'x'", "INSERT INTO without the probability"),
     ],
 )
 def test_alternatives_are_not_taken_for_events(text: str, what: str) -> None:

@@ -67,6 +67,7 @@ MISTAKES = [
     ("⟦SELECT DISTINCT p⟧ FROM SEQUENCE [ At(p, l) ]", "UNSUPPORTED", "DISTINCT", "leave it out"),
     ("SELECT p FROM SEQUENCE [ At(p, l) ] GROUP BY ⟦p⟧", "UNSUPPORTED", "GROUP BY", "group that"),
     ("SELECT p FROM SEQUENCE [ At(p, l) ] JOIN ⟦Bell⟧ ON p = n", "UNSUPPORTED", "a join", "join that"),
+    ("SELECT p FROM SEQUENCE [ At(p, l) ; At(p, m) WHERE ⟦l⟧ <> m ]", "UNKNOWN_ATTRIBUTE", "'l'", "behind the"),
     ("SELECT person FROM At ⟦WITH PROBABILITY > 0.5⟧", "UNSUPPORTED", "it asks neither for a SEQUENCE", "leave"),
 ]  # fmt: skip
 
