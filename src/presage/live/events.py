@@ -45,7 +45,8 @@ class BatchEvents:
         self._equal: dict[Source, Source] = {}
         self._counts: dict[int, int] = {}  # events of a task's files, by their identity as well
         known = set[tuple[int, tuple[str, ...]]]()
-        for task in tasks:
+        alike = {(id(task.files), id(task.ahead), task.program.reads): task for task in tasks}
+        for task in alike.values():
             scans = task.program.scans
             for scan, own in [*zip(scans, task.files, strict=True), *zip(scans, task.ahead or (), strict=False)]:
                 asked = id(own), scan.attributes
@@ -150,6 +151,8 @@ class BatchEvents:
 
     def of_several(self, tasks: Sequence[Task], rows: Sequence[np.ndarray]) -> tuple[pa.Table, list[np.ndarray]]:
         """The events of tasks with one scan each, and where in them the rows of each task are."""
+        if len({id(task.files) for task in tasks}) == 1:
+            return self.of(tasks[0], tasks[0].program, tasks[0].program.scans[0]), list(rows)
         starts: dict[Source, int] = {}
         tables: list[pa.Table] = []
         end = 0

@@ -23,8 +23,8 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
-from presage.live.after_batch import NOTHING_KEPT, changed_values, made_to, wall_clock
-from presage.live.derived import archived_rows, archived_schema, derived_table, no_rows
+from presage.live.after_batch import COUNTED, NOTHING_KEPT, changed_values, made_to, wall_clock
+from presage.live.derived import archived_rows, archived_schema, derived_table, is_made, no_rows
 from presage.live.families import LEAST_MEMBERS
 from presage.live.meters import Meters
 from presage.live.planning import Batch, Planner
@@ -312,7 +312,8 @@ class Job:
 
     def _run(self, tasks: list[Task]) -> list[Outcome]:
         """On the driver, or shared out where the batch is large."""
-        events = max((task.events for task in tasks), default=0)
+        alike = {(id(task.files), id(task.ahead)): task for task in tasks}
+        events = max((task.events for task in alike.values()), default=0)
         if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
             return self._runner.run(tasks)
         # Some ask the driver's session or its store, or hand rows to each other; states of a family are not divided.
@@ -343,7 +344,9 @@ class Job:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
         for outcome in outcomes:
             by_statement[outcome.number].append(outcome)
-        done = [o for several in by_statement.values() for o in sound(several)]
+        done = [o for several in by_statement.values() for o in several]
+        if any(o.failure is not None or o.held for o in done):
+            done = [o for several in by_statement.values() for o in sound(several)]
         places = self._store.write(done)
         changes: dict[str, dict[str, Any]] = {}
         after: dict[str, Statement] = {}
@@ -351,13 +354,13 @@ class Job:
         tables: dict[str, pa.Table] = {}
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
-            statement, span = self.statements[number], batch.spans[number]
+            statement, span, program = self.statements[number], batch.spans[number], self.programs[number]
             values = changed_values(
-                statement, self.programs[number], span, batch.marks, several, places.own.get(number, {}),
+                statement, program, span, batch.marks, several, places.own.get(number, {}),
                 lambda st=statement: self._can_repeat(st),  # type: ignore[misc]
             )  # fmt: skip
             changed, change = statement.change(**values) if values else (statement, {})
-            into = self.programs[number].insert_into
+            into = program.into
             cut = several[0].cut if len(several) == 1 and not statement.to_skip and into is None else None
             rows = self._rows(statement, several) if cut is None else None
             if cut is not None:
@@ -367,7 +370,7 @@ class Job:
                 last = int(rows[TIME][-1].as_py())
                 entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))
             if into is not None and sound(several):
-                known = made_to(statement, span, several) if self.programs[number].lags else span.end.clock
+                known = made_to(statement, span, several) if program.lags else span.end.clock
                 self._archive(number, rows if "rows_out" in change else None, tables, watermarks, known)
             if change:
                 changes[number], after[number] = change, changed
@@ -380,7 +383,9 @@ class Job:
         self._log.reach(crash.STATES_WRITTEN)
         self._record("batch", {"job": job, "statements": changes}, after, tables=tables, watermarks=watermarks)
         self._store.published(done)
-        for number in changes:
+        for number, change in changes.items():
+            if change.keys() <= COUNTED:
+                continue  # what is kept for it stays as it was
             statement = self.statements[number]
             if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
@@ -397,6 +402,8 @@ class Job:
     def _reached_marks(self, batch: Batch, by_statement: Mapping[str, list[Outcome]]) -> dict[str, int]:
         """The clocks of the streams after the batch: those of a statement that failed stay where they were."""
         marks = dict(batch.marks)
+        if not any(map(is_made, marks)):
+            return marks
         for number, several in by_statement.items():
             into = self.programs[number].insert_into
             if into is not None and several and not sound(several) and derived_table(into) in marks:
@@ -471,8 +478,10 @@ class Job:
         self.meters.changed(before, self.statements)
 
     def _take_in(self, changes: Iterable[str], after: Mapping[str, Statement]) -> None:
+        self.statements.update(after)
         for number in changes:
-            self.statements[number] = after.get(number) or Statement.from_json(self._log.live.statements[number])
+            if number not in after:
+                self.statements[number] = Statement.from_json(self._log.live.statements[number])
         self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:

@@ -33,7 +33,7 @@ class Lot:
         shown = shown if shown.schema.equals(schema) else shown.cast(schema)
         # What the user sees. More than Arrow holds in one piece fails here, and the statements step one by one.
         (self.shown,) = shown.to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-        self._head = schema.serialize().to_pybytes()
+        self._head: bytes = schema.serialize().to_pybytes()
         found, starts = np.unique(keys[0], return_index=True)
         ends = np.append(starts, len(keys[0]))[1:]
         last = self._times[ends - 1]
@@ -42,7 +42,8 @@ class Lot:
 
     def packed(self, start: int, end: int) -> bytes:
         """Some rows as `results.to_bytes` packs them, to the byte: here the schema is written once for all."""
-        return self._head + self.shown.slice(start, end - start).serialize().to_pybytes() + END_OF_STREAM
+        body: bytes = self.shown.slice(start, end - start).serialize().to_pybytes()
+        return self._head + body + END_OF_STREAM
 
 
 class Cut(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
-from presage.live.program import Program
+from presage.live.program import Asks, Program
 from presage.live.rooms import Said, wall_clock
 from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
@@ -73,7 +73,8 @@ class Planner:
         self._pace = FIRST_ROWS
         self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
         # What programs ask, one object for all that ask the same; by statement.
-        self._asked: dict[str, tuple[Program, tuple[object, ...]]] = {}
+        self._asked: dict[str, tuple[Program, Asks]] = {}
+        self._equal: dict[Asks, Asks] = {}
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
@@ -105,19 +106,25 @@ class Planner:
 
     def plan(self, standing: Iterable[Statement]) -> Batch | None:
         """The next batch for the statements that stand; None if there is nothing to do."""
-        standing = [s for s in standing if s.number in self._programs]
+        programs = self._programs
+        standing = [s for s in standing if s.number in programs]
         running = self._makers_first([s for s in standing if s.status == RUNNING])
         if not running:
             return None
         point, job = self._log.point, self._log.live.job
         old = job.get("marks", {})
         marks = {}
-        for stream in sorted({name for s in standing for name in self._programs[s.number].streams}):
+        # Statements that ask the same are many: their streams are one object, which is looked at once.
+        asked = {id(names): names for s in standing for names in (self._asks(s.number).streams,)}
+        streams = frozenset[str]().union(*asked.values())
+        for stream in sorted(streams):
             if not is_made(stream):
                 known = point.watermarks.get(stream)
                 marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
         batch = Batch(Snapshots(self._log.archive), point.position, marks, dict(marks), point.arrivals)
-        self._mark_made(batch, standing)
+        makes = any(map(is_made, streams))
+        if makes:
+            self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = [s for s in running if s.place is not None]
         limit = min(self.rows_per_batch, self._pace)
@@ -126,17 +133,19 @@ class Planner:
             self._cut(batch, standing, [s for s in running if s.place is None], limit)
         turns = False
         for statement in running:
+            program = programs[statement.number]
             if statement.place is not None:
                 if self._plan_apart(batch, statement, max(1, limit // len(behind))):
                     self._pace = 2 * limit
                 # Those that read its rows come after it and may go as far as it does.
-                self._mark_made(batch, standing)
+                if makes:
+                    self._mark_made(batch, standing)
             else:
-                fed = self._is_fed(batch, statement)
-                if news or fed or any(old.get(s) != batch.marks[s] for s in self._programs[statement.number].streams):
+                fed = program.reads_others and self._is_fed(batch, statement)
+                if news or fed or any(old.get(s) != batch.marks[s] for s in program.streams):
                     # The last: one that was behind, before it in this loop, has made rows for it.
                     self._add_in_step(batch, statement, fed)
-            if statement.number not in batch.spans and self.recalling(statement):
+            if program.recalls and statement.number not in batch.spans and self.recalling(statement):
                 self._add_turn(batch, statement)
                 turns = True
         return batch if news or behind or turns else None
@@ -151,7 +160,7 @@ class Planner:
     def _is_fed(self, batch: Batch, statement: Statement) -> bool:
         """Whether one in this batch makes rows for it that may have the very time that it has reached."""
         program = self._programs[statement.number]
-        makers = (self._programs[n] for n in batch.spans) if program.reads_others else ()
+        makers = (self._programs[n] for n in batch.spans)
         return any(m.lags and m.into is not None and derived_table(m.into.name) in program.streams for m in makers)
 
     def recalling(self, statement: Statement) -> bool:
@@ -205,14 +214,15 @@ class Planner:
             batch.in_step.clear()
             self._mark_made(batch, standing)
 
-    def _asks(self, number: str) -> tuple[object, ...]:
+    def _asks(self, number: str) -> Asks:
         program = self._programs[number]
         known = self._asked.get(number)
         if known is None or known[0] is not program:
-            # Seldom: a statement is new. Those that are gone are let go.
-            self._asked = {n: pair for n, pair in self._asked.items() if n in self._programs}
-            equal = next((asks for _, asks in self._asked.values() if asks == program.asks), program.asks)
-            known = self._asked[number] = program, equal
+            # Seldom: a statement is new. Those that are gone are let go, now and then.
+            if len(self._asked) > 2 * len(self._programs):
+                self._asked = {n: pair for n, pair in self._asked.items() if n in self._programs}
+                self._equal = {asks: asks for _, asks in self._asked.values()}
+            known = self._asked[number] = program, self._equal.setdefault(program.asks, program.asks)
         return known[1]
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
@@ -307,11 +317,12 @@ class Planner:
         return [(files, span) for (_, span), files in found.items()]
 
     def _add_in_step(self, batch: Batch, statement: Statement, fed: bool) -> None:
-        span, asks = self._span(statement, batch), id(self._asks(statement.number))
+        asks = id(self._asks(statement.number))
+        span = batch.in_step.get(asks) or self._span(statement, batch)
         intake = batch.intakes.get(asks)
         if intake is None or intake.span is not span:
             intake = batch.intakes[asks] = self._intake(batch, self._programs[statement.number], span)
-        if span.start != span.end or intake.end or fed:
+        if fed or intake.end or span.start != span.end:
             self._add(batch, statement, intake)
 
     def _intake(self, batch: Batch, program: Program, span: Span) -> Intake:
@@ -345,14 +356,15 @@ class Planner:
         batch.spans[statement.number] = span
         if intake.files is None:
             return
-        clocks = span.start.clock, intake.clock, span.end.clock
-        said = (
-            tuple(command for name, command in self.said if name in (None, statement.name)) if program.recalls else ()
-        )
-        must_run = intake.must_run or self.recalling(statement)
+        start, clock, inner, files = span.start.clock, intake.clock, span.end.clock, intake.files
+        must_run, said = intake.must_run, tuple[Said, ...]()
+        if program.recalls:
+            said = tuple(command for name, command in self.said if name in (None, statement.name))
+            must_run = must_run or self.recalling(statement)
         for shard in range(program.shards):
             batch.tasks.append(
                 Task(
-                    statement.number, program, shard, intake.files, *clocks, intake.end, must_run, said, intake.ahead
+                    statement.number, program, shard, files, start, clock, inner, intake.end, must_run, said,
+                    intake.ahead,
                 )
             )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from presage.columnar.compile import supports_node
 from presage.knowledge.library import is_answer, is_asked
@@ -26,7 +26,7 @@ from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.expr import AggregateCall, Expr, InRelation
-from presage.plan.nodes import Field, Filter, Node, RelationScan, Scan
+from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
 from presage.probability.nodes import SequenceMatch
 from presage.windows.keep_time import is_own_time
@@ -34,6 +34,18 @@ from presage.windows.nodes import Windowed, WindowJoin
 from presage.windows.sources import event_time_of
 
 FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
+
+
+class Asks(NamedTuple):
+    """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
+
+    streams: frozenset[str]
+    extents: tuple[Extent, ...]
+    upper: int | None
+    ends: int | None
+    timers: bool
+    lags: bool
+    foresees: bool
 
 
 @dataclass(frozen=True)
@@ -95,10 +107,14 @@ class Program:
         return named | waited_for(self.plan)
 
     @cached_property
-    def asks(self) -> tuple[object, ...]:
-        """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
+    def asks(self) -> Asks:
         extents = tuple(scan.extent for scan in self.scans)
-        return self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees
+        return Asks(self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees)
+
+    @cached_property
+    def reads(self) -> tuple[object, ...]:
+        """What it wants to know of the events that it takes in."""
+        return *((scan.stream, scan.made, scan.attributes) for scan in self.scans), self.watched
 
     @cached_property
     def reads_others(self) -> bool:
@@ -109,6 +125,14 @@ class Program:
         """Filters right above scans."""
         found = (node for node in self.plan.walk() if isinstance(node, Filter))
         return tuple((node, node.input) for node in found if isinstance(node.input, Scan))
+
+    @cached_property
+    def asked(self) -> tuple[Filter, Scan] | None:
+        """The filter right above its only scan, where an index of many statements may ask it."""
+        if len(self.scans) != 1 or self.foreign or self.scans[0].made or not self.filters:
+            return None
+        ((node, scan),) = self.filters
+        return node, scan
 
     @cached_property
     def relations(self) -> frozenset[str]:

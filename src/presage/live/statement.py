@@ -12,6 +12,8 @@ from presage.model.catalog import Moment
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 READY, SUSPENDED, DUE = "ready", "suspended", "due"  # what is counted of recalls
 
+_PLAIN = frozenset({int, str, type(None)})
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -80,7 +82,8 @@ class Statement:
         # A batch changes every statement: this is `replace` without a look at each field.
         changed = object.__new__(Statement)
         changed.__dict__.update(self.__dict__, **values)
-        return changed, {name: _plain(value) for name, value in values.items()}
+        plain = {name: value if type(value) in _PLAIN else _plain(value) for name, value in values.items()}
+        return changed, plain
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Statement:

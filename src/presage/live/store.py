@@ -52,6 +52,7 @@ class StateStore:
         self._families = families
         self._cache: dict[str, dict[int, dict[str, State]]] = {}  # by statement, shard and place
         self._shared: dict[str, dict[str, State]] = {}  # by family and place
+        self._members: dict[str, tuple[str, ...]] = {}  # whose states those are
         self._batches = 0
         self._sparse: set[str] = set()  # files that are mostly refuse
 
@@ -80,8 +81,13 @@ class StateStore:
             members.setdefault(self._statements[task.number].shared.get(shard, ""), []).append(task)
         if len(members) == 1 and "" not in members:
             (family,) = members
-            if sum(s.shared.get(shard) == family for s in self._statements.values()) == len(tasks):
+            numbers = tuple(task.number for task in tasks)
+            if self._members.get(family) == numbers:
                 return family, self._of_family(family)
+            if sum(s.shared.get(shard) == family for s in self._statements.values()) == len(tasks):
+                # Somebody may have stopped, and left a part behind.
+                wanted = [int(number) for number in numbers]
+                return family, {p: part(keepers[p], s, wanted) for p, s in self._of_family(family).items()}
         parts: dict[str, list[State]] = {}
         for family, several in members.items():
             for place, state in self._of_family(family).items() if family else ():
@@ -118,6 +124,8 @@ class StateStore:
         for o in outcomes:
             if o.shared is not None:
                 families.setdefault(id(o.shared), (o.shared, []))[1].append(o.number)
+                continue
+            if not (o.states or o.chains or (self._sparse and self._statements[o.number].states)):
                 continue
             known, old = self._cache.get(o.number, {}).get(o.shard, {}), self.chains(o.number, o.shard)
             for place, state in o.states.items():
@@ -175,6 +183,7 @@ class StateStore:
         for o in outcomes:
             if o.shared is not None:
                 self._shared[o.shared.name] = o.shared.states
+                self._members[o.shared.name] = o.shared.numbers
             if not self._statements[o.number].states:
                 self.forget(o.number)
             elif o.chains:
@@ -183,6 +192,7 @@ class StateStore:
                 self._cache.setdefault(o.number, {}).setdefault(o.shard, {}).update(o.states)
         published = self._families()
         self._shared = {name: states for name, states in self._shared.items() if name in published}
+        self._members = {name: numbers for name, numbers in self._members.items() if name in published}
         self._batches += 1
         if self._batches % BATCHES_PER_SWEEP == 0:
             self.sweep()
@@ -193,6 +203,7 @@ class StateStore:
     def clear(self) -> None:
         self._cache.clear()
         self._shared.clear()
+        self._members.clear()
 
     def sweep(self) -> None:
         """Remove files that hold no published state, and note those that hold little beside refuse."""

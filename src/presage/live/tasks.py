@@ -37,7 +37,7 @@ FILTERS_PER_INDEX = 4
 MESSAGE_LENGTH = 2_000
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: a batch makes thousands, and each would pay for it
 class Task:
     """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans; `ahead`:
     what lies beyond the clock for each of them, None if nobody looks at that."""
@@ -107,7 +107,7 @@ class Kept:
     histories: Callable[[Any], Any] | None = None  # what RECALL asks
 
 
-_Index = tuple[list[Filter], PredicateIndex]
+_Index = tuple[list[Program], PredicateIndex]
 _Members = tuple[str, int, tuple[str, ...]]  # form, shard, numbers of the statements
 
 # Gives the name of the family that these tasks' statements are, empty if they are none yet, and its states.
@@ -131,7 +131,7 @@ class Runner:
         self._least_members = least_members
         self._families: dict[_Members, Family] = {}
         self._old_families: dict[_Members, Family] = {}
-        # By the identity of the filters, which are kept with the index so that nothing else gets it.
+        # By the identity of the programs, which are kept with the index so that nothing else gets it.
         self._indexes: dict[tuple[int, ...], _Index] = {}
 
     def forget(self) -> None:
@@ -150,7 +150,7 @@ class Runner:
             if i not in done and i in groups:
                 done |= self._as_one(groups[i], tasks, events, matched)
             if i not in done:
-                done[i] = self._one(task, events, matched.get(i, {}))
+                done[i] = self._one(task, events, matched.get(i))
             if task.program.into is not None and task.shard == task.program.shards - 1:
                 events.take(task.program, [done[j] for j in range(i + 1 - task.program.shards, i + 1)])
         self._count_unknown([(task, done[i]) for i, task in enumerate(tasks)], events)
@@ -195,14 +195,22 @@ class Runner:
             return {}
         found: dict[tuple[object, ...], list[int]] = {}
         for i, task in enumerate(tasks):
-            shape = task.program.shape
+            program = task.program
+            shape = program.shape
             if shape is not None:
-                clocks = task.start, task.clock, task.inner_clock, task.end, task.program.upper
-                found.setdefault((shape.key, task.shard, task.program.shards, *clocks), []).append(i)
+                key = (
+                    shape.key, task.shard, program.shards, program.upper,
+                    task.start, task.clock, task.inner_clock, task.end,
+                )  # fmt: skip
+                several = found.get(key)
+                if several is None:
+                    found[key] = [i]
+                else:
+                    several.append(i)
         return {several[0]: several for several in found.values() if len(several) >= self._least_members}
 
     def _as_one(
-        self, group: list[int], tasks: Sequence[Task], events: BatchEvents, matched: Mapping[int, dict[int, np.ndarray]]
+        self, group: list[int], tasks: Sequence[Task], events: BatchEvents, matched: Mapping[int, np.ndarray]
     ) -> dict[int, Outcome]:
         """The outcomes of a family; none if it failed: then each of them finds out for itself."""
         started = time.perf_counter()
@@ -211,7 +219,7 @@ class Runner:
         try:
             for task, outcome in zip(members, outcomes, strict=True):
                 outcome.rows_in = events.rows(task)
-            rows = [self._taken_in(tasks[i], events, matched.get(i)) for i in group]
+            rows = [matched[i] if i in matched else self._taken_in(tasks[i], events) for i in group]
             if any(task.must_run for task in members) or any(map(len, rows)):
                 self._step_as_one(members, rows, events, outcomes)
         except Exception as failure:
@@ -223,15 +231,12 @@ class Runner:
             outcome.seconds = (time.perf_counter() - started) / len(outcomes)
         return dict(zip(group, outcomes, strict=True))
 
-    def _taken_in(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray] | None) -> np.ndarray:
+    def _taken_in(self, task: Task, events: BatchEvents) -> np.ndarray:
         """The rows of a statement's only scan that its filter keeps."""
-        if matched is not None:
-            (rows,) = matched.values()
-            return rows
         program = task.program
-        if not program.filters:
+        if program.asked is None:
             return events.all_rows(task)
-        ((node, scan),) = program.filters
+        node, scan = program.asked
         return np.flatnonzero(self._keeper(task).evaluator.mask(node.condition, events.of(task, program, scan)))
 
     def _step_as_one(
@@ -280,7 +285,7 @@ class Runner:
 
     # -- a statement alone -----------------------------------------------------------------------------
 
-    def _one(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray]) -> Outcome:
+    def _one(self, task: Task, events: BatchEvents, matched: np.ndarray | None) -> Outcome:
         started = time.perf_counter()
         outcome = Outcome(task.number, task.shard)
         if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
@@ -288,7 +293,7 @@ class Runner:
             return outcome
         try:
             outcome.rows_in = events.rows(task)
-            if task.must_run or _has_input(task, events, matched):
+            if task.must_run or (events.rows(task) if matched is None else len(matched)):
                 self._step(task, events, matched, outcome)
         except PresageError as failure:
             outcome.failure = failure
@@ -304,7 +309,7 @@ class Runner:
         outcome.seconds = time.perf_counter() - started
         return outcome
 
-    def _step(self, task: Task, events: BatchEvents, matched: dict[int, np.ndarray], outcome: Outcome) -> None:
+    def _step(self, task: Task, events: BatchEvents, matched: np.ndarray | None, outcome: Outcome) -> None:
         kept = self._keeper(task)
         program, book = kept.program, Book(dict(self._states(task)))
         context = StepContext(
@@ -321,7 +326,7 @@ class Runner:
             shard=task.shard,
             shards=program.shards,
             compiled=kept.compiled,
-            matched=matched,
+            matched={} if matched is None or program.asked is None else {program.places[id(program.asked[0])]: matched},
             histories=kept.histories,
             said=task.said,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
@@ -338,47 +343,43 @@ class Runner:
                 outcome.recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
                 outcome.recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
 
-    def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, dict[int, np.ndarray]]:
-        """Rows that filters right above scans keep, by task and place of the filter, where many ask the same events."""
-        asked: dict[int, tuple[Source, list[tuple[int, Filter, Scan]]]] = {}
+    def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, np.ndarray]:
+        """Rows that the filter right above the only scan of a task keeps, by task, where many ask the same events."""
+        asked: dict[int, list[int]] = {}  # by the identity of the files
         for i, task in enumerate(tasks):
             # A statement of several scans may read the same events twice under different names; those go their own way.
             # What statements make in this batch is not known yet.
-            program = task.program
-            if len(program.scans) == 1 and not program.foreign and not program.scans[0].made:
-                source = events.source(task, 0)
-                for node, scan in program.filters:
-                    asked.setdefault(id(source), (source, []))[1].append((i, node, scan))
-        found: dict[int, dict[int, np.ndarray]] = {}
+            if task.program.asked is not None:
+                several = asked.get(id(task.files[0]))
+                if several is None:
+                    asked[id(task.files[0])] = [i]
+                else:
+                    several.append(i)
+        by_source: dict[int, tuple[Source, list[int]]] = {}
+        for several in asked.values():
+            source = events.source(tasks[several[0]], 0)
+            by_source.setdefault(id(source), (source, []))[1].extend(several)
+        found: dict[int, np.ndarray] = {}
         old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
-        for source, several in asked.values():
+        for source, several in by_source.values():
             if len(several) < FILTERS_PER_INDEX or not source:
                 continue
             if not events.readable(source):
                 continue  # each of the statements will find out by itself
-            rows = self._index(several, tasks, old).matches(events.plain(source))
-            for (i, node, _), places in zip(several, rows, strict=True):
-                found[i] = {tasks[i].program.places[id(node)]: places}
+            rows = self._index([tasks[i] for i in several], old).matches(events.plain(source))
+            found.update(zip(several, rows, strict=True))
         return found
 
-    def _index(
-        self, several: Sequence[tuple[int, Filter, Scan]], tasks: Sequence[Task], old: Mapping[tuple[int, ...], _Index]
-    ) -> PredicateIndex:
-        nodes = [node for _, node, _ in several]
-        key = tuple(map(id, nodes))
+    def _index(self, tasks: Sequence[Task], old: Mapping[tuple[int, ...], _Index]) -> PredicateIndex:
+        programs = [task.program for task in tasks]
+        key = tuple(map(id, programs))
         if key in old:
             self._indexes[key] = old[key]
         elif key not in self._indexes:
-            conditions = [_by_attribute(node, scan) for _, node, scan in several]
-            relations = {name: rows for i, _, _ in several for name, rows in self._keeper(tasks[i]).relations.items()}
-            self._indexes[key] = nodes, PredicateIndex(conditions, relations)
+            conditions = [_by_attribute(*pair) for program in programs if (pair := program.asked) is not None]
+            relations = {name: rows for task in tasks for name, rows in self._keeper(task).relations.items()}
+            self._indexes[key] = programs, PredicateIndex(conditions, relations)
         return self._indexes[key][1]
-
-
-def _has_input(task: Task, events: BatchEvents, matched: dict[int, np.ndarray]) -> bool:
-    if matched:
-        return any(len(rows) for rows in matched.values())
-    return events.rows(task) > 0
 
 
 def _by_attribute(node: Filter, scan: Scan) -> Expr:
