@@ -12,7 +12,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from simulator import Month, simulate
 import presage
 
 STATEMENTS = Path(__file__).with_name("servers.epl").read_text()
+WINDOW = timedelta(minutes=5)  # as in servers.epl
 Row = dict[str, Any]
+Term = tuple[str, str]  # an attribute and its value
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Alert:
     similar: list[Row]
     cause: str
     past_causes: list[str]
+    around: frozenset[Term]  # what was there when it came
 
     @property
     def likely(self) -> str:
@@ -55,8 +58,26 @@ def alerts_of(month: Month, engine: presage.Engine) -> list[Alert]:
         event = (usual["server"], usual["at"])
         alike = [row for row in past.get(event, []) if row["seen"] is not None]
         causes = [month.causes[row["then_on"], row["seen"]] for row in alike]
-        found.append(Alert(*event, usual, alike, month.causes[event], causes))
+        found.append(Alert(*event, usual, alike, month.causes[event], causes, _around(month, *event)))
     return found
+
+
+def _around(month: Month, server: str, at: datetime) -> frozenset[Term]:
+    """The processes and users of a server before a time, as the contexts have them."""
+    streams = (("Running", "proc"), ("Login", "user"))
+    return frozenset(
+        (name, row[name])
+        for stream, name in streams
+        for row in month.events[stream]
+        if row["server"] == server and at - WINDOW < row["at"] <= at
+    )
+
+
+def words(alert: Alert, past: Row) -> tuple[list[str], list[str]]:
+    """What a past incident has in common with the alert, and what else was there then."""
+    there = [(term["attribute"], term["value"]) for term in past["context"] if term["attribute"] != "free"]
+    same = [value for name, value in there if (name, value) in alert.around]
+    return same, [value for name, value in there if (name, value) not in alert.around]
 
 
 def told(alert: Alert) -> str:
@@ -64,13 +85,13 @@ def told(alert: Alert) -> str:
     lines = [
         f"{alert.at:%Y-%m-%d %H:%M}  {alert.server}  cpu {usual['cpu']:.0f} %",
         f"    usual: {usual['mean']:.0f} % ± {usual['sd']:.0f}, at most {usual['highest']:.0f} % in four weeks",
+        f"    around it: {', '.join(value for _, value in sorted(alert.around))}",
     ]
     for row, cause in zip(alert.similar, alert.past_causes, strict=True):
-        words = ", ".join(
-            f"{term['attribute']} {term['value']}" for term in row["context"] if term["attribute"] != "free"
-        )
+        same, other = words(alert, row)
+        said = f"{', '.join(same) or 'nothing'} as now" + (f"; then also {', '.join(other)}" if other else "")
         lines.append(
-            f"    {row['rank']}. {row['similarity']:.2f}  {row['seen']:%m-%d %H:%M}  {row['then_on']}  {cause}: {words}"
+            f"    {row['rank']}. {row['similarity']:.2f}  {row['seen']:%m-%d %H:%M}  {row['then_on']}  {cause}: {said}"
         )
     return "\n".join([*lines, f"    likely: {alert.likely}; it was: {alert.cause}"])
 
@@ -92,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.picture is not None and alerts:
         alert = alerts[0]
         load = [row for row in month.events["Load"] if row["server"] == alert.server]
-        chosen.picture.write_text(draw_alert(alert, load))
+        chosen.picture.write_text(draw_alert(alert, load, [words(alert, row) for row in alert.similar]))
 
 
 if __name__ == "__main__":

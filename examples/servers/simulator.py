@@ -14,25 +14,28 @@ import numpy as np
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 EVERY = timedelta(minutes=5)
+PER_HOUR, PER_DAY = 12, 288  # steps
 PROCESSES = ("nginx", "postgres", "cron", "sshd", "node", "redis")
 USERS = ("ana", "ben", "chi", "dana", "eli")
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What an incident leaves behind: processes, users, and the share of memory that is free, on average."""
+    """What an incident leaves behind: processes, users, and the share of memory that is free, on average. `hour`: at
+    which it comes, if not at any."""
 
     name: str
     processes: tuple[str, ...]
     users: tuple[str, ...]
     free: float
+    hour: int | None = None
 
 
 CAUSES = (
-    Cause("backup at noon", ("rsync", "gzip"), ("backup",), 40.0),
-    Cause("leak in the shop", ("shop", "shop-worker"), (), 3.0),
-    Cause("mining", ("xmr",), ("guest",), 35.0),
-    Cause("reindexing", ("postgres", "vacuum"), ("dba",), 15.0),
+    Cause("backup", ("rsync", "gzip"), ("backup",), 40.0, 2),
+    Cause("memory leak in the shop", ("shop", "shop-worker"), (), 3.0),
+    Cause("coin mining by a guest", ("xmrig",), ("guest",), 35.0),
+    Cause("reindexing", ("postgres", "vacuumdb"), ("dba",), 15.0, 13),
 )
 
 Row = dict[str, Any]
@@ -72,7 +75,13 @@ def simulate(seed: int = 1, servers: int = 8, days: int = 28, incidents: int = 6
 
 def _incidents(random: np.random.Generator, servers: int, steps: int, count: int) -> dict[tuple[int, int], Cause]:
     chosen = random.choice(np.arange(steps // 50, steps), count, replace=False)
-    return {(int(step), int(random.integers(servers))): CAUSES[random.integers(len(CAUSES))] for step in chosen}
+    struck = {}
+    for step in chosen:
+        cause = CAUSES[random.integers(len(CAUSES))]
+        if cause.hour is not None:
+            step = step - step % PER_DAY + cause.hour * PER_HOUR + step % PER_HOUR
+        struck[int(step), int(random.integers(servers))] = cause
+    return struck
 
 
 def _leave_traces(

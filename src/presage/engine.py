@@ -93,6 +93,7 @@ class Engine:
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
         parallelism: int = os.cpu_count() or 1,
+        rows_per_chunk: int | None = None,
         live: bool = True,
         driven: bool = True,
         metrics_file: str | os.PathLike[str] | None = None,
@@ -102,7 +103,9 @@ class Engine:
         self._rows_in_memory = rows_in_memory
         # Not through the property: its lock may be held by one who waits for the batch.
         rooms = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
-        self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory)
+        if rows_per_chunk is not None and rows_per_chunk < 1:
+            raise error("BAD_VALUE", what="rows_per_chunk", found=rows_per_chunk, expected="at least 1")
+        self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory, rows_per_chunk)
         self._lock = threading.RLock()
         self._closed = False
         self._log = Log.open(Path(home) if home is not None else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine, PresageError
-from presage.recall import spark as recall_spark
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -23,12 +21,6 @@ MEAN = """
 SELECT e.sid, r.mean, r.n FROM Overload e
 {} RECALL LAST 1 day ( SELECT avg(h.bw) AS mean, count(*) AS n FROM Traffic h WHERE h.sid = e.sid ) AS r {}
 """
-
-
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
-    return
 
 
 def traffic(count: int = 100) -> list[dict[str, Any]]:
@@ -52,7 +44,7 @@ def net(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def test_a_standing_recall_ends_with_the_rows_of_a_bounded_one(spark: SparkSession) -> None:
-    with Engine(spark) as engine:
+    with Engine(spark, rows_per_chunk=20) as engine:
         engine.execute(STREAMS)
         live = engine.deploy(MEAN.format("", ""), name="means")
         for start in range(0, 100, 25):
@@ -73,7 +65,7 @@ def test_a_standing_recall_ends_with_the_rows_of_a_bounded_one(spark: SparkSessi
 def test_a_paused_recall_waits_across_lives_of_the_engine_and_goes_on_when_told(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    with Engine(spark, home=tmp_path) as engine:
+    with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         engine.execute(STREAMS)
         live = engine.deploy(MEAN.format("", "PAUSE EVERY 1 CHUNKS"), name="means")
         engine.load("Traffic", traffic())
@@ -83,7 +75,7 @@ def test_a_paused_recall_waits_across_lives_of_the_engine_and_goes_on_when_told(
         assert [row["revision"] for row in live.results()] == [1, 1]
         shown = list(engine.query("SHOW RECALLS"))
         assert [(r["statement"], r["state"], r["chunks"]) for r in shown] == [("means", "suspended", 1)] * 2
-    with Engine(spark, home=tmp_path) as engine:
+    with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         live = engine.deployments["means"]
         ids = [row["event_id"] for row in engine.query("SHOW RECALLS")]
         engine.execute(f"CONTINUE RECALL '{ids[0]}'")
@@ -123,7 +115,7 @@ def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The stream of a standing statement, and one that is only declared; across two lives of the engine."""
-    with Engine(spark, home=tmp_path) as engine:
+    with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         engine.execute(STREAMS)
         engine.execute(FILL.replace("Means", "Declared"))
         engine.deploy(FILL, name="means")
@@ -132,7 +124,7 @@ def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
             engine.deploy(text.format("Declared"), name=f"{name} of declared")
         engine.load("Traffic", traffic()[:50])
         engine.load("Overload", [overload(30.5), overload(40.5, "s1"), overload(45.5)])
-    with Engine(spark, home=tmp_path) as engine:
+    with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         engine.load("Traffic", traffic()[50:])
         engine.load("Overload", [overload(60.5), overload(60.5, "s1"), overload(99.5)])
         engine.advance("Overload", BEGIN + timedelta(days=1))
@@ -154,7 +146,7 @@ def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
 
 def test_the_wall_clock_spaces_reports_and_ends_the_waiting(spark: SparkSession) -> None:
     """Nothing arrives after the events: the engine looks at the clock by itself."""
-    with Engine(spark) as engine:
+    with Engine(spark, rows_per_chunk=20) as engine:
         engine.execute(STREAMS)
         rare = engine.deploy(MEAN.format("", "REPORT EVERY 1 hour"), name="rare")
         paused = engine.deploy(MEAN.format("", "PAUSE EVERY 1 CHUNKS DROP AFTER 3 sec"), name="paused")

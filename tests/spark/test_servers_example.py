@@ -23,8 +23,9 @@ def test_the_cause_of_an_alert_is_that_of_the_incidents_most_like_it(spark: Spar
         with Engine(spark) as engine:
             alerts = servers.alerts_of(month, engine)
         told = [servers.told(alert) for alert in alerts]
+        words = [servers.words(alerts[0], row) for row in alerts[0].similar]
         load = [row for row in month.events["Load"] if row["server"] == alerts[0].server]
-        drawn = ElementTree.fromstring(picture.draw_alert(alerts[0], load))
+        drawn = ElementTree.fromstring(picture.draw_alert(alerts[0], load, words))
     finally:
         sys.path.remove(str(FOLDER))
         for name in ("picture", "servers", "simulator"):
@@ -33,4 +34,5 @@ def test_the_cause_of_an_alert_is_that_of_the_incidents_most_like_it(spark: Spar
     assert all(len(alert.similar) == 5 and alert.usual["cpu"] > alert.usual["mean"] for alert in alerts)
     assert sum(alert.likely == alert.cause for alert in alerts) >= 0.8 * len(alerts)
     assert all("likely: " in text and "1. " in text for text in told)
-    assert len(drawn.findall("{*}rect")) == 2 + len(alerts[0].similar)
+    assert len(drawn.findall("{*}rect")) == 2 + 2 * len(alerts[0].similar)
+    assert all(same for same, _ in words), "a similar incident has something in common with the alert"

@@ -29,7 +29,7 @@ from presage.recall.progress import History, Progress
 from presage.recall.similar_rows import PastEvents, similar_rows
 from presage.recall.spark_near import near_rows
 from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
-from presage.recall.units import CHUNK_ROWS, Unit, history_units
+from presage.recall.units import CHUNK_ROWS, MOST_GROWTH, Unit, history_units
 from presage.spark.archive import read_archive
 from presage.spark.batch import BatchContext, column, ordering, run
 from presage.spark.foreign import catalyst
@@ -46,6 +46,7 @@ class SparkHistory:
     context: BatchContext
     chunk_rows: int | None = None  # the default, unless somebody needs others
     present: tuple[pa.Table, ...] = ()  # what a revision meets, as it is at the end of the query
+    standing: bool = False  # others wait while a unit is read
 
     def units(self) -> list[Unit]:
         """Spans of time, newest first; one without bounds where there is no history."""
@@ -53,8 +54,15 @@ class SparkHistory:
         for history in self.node.histories:
             for scan in _scans(history):
                 spans += self._files(scan).spans
-        found = history_units(spans, self.chunk_rows or CHUNK_ROWS)
+        size = self.chunk_rows or self.context.rows_per_chunk or CHUNK_ROWS
+        found = history_units(spans, size, most_rows=MOST_GROWTH * size if self._reads_once() else None)
         return [Unit(found[0].low, EVER), *found[1:]] if found else [Unit(-EVER, EVER)]
+
+    def _reads_once(self) -> bool:
+        """Whether units may stay small: each is read once. What is asked anew over all of them needs few."""
+        own = frozenset(column.name for column in self.node.input.columns)
+        plain = [recall for recall in self.node.recalls if isinstance(recall, Recalled)]
+        return self.standing and all(not r.select.whole() and r.select.parameters <= own for r in plain)
 
     def history(self) -> History:
         units = self.units()
@@ -171,7 +179,7 @@ class SparkHistory:
 
 def history_of(node: Recall, context: BatchContext) -> Archive:
     """For a standing statement: history as the context sees it."""
-    spark = SparkHistory(node, context)
+    spark = SparkHistory(node, context, standing=True)
     return Archive(spark.units(), spark.history(), spark.past_events())
 
 

@@ -17,6 +17,8 @@ from presage.errors import error
 CHUNK_ROWS = 500_000
 SMALL_UNITS = 5
 GROWTH = 2
+# Where others wait while a unit is read, it grows to this many times the first at most.
+MOST_GROWTH = 8
 ROW = 1 << 64
 
 
@@ -32,13 +34,14 @@ def history_units(
     chunk_rows: int = CHUNK_ROWS,
     small_units: int = SMALL_UNITS,
     growth: int = GROWTH,
+    most_rows: int | None = None,
 ) -> list[Unit]:
     """Units that hold every event exactly once. `files`: (first time, last time, rows), of one stream or several.
 
     `small_units` units of about `chunk_rows` each, so that first answers come soon; from then on each is `growth` times
     the one before, so that long histories need few units. A unit has between a half and one and a half of its size
     where a microsecond holds no more than that; the oldest may be smaller. Within these bounds it is cut where the
-    fewest rows are in files that lie on both sides and must be read twice.
+    fewest rows are in files that lie on both sides and must be read twice. `most_rows`: no unit grows beyond that.
     """
     if min(chunk_rows, small_units, growth) < 1:
         found = (chunk_rows, small_units, growth)
@@ -49,7 +52,7 @@ def history_units(
     size = chunk_rows
     while high > history.start:
         if len(units) >= small_units:
-            size *= growth
+            size = size * growth if most_rows is None else max(min(size * growth, most_rows), size)
         low = history.cut(high, size * ROW)
         units.append(Unit(low, high))
         high = low

@@ -55,6 +55,8 @@ class BatchContext:
     estimated_rows: int = 0
     # The files of a scan, for kernels that read old chunks themselves.
     files: Callable[[Scan], FileSet] | None = None
+    # Of history, that a recall reads in one go; None for as many as it finds right.
+    rows_per_chunk: int | None = None
 
     def inner(self, upper: int | None) -> BatchContext:
         """For the statement behind a derived stream: it ends at its own upper bound, else when time ends."""

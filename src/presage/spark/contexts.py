@@ -23,6 +23,7 @@ class Contexts:
     session: Callable[[], SparkSession]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
     rows_in_memory: int
+    rows_per_chunk: int | None = None
 
     def of(
         self, files: Files, relations: Mapping[str, pa.Table], upper: int | None = None, exact: bool = False,
@@ -52,6 +53,7 @@ class Contexts:
             rows_in_memory=self.rows_in_memory,
             estimated_rows=rows,
             files=lambda scan: files[scan.extent],
+            rows_per_chunk=self.rows_per_chunk,
         )
 
     def partitions(self, rows: int) -> int:

@@ -34,6 +34,11 @@ def test_number_and_growth_of_units_can_be_set():
     assert [(unit.high - unit.low) // HOUR for unit in units] == [1, 1, 3, 9, 6]
 
 
+def test_units_stop_growing_where_others_wait_for_them():
+    units = history_units(hourly(40, 10), chunk_rows=10, small_units=2, growth=3, most_rows=80)
+    assert [(unit.high - unit.low) // HOUR for unit in units] == [1, 1, 3, 8, 8, 8, 11]
+
+
 def test_a_cut_lies_between_files_where_that_is_near_enough():
     # 500 000 rows would end within the older file.
     units = history_units([(0, 999, 350_000), (1000, 1999, 350_000), (2000, 2999, 350_000)])
