@@ -111,11 +111,13 @@ def stop() -> None:
         _LOGGER.setLevel(logging.NOTSET)
 
 
-def log_as_environment_says() -> None:
-    """Do what PRESAGE_LOG and PRESAGE_LOG_LEVEL say, unless the program has asked for logs itself."""
+def log_as_environment_says() -> bool:
+    """Do what PRESAGE_LOG and PRESAGE_LOG_LEVEL say, unless the program has asked for logs itself; whether there are
+    logs."""
     wanted = os.environ.get(VARIABLE, "").lower()
     if wanted and not _ours:
         log_to(wanted, os.environ.get(LEVEL_VARIABLE, "info").lower())
+    return bool(_ours)
 
 
 _ours: list[logging.Handler] = []

@@ -63,6 +63,18 @@ Seconds = Annotated[
         "--for", min=0, metavar="SECONDS", help="How long to follow queries over streams that a source fills."
     ),
 ]
+
+
+class LogFormat(StrEnum):
+    """How log records are written."""
+
+    json = "json"
+    text = "text"
+
+
+Logs = Annotated[
+    LogFormat | None, typer.Option("--log", help="Write what happens to stderr; json is one object per line.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
 
 ROWS = 200

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
-from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows, Seconds
+from presage.cli.options import ROWS, Debug, Events, File, Format, Home, Logs, OutputFormat, Rows, Seconds
 from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
+from presage.logging import log_to
 
 
 def run(
@@ -16,6 +17,7 @@ def run(
     rows: Rows = ROWS,
     home: Home = None,
     seconds: Seconds = None,
+    log: Logs = None,
     debug: Debug = False,
 ) -> None:
     """Carry out every statement of a file in order, and say what each one did.
@@ -23,6 +25,8 @@ def run(
     A query over a stream that a source fills has no end: its rows are printed as they come, until you interrupt it.
     """
     files = parse_event_files(events)
+    if log is not None:
+        log_to(log.value)
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.

@@ -15,6 +15,7 @@ from presage.cli.printing import Printer
 from presage.engine import Engine
 from presage.errors import error
 from presage.lang import syntax as s
+from presage.logging import log_as_environment_says
 from presage.spark.jvm import launched
 
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
@@ -24,9 +25,11 @@ QUIET = {"spark.log.level": "OFF"}
 @contextmanager
 def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
     """An engine for the time of a command."""
-    before = logging.root.manager.disable
-    if not debug:
-        # An interrupt makes Py4J log tracebacks of its own.
+    before, py4j = logging.root.manager.disable, logging.getLogger("py4j")
+    loud = py4j.disabled
+    # An interrupt makes Py4J log tracebacks of its own.
+    py4j.disabled = not debug
+    if not debug and not log_as_environment_says():
         logging.disable(logging.CRITICAL)
     try:
         with Engine(home=home, settings={} if debug else QUIET, live=False) as engine:
@@ -40,6 +43,7 @@ def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
                 raise
     finally:
         logging.disable(before)
+        py4j.disabled = loud
 
 
 def carry_out_all(
