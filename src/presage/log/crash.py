@@ -22,6 +22,13 @@ CLEANED_ONE = "cleaned-one"  # an entry of a Delta log before its checkpoint is 
 
 MAINTENANCE_POINTS = (REWRITTEN_ONE, REWRITTEN, VACUUMED_ONE, CLEANED_ONE)
 
+# A sink's way with one batch, outside of any commit.
+SINK_PREPARED = "sink-prepared"  # nobody sees it: a file under its hidden name
+SINK_NOTED = "sink-noted"  # the home says that it is about to go
+SINK_DELIVERED = "sink-delivered"  # it has gone, and the home does not say so
+
+SINK_POINTS = (SINK_PREPARED, SINK_NOTED, SINK_DELIVERED)
+
 
 class CrashPoints:
     """Where the committer says how far it is. In production nobody listens."""

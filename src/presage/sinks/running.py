@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from presage.errors import PresageError
+from presage.log import crash
 from presage.model.catalog import Sink
 from presage.sinks.place import Place, PlaceFile
 from presage.sinks.reading import Reader
@@ -27,8 +28,16 @@ MOST_SHOWN = 500  # characters of a failure
 class Running:
     """One sink. Its place is in the home: one that is made again goes on from there."""
 
-    def __init__(self, sink: Sink, make: Callable[[], Target], statements: Statements, file: PlaceFile) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        make: Callable[[], Target],
+        statements: Statements,
+        file: PlaceFile,
+        reach: Callable[[str], None] = lambda point: None,
+    ) -> None:
         self.sink = sink
+        self._reach = reach  # says how far a batch is: see `log.crash`
         self._make = make
         self._statements = statements
         self._file = file
@@ -173,9 +182,12 @@ class Running:
         assert place.end is not None
         batch, record = self._reader.read(self.sink.statement, place, place.end)
         target.prepare(batch)
+        self._reach(crash.SINK_PREPARED)
         self._keep(place)
+        self._reach(crash.SINK_NOTED)
         try:
             done = target.deliver(batch)
+            self._reach(crash.SINK_DELIVERED)
         except NotTaken as refusal:
             place = self._after(place, place.row + refusal.done, place.record) if refusal.done else place
             if not refusal.poison or self.sink.options.get("on_error", "retry") != "skip":

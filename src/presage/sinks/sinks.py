@@ -199,7 +199,8 @@ class Sinks(Mapping[str, SinkStatus]):
     # -- making them ---------------------------------------------------------------------------------
 
     def _new(self, sink: Sink) -> Running:
-        return Running(sink, partial(self._made, sink), self._statements, PlaceFile(self._log.home, sink))
+        file = PlaceFile(self._log.home, sink)
+        return Running(sink, partial(self._made, sink), self._statements, file, self._log.reach)
 
     def _made(self, sink: Sink) -> Target:
         if sink.kind == "parquet":
