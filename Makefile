@@ -54,9 +54,7 @@ ON_CLUSTER := $(addprefix tests/spark/test_,queries.py patterns.py match_recogni
 
 cluster: setup ## on a standalone cluster of two workers, and there over Spark Connect: the rooms, and workers killed
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/cluster
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q --on cluster $(ON_CLUSTER)
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q --on connect $(ON_CLUSTER)
+	@$(WITH_JAVA) for where in cluster connect; do $(PYTHON) -m pytest -q --on $$where tests/cluster $(ON_CLUSTER); done
 
 soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py

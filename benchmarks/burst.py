@@ -1,8 +1,8 @@
 """A burst of events in a folder that a source watches, worked off by a standing window: memory must not grow with it.
 
 The events lie there, 250,000 to a file, when the engine starts: one million of them, then ten. A second series gives
-every batch to Spark's workers. Memory is the greatest resident size, looked at ten times a second: the driver's process,
-and all Python processes of Spark's together; the JVM has the limit that it was given, 1 GB.
+every batch to Spark's workers. Memory is the greatest resident size, looked at ten times a second: the driver's, and
+all Python processes of Spark's together; the JVM has the limit that it was given, 1 GB.
 Run as: python benchmarks/burst.py [events]
 """
 
@@ -60,7 +60,7 @@ class Memory(threading.Thread):
 
 
 def _memory() -> tuple[int, int]:
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,rss=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,rss=,args="], capture_output=True, text=True, check=True).stdout
     rows = {int(line.split()[0]): line.split(None, 3) for line in listed.splitlines()}
     ours, grown = {os.getpid()}, True
     while grown:
@@ -83,7 +83,7 @@ def work_off(home: Path, folder: Path, events: int, on_workers: bool) -> None:
         start = time.perf_counter()
         engine.execute(
             "CREATE STREAM Tick (sym LONG, price DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sym) "
-            f"FROM files(path = '{folder}', format = 'parquet')"
+            f"WITH (source = 'files', path = '{folder}', settle = '0 sec')"
         )
         live = engine.deploy(WINDOW, name="window")
         ahead = 0

@@ -37,12 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs Spark, and run it last: without Spark the answer comes in seconds."""
+    on = {config.getoption("--on")}
     if PROFILE != "soak":
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    elsewhere = [item for item in items if (mark := item.get_closest_marker("on")) and not on & set(mark.args)]
+    config.hook.pytest_deselected(items=elsewhere)
+    items[:] = [item for item in items if item not in elsewhere]
     for item in items:
-        if TESTS / "cluster" in item.path.parents:
-            item.add_marker(pytest.mark.cluster)
         if TESTS / "spark" in item.path.parents or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)

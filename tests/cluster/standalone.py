@@ -261,7 +261,7 @@ def _listens(port: int) -> bool:
 
 
 def _processes() -> list[tuple[int, int, str]]:
-    listed = subprocess.run(["ps", "-eo", "pid=,pgid=,args="], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ps", "-wweo", "pid=,pgid=,args="], capture_output=True, text=True, check=True)
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
     return [(int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3]
 

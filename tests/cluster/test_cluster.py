@@ -20,6 +20,7 @@ from presage.spark.workers import call_on_workers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.on("cluster")
 WINDOW = "SELECT sym, avg(price) AS mean, count(*) AS n FROM Tick#length(5) WITHIN [2024-01-01, ) GROUP BY sym"
 PATTERN = QUERIES["pattern"] + " WITHIN [2024-01-01, )"
 LOADS, PER_LOAD = 4, 20_000

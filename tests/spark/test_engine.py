@@ -113,17 +113,19 @@ def test_a_home_that_cannot_be_opened_is_not_left_locked(spark: SparkSession, tm
 
 def test_a_users_session_keeps_its_settings(spark: SparkSession, tmp_path: Path) -> None:
     before = {k: spark.conf.get(k) for k in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")}
-    settings = dict(spark.sparkContext.getConf().getAll())
+    settings = dict(spark.conf.getAll)
     with Engine(spark=spark) as engine:
         engine.execute(TICK)
         engine.load("Tick", [tick(0)])
         assert len(engine.query("SELECT avg(price) AS mean FROM Tick#time(1 min)")) == 1
         assert engine.spark is spark
     assert {k: spark.conf.get(k) for k in before} == before
-    assert dict(spark.sparkContext.getConf().getAll()) == settings
+    assert dict(spark.conf.getAll) == settings
     assert spark.range(1).count() == 1
 
 
+# Over Connect another session would need the wheel sent once more.
+@pytest.mark.on("local", "cluster")
 def test_rows_do_not_depend_on_the_sessions_time_zone_and_ansi_mode(spark: SparkSession) -> None:
     query = (
         "SELECT sym, hour(at) AS h, price / 0 AS nothing, max(at) AS last, window(at) AS times, first(*) AS head "
@@ -161,6 +163,7 @@ def test_all_forms_of_a_result_agree(engine: Engine) -> None:
     assert "#length(3)" in result.explain()
 
 
+@pytest.mark.on("local", "cluster")
 def test_many_events_come_in_order_over_many_tasks(spark: SparkSession) -> None:
     count = 120_000
     session = spark.newSession()

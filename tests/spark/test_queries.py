@@ -407,6 +407,7 @@ def test_an_event_that_came_too_late_is_seen_by_no_query(engine: Engine) -> None
     assert ask(engine, "SELECT count(*) AS n FROM Slow#time_batch(1 sec)") == [(1, 9)]
 
 
+@pytest.mark.on("local", "cluster")  # tests/cluster says what becomes of it over Connect
 def test_many_columns_and_deep_expressions(engine: Engine) -> None:
     names = [f"a{i}" for i in range(150)]
     engine.execute(f"CREATE STREAM Wide ({', '.join(f'{n} INT' for n in names)}, at TIMESTAMP) EVENT TIME at")

@@ -166,7 +166,8 @@ def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
     """Rows become events at their own time; one that is too far before the greatest so far is late and dropped."""
     frame = run(node.input, context.inner(node.upper)).where(quoted(node.column).isNotNull())
     new = F.unix_micros(quoted(node.column))
-    before = Window.orderBy(*ordering(node.input)).rowsBetween(Window.unboundedPreceding, -1)
+    # One partition, and said so: Spark warns of a window that names none.
+    before = Window.partitionBy(F.lit(0)).orderBy(*ordering(node.input)).rowsBetween(Window.unboundedPreceding, -1)
     frame = frame.withColumn("_new", new).withColumn("_before", F.max("_new").over(before))
     frame = frame.where(F.col("_before").isNull() | (F.col("_new") >= F.col("_before") - F.lit(node.max_delay)))
     shifted = [F.col(old).alias(name) for old, name in zip((TIME, *node.input.order), node.order, strict=True)]

@@ -28,6 +28,11 @@ def is_interrupted(failure: BaseException) -> bool:
     return is_of_spark(failure) and (lost or any(said in str(failure) for said in _ENDED))
 
 
+def _is_too_deep(failure: BaseException) -> bool:
+    """Messages of Spark Connect may be nested a hundred deep; an expression takes some levels for each of its own."""
+    return type(failure).__name__ == "DecodeError" and "MaxDepth" in str(failure)
+
+
 def explain_failure(failure: BaseException) -> PresageError:
     """The error for an exception that Spark raised."""
     text = str(failure).strip() or type(failure).__name__
@@ -52,6 +57,9 @@ def explained() -> Iterator[None]:
     try:
         yield
     except Exception as failure:
+        if _is_too_deep(failure):
+            what, fix = "an expression nested as deeply", "break it up with INSERT INTO, or pass a classic session"
+            raise error("UNSUPPORTED", what=what, where="over Spark Connect", fix=fix) from failure
         if isinstance(failure, PresageError) or not is_of_spark(failure):
             raise
         raise explain_failure(failure) from failure

@@ -114,7 +114,8 @@ class Result:
 
     def _rows(self) -> DataFrame:
         if self._made is None:
-            self._made = self._frame()
+            with explained():
+                self._made = self._frame()
         return self._made
 
 
