@@ -260,6 +260,9 @@ CONDITIONS: dict[str, Condition] = {
     "SPARK_NOT_STARTED": Condition(
         ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
     ),
+    "NO_CONNECTOR": Condition(
+        ResourceError, "{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"
+    ),
     "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
     "STATEMENT_FAILED": Condition(
         ResourceError, "statement '{name}' has stopped: {why}", "mend the cause, then call resume() on its deployment"
@@ -270,6 +273,9 @@ CONDITIONS: dict[str, Condition] = {
         "mend the cause: the job tries again by itself, nothing is lost",
     ),
     "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
+    "NO_SECRET": Condition(
+        ResourceError, "{owner} needs the variable {name} of the environment, which is not set", "{fix}"
+    ),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
