@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from integration.install import connector
 from integration.kafka_broker import Broker, Topics
-
 from presage import Engine
 from presage.spark.session import own_session
 
@@ -82,10 +81,14 @@ def read_to_rows(spark: SparkSession, servers: str, topic: str, statement: str, 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGES
+    try:
+        jars = connector()
+    except RuntimeError as failure:
+        sys.exit(f"{failure}\nthis benchmark needs them")
     with tempfile.TemporaryDirectory() as folder:
         broker = Broker(Path(folder))
         broker.start()
-        spark = own_session({"spark.jars": connector()})
+        spark = own_session({"spark.jars": jars})
         try:
             topic = Topics(spark, broker.servers).create(2)
             fill(spark, broker.servers, topic, count)
