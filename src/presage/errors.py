@@ -263,6 +263,9 @@ CONDITIONS: dict[str, Condition] = {
     "SPARK_NOT_STARTED": Condition(
         ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
     ),
+    "NO_CONNECTOR": Condition(
+        ResourceError, "{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"
+    ),
     "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
     "NOT_ON_WORKERS": Condition(
         ResourceError,

@@ -55,3 +55,21 @@ def test_a_statement_over_a_folder_has_the_rows_of_the_bounded_query_over_the_sa
         engine.execute(TICK)
         engine.load("Tick", ROWS)
         assert engine.query(AVERAGE).to_arrow().to_pylist() == found
+
+
+def test_a_session_without_the_connector_says_what_to_add_and_the_engine_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with Engine(spark, tmp_path / "home") as engine:
+        engine.execute(f"{TICK} WITH (source = 'kafka', topic = 'ticks')")
+        end = time.monotonic() + 60
+        while engine.sources["Tick"].state != "failed":
+            assert time.monotonic() < end, engine.sources["Tick"]
+            time.sleep(0.05)
+        said = engine.sources["Tick"].why
+        assert "stream 'Tick' with source = 'kafka' needs Spark's connector to Kafka" in said
+        assert "'spark.jars.packages': 'org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
+        engine.load("Tick", ROWS)
+        assert len(engine.query("SELECT sym FROM Tick").to_arrow()) == len(ROWS)
+        engine.execute("DROP STREAM Tick")
+        assert dict(engine.sources) == {}

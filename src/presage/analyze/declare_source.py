@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presage.analyze.declare import STREAM_OPTIONS
+from presage.analyze.declare_kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, is_predicted_option
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -17,8 +18,12 @@ SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
     "memory": (),
     "files": ("path", "format", "pattern", "order", "settle"),
     "rate": ("rows_per_second", "rows", "start", "keys"),
+    "kafka": KAFKA_OPTIONS,
 }
-NEEDED = {"files": {"path": "path = 'incoming', the folder that its files are put into"}}
+NEEDED = {
+    "files": {"path": "path = 'incoming', the folder that its files are put into"},
+    "kafka": {"topic": "topic = 'faults', whose messages are its events"},
+}
 FORMATS = ("json", "csv", "parquet")
 ORDERS = ("name", "time")
 MOST_PER_SECOND = 10_000_000
@@ -37,7 +42,9 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
     if source in SOURCE_OPTIONS:
         for name, value in made.options.items():
             _check_known(made, name, SOURCE_OPTIONS[source], spans.get(name))
-            if name in SOURCE_OPTIONS[source]:
+            if source == "kafka":
+                check_kafka(made, name, value, spans.get(name))
+            elif name in SOURCE_OPTIONS[source]:
                 _check(name, value, spans.get(name))
     if source == "rate" and made.probabilistic is not None:
         raise error("UNSUPPORTED", span, what="source = 'rate'", where="for a probabilistic stream",
@@ -49,7 +56,8 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
 
 def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: Span | None) -> None:
     every = (*STREAM_OPTIONS, *of_source, *(PREDICTED_OPTIONS if made.predicted is not None else ()))
-    if name not in every and not (made.predicted is not None and is_predicted_option(name)):
+    passed_on = (made.predicted is not None and is_predicted_option(name)) or is_kafka_option(made, name)
+    if name not in every and not passed_on:
         raise error("UNKNOWN_OPTION", span, name=name, owner=f"stream '{made.name}'", fix=did_you_mean(name, every))
 
 

@@ -3,7 +3,7 @@
 from presage.log.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import LATE_BY, SEQ, TIME, attributes_schema
-from presage.log.delivered import ROW, Arrival, Cursor, Delivery, SourceState, Taken
+from presage.log.delivered import PART, ROW, Arrival, Cursor, Delivery, SourceState, Taken
 from presage.log.files import read_files
 from presage.log.ingest import Checked
 from presage.log.limits import max_ahead
@@ -16,6 +16,7 @@ from presage.log.retention import InUse
 
 __all__ = [
     "LATE_BY",
+    "PART",
     "ROW",
     "SEQ",
     "TIME",

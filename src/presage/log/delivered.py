@@ -35,10 +35,12 @@ from presage.log.limits import limit_names, refuse_ahead
 from presage.log.numbered import OFFSETS_SCHEMA, offsets_table
 from presage.log.state import StreamState, greatest
 from presage.model.catalog import Attribute, EventType
-from presage.model.types import LONG
+from presage.model.types import LONG, STRING
 
 # The column of a delivered row that holds its number in its part of the source. No attribute's name can hold the sign.
 ROW = "#row"
+# The column of the part itself, where rows of several parts arrive together.
+PART = "#part"
 TAKEN_SCHEMA = pa.schema(
     [
         (SEQ, pa.int64()),  # of the record
@@ -56,7 +58,8 @@ Cursor = dict[str, Any]
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows that come together, as those of one load do, of one part of a source; their table ends with `ROW`."""
+    """Rows that come together, as those of one load do, of one part of a source; their table ends with `ROW`, or, if
+    they are of several parts, with `ROW` and `PART`."""
 
     partition: str
     checked: Checked
@@ -146,6 +149,7 @@ def bring(
     `judge` gives reasons to reject rows of an arrival that others in the log decide on.
     """
     numbered = replace(event_type, attributes=(*event_type.attributes, Attribute(ROW, LONG)))
+    parted = replace(event_type, attributes=(*numbered.attributes, Attribute(PART, STRING)))
     watermark, seq = state.watermark, first_seq
     events: list[pa.Table] = []
     late: list[pa.Table] = []
@@ -153,10 +157,11 @@ def bring(
     for arrival in delivery.arrivals:
         checked = refuse_ahead(arrival.checked, event_type, turn.at)
         checked = checked.refuse(judge(checked.table))
-        both = split(checked.table, numbered, watermark, seq)
+        several_parts = PART in checked.table.column_names
+        both = split(checked.table, parted if several_parts else numbered, watermark, seq)
         for table, several in zip(reversed(both), (late, events), strict=True):  # late ones have the first numbers
-            several.append(table.drop_columns([ROW]))
-            offsets.append(_offsets(table, delivery.source, arrival.partition))
+            several.append(table.drop_columns([ROW, PART] if several_parts else [ROW]))
+            offsets.append(_offsets(table, delivery.source, None if several_parts else arrival.partition))
         if both[0].num_rows:
             last = int(both[0][TIME][-1].value)
             watermark = greatest(watermark, max(last - event_type.max_delay, MIN_TIME))
@@ -179,9 +184,10 @@ def bring(
     )
 
 
-def _offsets(table: pa.Table, source: str, partition: str) -> pa.Table:
+def _offsets(table: pa.Table, source: str, partition: str | None) -> pa.Table:
     count = table.num_rows
-    columns = [table[SEQ], pa.repeat(source, count), pa.repeat(partition, count), table[ROW]]
+    parts = table[PART] if partition is None else pa.repeat(partition, count)
+    columns = [table[SEQ], pa.repeat(source, count), parts, table[ROW]]
     return pa.table(columns, schema=OFFSETS_SCHEMA)
 
 

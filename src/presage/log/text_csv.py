@@ -77,16 +77,16 @@ def read_csv_rows(
     before: int,
 ) -> Checked:
     """Whole rows of a file with columns of these names; so many lines of it come `before` them."""
-    plain = _read_plain(data, names)
+    plain = read_fields(data, names)
     if plain is not None:
-        checked = _check(plain, attributes, required, lambda row: ("", ""))
+        checked = check_fields(plain, attributes, required, lambda row: ("", ""))
         if not checked.rejected:
             return checked
         # Only the careful reader knows the lines, for what is rejected.
     return read_csv_carefully(data, name, names, attributes, required, before)
 
 
-def _read_plain(data: bytes, names: list[str]) -> pa.Table | None:
+def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
     """All rows as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
     if b'"' in data or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or not data.strip():
         return None
@@ -135,9 +135,9 @@ def read_csv_carefully(
             rows.append([field or None for field in row])
             places.append((raw, origin))
         if len(rows) == ROWS_PER_BATCH:
-            parts.append(_check(_to_table(names, rows), attributes, required, places.__getitem__))
+            parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__))
             rows, places = [], []
-    parts.append(_check(_to_table(names, rows), attributes, required, places.__getitem__))
+    parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__))
     checked = join([*parts, Checked(empty.table, bad)])
     checked.rejected = in_file_order(checked.rejected)
     return checked
@@ -182,12 +182,12 @@ class _Lines:
         return line
 
 
-def _to_table(names: list[str], rows: list[list[str | None]]) -> pa.Table:
+def to_table(names: list[str], rows: list[list[str | None]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=names)
 
 
-def _check(table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place) -> Checked:
+def check_fields(table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place) -> Checked:
     """Text columns as the declared types."""
     known = {a.name for a in attributes}
     ignored: Counter[str] = Counter()

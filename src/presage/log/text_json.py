@@ -21,6 +21,7 @@ from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
 
 ROWS_PER_BATCH = 65_536
+BLOCK_BYTES = 4 << 20  # that one thread of Arrow's reader takes at a time
 
 
 def read_json(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
@@ -50,7 +51,7 @@ def read_json_lines(
 
 def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | None:
     """The whole file by Arrow's reader, if every line is one object and nothing in it could be taken in two ways."""
-    if not data.strip() or not all(_is_plain(a.type) for a in attributes):
+    if not data.strip():
         return None
     # Each line begins and ends as an object does; with as many rows as lines, each line is exactly one.
     body = data.replace(b"\r\n", b"\n").removesuffix(b"\n")
@@ -59,16 +60,26 @@ def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | No
     ends = body.count(b"}\n") + body.endswith(b"}")
     if not lines == starts == ends:
         return None
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return None
+    return read_objects(pa.py_buffer(body), lines, max(map(len, body.split(b"\n"))), attributes)
+
+
+def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[Attribute, ...]) -> pa.Table | None:
+    """UTF-8 of so many lines, each of which begins and ends as an object does; None if one must be looked at closer."""
+    if not all(_is_plain(a.type) for a in attributes):
+        return None
     # Times are read as text: which texts are times is decided in one place, and it is not Arrow's reader.
     schema = pa.schema([(a.name, pa.string() if a.type == TIMESTAMP else to_arrow(a.type)) for a in attributes])
     try:
-        body.decode()
         table = pa.json.read_json(
-            pa.py_buffer(body),
-            pa.json.ReadOptions(block_size=max(16 << 20, 2 * max(map(len, body.split(b"\n"))))),
+            pa.BufferReader(body),
+            pa.json.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest)),
             pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
         )
-    except (pa.ArrowException, UnicodeDecodeError):
+    except pa.ArrowException:
         return None
     doubles = [table[a.name].to_numpy() for a in attributes if a.type == DOUBLE]
     if table.num_rows != lines or any(_ambiguous(values) for values in doubles):

@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from presage.analyze.declare_source import check_source
 from presage.errors import error
 from presage.log import Log
 from presage.model.catalog import EventType
 from presage.sources.files import FilesSource
+from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.rate import RateSource
 from presage.sources.running import Reached, Running
 from presage.sources.source import Source
@@ -20,9 +22,15 @@ from presage.sources.status import SourceStatus
 ROWS_AHEAD = 1_000_000
 
 
+class Session(Protocol):
+    def start(self) -> None:
+        """Start a Spark session in the background, if there is none."""
+
+
 class Sources(Mapping[str, SourceStatus]):
     """The sources of an engine, by stream. `types`: what is declared now; `resolve`: the real path of a folder that a
-    statement names, under the roots. Nothing runs before `start`."""
+    statement names, under the roots; `topic` opens one of Kafka, which needs the `session`: it is started by the
+    thread of whoever declares the stream. Nothing runs before `start`."""
 
     def __init__(
         self,
@@ -31,12 +39,16 @@ class Sources(Mapping[str, SourceStatus]):
         resolve: Callable[[str], Path],
         reached: Reached = lambda: None,
         rows_ahead: int = ROWS_AHEAD,
+        topic: Callable[[EventType], Topic] | None = None,
+        session: Session | None = None,
     ) -> None:
         self._log = log
         self._types = types
         self._resolve = resolve
         self._reached = reached
         self._rows_ahead = rows_ahead
+        self._topic = topic
+        self._session = session
         self._running: dict[str, Running] = {}
         self._lock = threading.Lock()
         self._started = False
@@ -52,6 +64,8 @@ class Sources(Mapping[str, SourceStatus]):
             gone = [self._running.pop(name) for name in [*self._running] if name not in wanted]
             fresh = [self._new(event_type) for name, event_type in wanted.items() if name not in self._running]
             self._running |= fresh
+        if self._session is not None and any(wanted[n].options["source"] == KafkaSource.name for n, _ in fresh):
+            self._session.start()
         for running in gone:
             running.stop()
         for _, running in fresh:
@@ -91,6 +105,8 @@ class Sources(Mapping[str, SourceStatus]):
             return FilesSource(event_type, self._resolve, self._log.deliveries.taken(event_type.name, kind))
         if kind == "rate":
             return RateSource(event_type)
+        if kind == "kafka" and self._topic is not None:
+            return KafkaSource(event_type, self._topic(event_type))
         raise error(
             "UNSUPPORTED",
             what=f"the source '{kind}' of stream '{event_type.name}'",

@@ -1,0 +1,266 @@
+"""`source = 'kafka'`: a topic in, its messages as deliveries out, each of them once.
+
+The cursor holds the next offset of every partition, and which topic of that name they belong to: one that is deleted
+and made again is another. Nothing is committed to Kafka. What is read is a range of offsets that is decided here, so
+that whatever becomes of the topic meanwhile, a delivery is either that range or nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.analyze.declare_kafka import columns_of
+from presage.log import PART, ROW, Arrival, Checked, Cursor, Delivery
+from presage.log.columns import attributes_schema
+from presage.log.ingest import Rejected
+from presage.model.catalog import Attribute, EventType
+from presage.model.time import parse_timestamp
+from presage.model.types import LONG, STRING
+from presage.sources.in_step import Numbers, in_step
+from presage.sources.messages import Reader
+from presage.sources.source import PAUSE
+
+ROWS = 500_000  # of one delivery
+BYTES = 64 << 20  # about so many of messages in one delivery
+PROBE = 1_000  # rows of a partition that waits for others, to see whether it still has to
+FIRST_ROWS = 5_000  # before the size of a message is known
+LOOKING_SHARE = 10  # of the time between two looks, the part that one may take is one in so many
+REFUSED_PAUSE = 30.0  # a broker that refuses a password should not be asked every second: accounts are locked for it
+AWAY_PAUSE = 2.0
+LOOK_AGAIN_SECONDS = 5.0  # for partitions that were added while nothing new came in the others
+MOST_NOTES = 10
+
+Offsets = dict[int, int]  # by partition
+
+
+class Topic(Protocol):
+    """A topic as the source needs it. What it raises as an `OSError` may pass: a broker that is away
+    (`ConnectionError`), a topic that is not there (`FileNotFoundError`), credentials (`PermissionError`)."""
+
+    def identify(self) -> tuple[str, list[int]]:
+        """What tells this topic from others of its name, and its partitions, as they are now."""
+
+    def ends(self, partitions: list[int]) -> Offsets:
+        """The offset after the last message that may be read."""
+
+    def begins(self, partitions: list[int]) -> Offsets:
+        """The least offset that is still there."""
+
+    def since(self, partitions: list[int], micros: int) -> Offsets:
+        """The least offset from a time on; the end where there is none."""
+
+    def read(self, ranges: dict[int, tuple[int, int]]) -> pa.Table:
+        """The messages of ranges of offsets: partition (int32), offset (int64), value (binary)."""
+
+
+class KafkaSource:
+    name = "kafka"
+    finished = False
+
+    def __init__(self, event_type: EventType, topic: Topic, clock: Callable[[], float] = time.monotonic) -> None:
+        options = event_type.options
+        self._type = event_type
+        self._name = options["topic"]
+        self._start = options.get("start", "earliest")
+        self._topic = topic
+        self._clock = clock
+        self._reader = Reader(event_type, columns_of(event_type) if options.get("format") == "csv" else None)
+        self._known: tuple[str, list[int]] | None = None
+        self._looked = 0.0
+        self._ahead: set[int] = set()  # partitions that wait for others to come to their time
+        self._bytes_each: float | None = None
+        self._behind = 0
+        self.why = ""
+        self.pause = PAUSE
+        self.notes: list[str] = []
+
+    @property
+    def left(self) -> int:
+        return self._behind
+
+    def read(self, cursor: Cursor | None) -> Delivery | None:
+        began = self._clock()
+        self.why, self.pause = "", PAUSE
+        try:
+            found = self._read(cursor)
+        except OSError as failure:
+            self._known = None
+            self.why = str(failure)
+            self.pause = REFUSED_PAUSE if isinstance(failure, PermissionError) else AWAY_PAUSE
+            return None
+        if found is None:
+            self.pause = max(PAUSE, LOOKING_SHARE * (self._clock() - began))
+        return found
+
+    def settle(self, delivery: Delivery) -> None:
+        """The cursor says it all."""
+
+    def position(self, cursor: Cursor | None) -> str:
+        if cursor is None:
+            return "not begun"
+        # A topic may have hundreds of partitions.
+        shown = [f"{partition}: {offset}" for partition, offset in list(cursor["next"].items())[:20]]
+        more = f", and {len(cursor['next']) - 20} more" if len(cursor["next"]) > 20 else ""
+        lost = f"; {cursor['lost']} offsets were gone before they could be read" if cursor["lost"] else ""
+        return f"next offset of each partition: {', '.join(shown)}{more}{lost}"
+
+    # -- what there is -------------------------------------------------------------------------------
+
+    def _read(self, cursor: Cursor | None) -> Delivery | None:
+        if self._known is None or self._clock() - self._looked > LOOK_AGAIN_SECONDS:
+            self._known, self._looked = self._topic.identify(), self._clock()
+        _, partitions = self._known
+        ends = self._topic.ends(partitions)
+        if cursor is not None and all(_next(cursor).get(p, 0) == end for p, end in ends.items()):
+            self._behind = 0
+            if self._is_same(cursor):
+                return None
+        # There is something to do: now it matters that nobody has made the topic anew since.
+        self._known = self._topic.identify()
+        identity, partitions = self._known
+        ends, begins = self._topic.ends(partitions), self._topic.begins(partitions)
+        if cursor is None:
+            return self._first(identity, begins, ends)
+        return self._go_on(cursor, identity, begins, ends)
+
+    def _is_same(self, cursor: Cursor) -> bool:
+        return self._known is not None and self._known[0] == cursor["topic"]
+
+    def _first(self, identity: str, begins: Offsets, ends: Offsets) -> Delivery | None:
+        """Where it begins is durable before anything is read: with `latest`, what comes from now on is not missed."""
+        if self._start == "earliest":
+            start = begins
+        elif self._start == "latest":
+            start = ends
+        else:
+            start = self._topic.since([*ends], parse_timestamp(self._start) or 0)
+        cursor = {"topic": identity, "made": 1, "next": _plain(start), "lost": 0}
+        return Delivery(self.name, None, cursor, [])
+
+    def _go_on(self, cursor: Cursor, identity: str, begins: Offsets, ends: Offsets) -> Delivery | None:
+        known, lost, made = _next(cursor), cursor["lost"], cursor["made"]
+        gaps = Rejected()
+        if identity != cursor["topic"]:
+            made, known = made + 1, dict(begins)
+            self._note(f"the topic '{self._name}' was deleted and made again: it is read from its beginning")
+        # A partition that was added later is read from its first message, whatever `start` says.
+        start = {partition: known.get(partition, 0) for partition in ends}
+        for partition, at in start.items():
+            part = _label(self._name, partition, made)
+            if at < begins[partition]:
+                gone = f"offsets {at} to {begins[partition] - 1}"
+                gaps.add(f"{gone} were deleted by Kafka before they could be read", "", f"{part}:{at}")
+                self._note(f"{gone} of '{part}' were deleted by Kafka before they could be read")
+                lost += begins[partition] - at
+                start[partition] = begins[partition]
+            elif at > ends[partition]:
+                gaps.add(f"the partition ends at {ends[partition]}, though it was read up to {at}: Kafka has lost "
+                         "messages, and has put others in their place", "", f"{part}:{ends[partition]}")  # fmt: skip
+                self._note(f"'{part}' is shorter than it was: it is read on from offset {ends[partition]}")
+                start[partition] = ends[partition]
+        left = {partition: ends[partition] - at for partition, at in start.items()}
+        self._behind = sum(left.values())
+        checked, after = self._messages(identity, made, start, left)
+        if gaps:
+            checked.rejected.extend(gaps)
+        next_cursor = {"topic": identity, "made": made, "next": _plain({**start, **after}), "lost": lost}
+        if next_cursor == cursor:
+            return None
+        arrivals = [Arrival(self._name, checked)] if checked.table.num_rows or checked.rejected else []
+        return Delivery(self.name, cursor, next_cursor, arrivals)
+
+    # -- messages ------------------------------------------------------------------------------------
+
+    def _messages(self, identity: str, made: int, start: Offsets, left: Offsets) -> tuple[Checked, Offsets]:
+        """The next rows, and the next offsets of their partitions. Partitions that have more to bring than fits go on
+        in step: none of them runs ahead of another in event time, which would make the other's events late."""
+        several = {p: n for p, n in left.items() if n}
+        if not several:
+            return self._nothing(), {}
+        wanted = {p: min(n, PROBE) if p in self._ahead else n for p, n in several.items()}
+        share = min(1.0, self._rows() / sum(wanted.values()))
+        ranges = {p: (start[p], start[p] + max(1, int(n * share))) for p, n in wanted.items()}
+        messages = self._topic.read(ranges)
+        if self._topic.identify()[0] != identity:
+            raise FileNotFoundError(f"the topic '{self._name}' was deleted while it was read")
+        if messages.num_rows:
+            self._bytes_each = messages["value"].nbytes / messages.num_rows
+        checked = self._reader.read(self._labelled(messages, made))
+        ended = {p: ranges[p][1] == start[p] + left[p] for p in ranges}
+        cuts = in_step(self._rows_of(checked, made, ranges), ended)
+        self._ahead = {p for p, cut in cuts.items() if cut == start[p]}
+        return self._up_to(checked, made, cuts), {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
+
+    def _rows(self) -> int:
+        return FIRST_ROWS if self._bytes_each is None else max(1, min(ROWS, int(BYTES / max(1.0, self._bytes_each))))
+
+    def _labelled(self, messages: pa.Table, made: int) -> pa.Table:
+        """In the order of partitions and offsets, with the parts by name."""
+        partitions = messages["partition"].to_numpy()
+        offsets = messages["offset"].to_numpy()
+        if np.any(np.diff(partitions) < 0) or np.any((np.diff(offsets) < 0) & (np.diff(partitions) == 0)):
+            messages = messages.sort_by([("partition", "ascending"), ("offset", "ascending")])
+            partitions = messages["partition"].to_numpy()
+        names, codes = np.unique(partitions, return_inverse=True)
+        labels = pa.array([_label(self._name, int(p), made) for p in names], pa.string())
+        parts = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), labels)
+        return pa.table([parts, messages["offset"], messages["value"]], names=[PART, ROW, "value"])
+
+    def _rows_of(
+        self, checked: Checked, made: int, ranges: dict[int, tuple[int, int]]
+    ) -> dict[int, tuple[Numbers, Numbers]]:
+        """Offsets and event times of the rows of each partition."""
+        assert self._type.event_time is not None
+        times = checked.table[self._type.event_time].cast(pa.int64()).to_numpy()
+        offsets = checked.table[ROW].to_numpy()
+        if len(ranges) == 1:
+            return {next(iter(ranges)): (offsets, times)}
+        parts = checked.table[PART]
+        found = {}
+        for partition in ranges:
+            mine = pc.equal(parts, _label(self._name, partition, made)).to_numpy()
+            found[partition] = (offsets[mine], times[mine])
+        return found
+
+    def _up_to(self, checked: Checked, made: int, cuts: Offsets) -> Checked:
+        """Only what lies before the cuts."""
+        if not cuts:
+            return checked
+        keep = np.ones(checked.table.num_rows, dtype=bool)
+        offsets = checked.table[ROW].to_numpy()
+        by_label = {_label(self._name, partition, made): cut for partition, cut in cuts.items()}
+        for label, cut in by_label.items():
+            keep &= ~(pc.equal(checked.table[PART], label).to_numpy() & (offsets >= cut))
+        places = [origin.rpartition(":") for origin in checked.rejected.origins]
+        bad = [i for i, (label, _, at) in enumerate(places) if int(at) < by_label.get(label, int(at) + 1)]
+        kept, known = np.flatnonzero(keep), checked.place
+        place = (lambda row: known(int(kept[row]))) if known is not None else None
+        return Checked(checked.table.filter(pa.array(keep)), checked.rejected.take(bad), checked.ignored, place)
+
+    def _nothing(self) -> Checked:
+        attributes = (*self._type.attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
+        return Checked(attributes_schema(attributes).empty_table())
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes = [*self.notes[1 - MOST_NOTES :], text]
+
+
+def _label(topic: str, partition: int, made: int) -> str:
+    """A partition as `#offsets` and origins name it; offsets of a topic that was made again begin anew."""
+    return f"{topic}-{partition}" if made == 1 else f"{topic}-{partition}#{made}"
+
+
+def _next(cursor: Cursor) -> Offsets:
+    return {int(partition): offset for partition, offset in cursor["next"].items()}
+
+
+def _plain(offsets: Offsets) -> dict[str, int]:
+    """As JSON holds it."""
+    return {str(partition): offsets[partition] for partition in sorted(offsets)}

@@ -1,0 +1,149 @@
+"""Messages in, each with its part and number in the source; checked rows out, and of the others why and where.
+
+All values of a batch are one text with a line for each, which Arrow reads as a whole. Where that does not work, for a
+poison message among them for example, only the block that holds it is read again, message by message.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.log import PART, ROW, Checked
+from presage.log.columns import attributes_schema
+from presage.log.ingest import Rejected, check_mappings, check_table, join
+from presage.log.text_csv import check_fields, is_broken, read_fields, readable, to_table
+from presage.log.text_json import read_objects
+from presage.model.catalog import Attribute, EventType
+from presage.model.types import LONG, STRING
+
+BLOCK = 4_096  # messages that are read again together when one of them is poison
+MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), ("value", pa.binary())])
+Place = Callable[[int], tuple[str, str]]
+
+
+class Reader:
+    """Reads messages of one stream. `columns`: the fields of a CSV message, in order; None: the messages are JSON."""
+
+    def __init__(self, event_type: EventType, columns: list[str] | None = None) -> None:
+        self._attributes = event_type.attributes
+        self._required = event_type.event_time
+        self._columns = columns
+        self._numbered = (*event_type.attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
+
+    def read(self, messages: pa.Table) -> Checked:
+        """The rows of messages (`MESSAGES`), in their order; the table ends with `ROW` and `PART`."""
+        messages = messages.combine_chunks()
+        whole = self._plainly(messages)
+        if whole is not None:
+            return whole
+        parts = []
+        for start in range(0, messages.num_rows, BLOCK):
+            block = messages.slice(start, BLOCK)
+            parts.append(self._plainly(block) or self._carefully(block))
+        return join([Checked(attributes_schema(self._numbered).empty_table()), *parts])
+
+    def _plainly(self, messages: pa.Table) -> Checked | None:
+        """All messages at once; None if one of them must be looked at closer."""
+        values = _one(messages["value"])
+        if not len(values) or values.null_count:
+            return None
+        try:
+            texts = values.cast(pa.string())  # says whether it is UTF-8
+        except pa.ArrowInvalid:
+            return None
+        if pc.any(pc.match_substring(texts, "\n")).as_py():
+            return None
+        place = self._place(messages)
+        if self._columns is None:
+            objects = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
+            if not pc.all(objects).as_py():
+                return None
+            longest = int(pc.max(pc.binary_length(texts)).as_py())
+            table = read_objects(_lines(texts), len(texts), longest, self._attributes)
+            if table is None:
+                return None
+            checked = check_table(self._attributes, self._required, table, origin=lambda row: place(row)[1])
+        else:
+            fields = read_fields(_lines(texts).to_pybytes(), self._columns)
+            if fields is None or fields.num_rows != len(texts):
+                return None
+            checked = check_fields(fields, self._attributes, self._required, place)
+        if checked.rejected:
+            return None
+        table = checked.table.append_column(ROW, messages[ROW]).append_column(PART, messages[PART].cast(pa.string()))
+        return Checked(table, checked.rejected, checked.ignored, place)
+
+    def _carefully(self, messages: pa.Table) -> Checked:
+        """The same messages one by one."""
+        place = self._place(messages)
+        rows: list[Any] = []
+        places: list[tuple[str, str]] = []
+        bad = Rejected()
+        for i, (part, number, value) in enumerate(zip(*(c.to_pylist() for c in messages.columns), strict=True)):
+            raw, origin = place(i)
+            try:
+                row = self._row(value)
+            except ValueError as broken:
+                bad.add(str(broken), raw, origin)
+                continue
+            rows.append({**row, ROW: number, PART: part} if isinstance(row, dict) else row)
+            places.append((raw, origin))
+        if self._columns is None:
+            checked = check_mappings(self._numbered, self._required, rows, places.__getitem__)
+        else:
+            names = [*self._columns, ROW, PART]
+            table = to_table(names, [[None if f is None else str(f) for f in row.values()] for row in rows])
+            checked = check_fields(table, self._numbered, self._required, places.__getitem__)
+        whole = join([checked, Checked(checked.table.slice(0, 0), bad)])
+        origins = [origin.rpartition(":") for origin in whole.rejected.origins]
+        in_order = sorted(range(len(origins)), key=lambda i: (origins[i][0], int(origins[i][2])))
+        whole.rejected = whole.rejected.take(in_order)
+        return whole
+
+    def _row(self, value: bytes | None) -> Any:
+        """What a message says; a `ValueError` if it cannot be read as a row at all."""
+        if value is None:
+            raise ValueError("the message has no value")
+        text = value.decode("utf-8", errors="surrogateescape")
+        if is_broken(text):
+            raise ValueError("the message is not UTF-8")
+        if self._columns is None:
+            try:
+                return json.loads(text)
+            except RecursionError:
+                raise ValueError("the message is not JSON: it is nested too deeply") from None
+            except ValueError as broken:
+                raise ValueError(f"the message is not JSON: {broken}") from None
+        lines = [row for row in csv.reader(text.splitlines(keepends=True)) if row]
+        if len(lines) != 1:
+            raise ValueError(f"the message has {len(lines)} lines; one row was expected")
+        if len(lines[0]) != len(self._columns):
+            expected = ", ".join(self._columns)
+            raise ValueError(f"the message has {len(lines[0])} fields, {len(self._columns)} were expected: {expected}")
+        return dict(zip(self._columns, (field or None for field in lines[0]), strict=True))
+
+    @staticmethod
+    def _place(messages: pa.Table) -> Place:
+        """Raw text and origin, by the row's number among the messages."""
+
+        def place(row: int) -> tuple[str, str]:
+            part, number, value = (column[row].as_py() for column in messages.columns)
+            return readable((value or b"").decode("utf-8", "surrogateescape")), f"{part}:{number}"
+
+        return place
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _lines(texts: pa.Array) -> pa.Buffer:
+    """All texts in one, each on a line of its own."""
+    several = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    return pc.binary_join(several, "\n")[0].as_buffer()
