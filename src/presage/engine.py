@@ -140,7 +140,7 @@ class Engine:
             self._log.close()
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
-        topic = lambda of: KafkaTopic(lambda: self._spark or self._starting_session().result(), of)  # noqa: E731
+        topic = lambda of: KafkaTopic(lambda: self._session.now or self._session.get(), of)  # noqa: E731
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
         self._watch = Watch(self._log, self._standing, self._sources, self._driver.trouble, metrics_file)

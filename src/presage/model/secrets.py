@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping
 
 from presage.errors import error
+from presage.model.masking import keep_out, masked
 
 # The whole text, or its last word: 'env:TOKEN', 'Bearer env:TOKEN'.
 _REFERENCE = re.compile(r"(?P<before>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
-MASK = "***"
-SHORTEST = 4  # a shorter value would be found in the middle of innocent words
 
 
 def is_reference(text: str) -> bool:
@@ -24,12 +23,11 @@ def is_reference(text: str) -> bool:
 
 
 class Secrets:
-    """Resolves references and remembers what they stood for, so that it can be kept out of what is shown."""
+    """Resolves references; what they stood for is kept out of all that is shown from then on."""
 
     def __init__(self, owner: str, environment: Mapping[str, str] | None = None) -> None:
         self._owner = owner
         self._environment = os.environ if environment is None else environment
-        self._values: set[str] = set()
 
     def resolve(self, text: str) -> str:
         """The text with the value of the variable that it names; an error names the variable if there is none."""
@@ -40,12 +38,9 @@ class Secrets:
         if not value:
             fix = f"set {found['name']} in the environment of the engine's process"
             raise error("NO_SECRET", owner=self._owner, name=found["name"], fix=fix)
-        self._values.add(value)
+        keep_out(value)
         return found["before"] + value
 
     def masked(self, text: str) -> str:
         """The text without any value that was resolved."""
-        for value in sorted(self._values, key=len, reverse=True):
-            if len(value) >= SHORTEST:
-                text = text.replace(value, MASK)
-        return text
+        return masked(text)
