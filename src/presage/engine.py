@@ -59,7 +59,7 @@ from presage.spark.contexts import Contexts
 from presage.spark.foreign import catalyst
 from presage.spark.held import HeldSession
 from presage.spark.here import answer_here
-from presage.spark.kafka import KafkaTopic
+from presage.spark.kafka import KafkaTopic, write_kafka
 from presage.spark.result import Result, TableResult, explained_as
 from presage.spark.streaming import run_each, start_ticker
 from presage.spark.workers import call_on_workers
@@ -140,11 +140,12 @@ class Engine:
             self._log.close()
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
-        topic = lambda of: KafkaTopic(lambda: self._session.now or self._session.get(), of)  # noqa: E731
+        topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
         self._watch = Watch(self._log, self._standing, self._sources, self._driver.trouble, metrics_file)
-        self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock)
+        to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
+        self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         self._standing.subscribe = self._sinks.subscribe
         if live:
             self.start_sources()

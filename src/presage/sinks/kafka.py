@@ -18,6 +18,7 @@ from presage.sinks.sink import Batch, NotTaken
 ROWS = 10_000
 # Writes a table of keys and values, both texts, all of it or with an exception. Options: servers, topic, kafka.*.
 Writer = Callable[[pa.Table, Mapping[str, str]], None]
+CLIENT = ("servers", "topic", "user", "password")
 # What Kafka calls a message that no broker will ever take.
 TOO_LARGE = "RecordTooLarge"
 
@@ -36,7 +37,7 @@ class KafkaTarget:
         options = sink.options
         self.most = int(options.get("rows", ROWS))
         self._write = write
-        self._options = {n: v for n, v in options.items() if n in ("servers", "topic") or n.startswith("kafka.")}
+        self._options = {n: v for n, v in options.items() if n in CLIENT or n.startswith("kafka.")}
         self._secrets = Secrets(f"sink '{sink.name}'", environment)
 
     def prepare(self, batch: Batch) -> None:
@@ -47,10 +48,12 @@ class KafkaTarget:
         options = {name: self._secrets.resolve(value) for name, value in self._options.items()}
         try:
             self._write(messages, options)
-        except (PresageError, OSError):
+        except PresageError:
             raise
         except Exception as failure:
             # Whatever Spark and Kafka throw, the rows are still ours.
+            if isinstance(failure, OSError) and TOO_LARGE not in str(failure):
+                raise
             told = str(failure).strip().splitlines() or [type(failure).__name__]
             raise NotTaken(f"Kafka did not take the rows: {told[0]}", TOO_LARGE in str(failure)) from failure
         return int(batch.rows.num_rows)
