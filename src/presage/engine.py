@@ -104,8 +104,6 @@ class Engine:
         self._rows_in_memory = rows_in_memory
         # Not through the property: its lock may be held by one who waits for the batch.
         rooms = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
-        if rows_per_chunk is not None and rows_per_chunk < 1:
-            raise error("BAD_VALUE", what="rows_per_chunk", found=rows_per_chunk, expected="at least 1")
         self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory, rows_per_chunk)
         self._lock = threading.RLock()
         self._closed = False

@@ -189,6 +189,13 @@ def test_only_what_came_before_counts_in_time_and_in_arrival(engine: Engine) -> 
     assert counts == [0, 4, 4, 4, 0, 0]
 
 
+def test_an_event_before_all_history_has_an_answer_too(engine: Engine) -> None:
+    text = """SELECT r.m, r.n FROM O e
+      FINAL RECALL ( SELECT median(h.bw) AS m, count(*) AS n FROM T h WHERE h.sid = e.sid ) AS r
+      WHERE e.at < '2026-01-01T00:00:00Z'"""
+    assert [(row["m"], row["n"]) for row in rows(engine, text)] == [(None, 0)]
+
+
 def test_recalls_stand_beside_each_other_and_speak_of_each_other(engine: Engine) -> None:
     text = """SELECT e.at AS time, r.m, q.n, p.w FROM O e
       FINAL RECALL LAST 10 min ( SELECT max(h.bw) AS m FROM T h ) AS r

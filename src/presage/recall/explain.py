@@ -19,7 +19,8 @@ INDENT = "  "
 def describe_recall(node: Recall) -> Report:
     told = "the last revision alone" if node.final else "a revision for each chunk"
     lines = [f"kernel  history, chunk by chunk, newest first; {told}"]
-    sizes = f"about {CHUNK_ROWS:,} rows each; from the {SMALL_UNITS + 1}th on {GROWTH} times the one before"
+    growing = f"from the {SMALL_UNITS + 1}th on {GROWTH} times the one before"
+    sizes = f"about {CHUNK_ROWS:,} rows each (rows_per_chunk); {growing}"
     said = [f"chunks: {sizes}", *(line for recall in node.recalls for line in _lines(recall, node))]
     met = zip(node.present, node.on, strict=True)
     said += [f"each revision meets {_met(each)}, as of the moment it is made, on {show(on)}" for each, on in met]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from presage.errors import error
 from presage.plan.nodes import Extent, Node, Scan
 from presage.spark.archive import count_events, last_event, read_archive
 from presage.spark.batch import NO_EVENTS, BatchContext
@@ -24,6 +25,10 @@ class Contexts:
     operators: Mapping[type[Node], Callable[..., DataFrame]]
     rows_in_memory: int
     rows_per_chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows_per_chunk is not None and self.rows_per_chunk < 1:
+            raise error("BAD_VALUE", what="rows_per_chunk", found=self.rows_per_chunk, expected="at least 1")
 
     def of(
         self, files: Files, relations: Mapping[str, pa.Table], upper: int | None = None, exact: bool = False,
