@@ -107,7 +107,8 @@ def remake_stream(home: Path) -> None:
 
 
 def lose_state(home: Path) -> None:
-    next((home / "states").glob("*.states")).unlink()
+    for path in (home / "states").glob("*.states"):
+        path.unlink()
 
 
 def damage_state(home: Path) -> None:
