@@ -1,0 +1,18 @@
+"""Tests against real servers, installed and started on the loopback: `make integration`. One module for each server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from integration.mosquitto import mosquitto
+
+HERE = Path(__file__).parent
+__all__ = ["mosquitto"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.integration)
