@@ -287,6 +287,9 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
     "SINK_FAILED": Condition(ResourceError, "the sink '{name}' cannot go on: {why}", "{fix}"),
+    "NO_PACKAGE": Condition(
+        ResourceError, "{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"
+    ),
     "NO_SECRET": Condition(
         ResourceError, "{owner} needs the variable {name} of the environment, which is not set", "{fix}"
     ),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from integration.kafka_broker import kafka_broker, kafka_session, topics
+from integration.mosquitto import mosquitto
 
 HERE = Path(__file__).parent
-__all__ = ["kafka_broker", "kafka_session", "topics"]
+__all__ = ["kafka_broker", "kafka_session", "mosquitto", "topics"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from presage.log import crash as point
 from recovery.crashing import Crash, CrashAt
 from unit.sinks.delivering import Delivering, Server, in_files
 
-LIVES = 5
+LIVES = 3
 ROWS = 20
 POINTS = (*point.SINK_POINTS, point.RECORD_WRITTEN, point.COMMITTED, point.MARKED, point.HEAD_WRITTEN)
 
@@ -72,7 +72,9 @@ def test_a_sink_that_dies_at_any_point_of_any_batch_delivers_every_row_once_or_a
             points.arm()
             world = Delivering(tmp_path, points=points)
             loaded = world.home.log.archive.describe("Tick").rows
-            world.home.drain()
+            if loaded < ROWS:
+                world.load(loaded, 5)
+                loaded += 5
             for sink in ("files", "hook"):
                 world.running(sink).hurry()
                 world.step(sink)  # undisturbed, so that it comes to an end

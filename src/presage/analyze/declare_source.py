@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from presage.analyze.declare import STREAM_OPTIONS
 from presage.analyze.declare_kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
@@ -10,8 +10,10 @@ from presage.analyze.declare_predicted import PREDICTED_OPTIONS, is_predicted_op
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import EventType
+from presage.model.secrets import is_reference
 from presage.model.text import Span
 from presage.model.time import parse_duration, parse_timestamp
+from presage.model.types import STRING, TIMESTAMP, DataType
 
 # Those of sources that are not here are kept as they are.
 SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -19,11 +21,19 @@ SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
     "files": ("path", "format", "pattern", "order", "settle"),
     "rate": ("rows_per_second", "rows", "start", "keys"),
     "kafka": KAFKA_OPTIONS,
-}
+    "mqtt": (
+        "host", "port", "topic", "format", "client", "version", "username", "password", "tls",
+        "tls_ca", "tls_cert", "tls_key", "session", "inflight", "spool_mb", "topic_as", "received_as",
+    ),
+}  # fmt: skip
 NEEDED = {
     "files": {"path": "path = 'incoming', the folder that its files are put into"},
     "kafka": {"topic": "topic = 'faults', whose messages are its events"},
+    "mqtt": {"host": "host = 'localhost', where the broker is", "topic": "topic = 'building/+/temp'"},
 }
+# Of the formats, those that a message may have.
+MESSAGE_FORMATS = ("json", "csv")
+MQTT_VERSIONS = ("5", "3.1.1")
 FORMATS = ("json", "csv", "parquet")
 ORDERS = ("name", "time")
 MOST_PER_SECOND = 10_000_000
@@ -46,6 +56,8 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
                 check_kafka(made, name, value, spans.get(name))
             elif name in SOURCE_OPTIONS[source]:
                 _check(name, value, spans.get(name))
+    if source == "mqtt":
+        _check_mqtt(made, spans, span)
     if source == "rate" and made.probabilistic is not None:
         raise error("UNSUPPORTED", span, what="source = 'rate'", where="for a probabilistic stream",
                     fix="make readings with it, and infer the stream from them")  # fmt: skip
@@ -66,9 +78,9 @@ def _check(name: str, value: str, span: Span | None) -> None:
         if name == known and value not in several:
             raise error("BAD_VALUE", span, what=name, found=f"'{value}'",
                         expected=f"one of {', '.join(several)}", fix=did_you_mean(value, several))  # fmt: skip
-    if name in ("path", "pattern") and not value:
+    if name in ("path", "pattern", "host", "topic", "client") and not value:
         raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
-    if name == "settle" and parse_duration(value) is None:
+    if name in ("settle", "session") and parse_duration(value) is None:
         raise error("BAD_DURATION", span, found=value)
     if name == "start" and parse_timestamp(value) is None:
         raise error("BAD_TIMESTAMP", span, found=value)
@@ -78,6 +90,47 @@ def _check(name: str, value: str, span: Span | None) -> None:
         _check_number(name, value, span, int, 2**53)
     if name == "keys":
         _check_number(name, value, span, int, MOST_KEYS)
+    if name in ("port", "inflight"):
+        _check_number(name, value, span, int, 65_535)
+    if name == "spool_mb":
+        _check_number(name, value, span, int, 1 << 20)
+
+
+def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -> None:
+    options = made.options
+    several = {"format": MESSAGE_FORMATS, "version": MQTT_VERSIONS, "tls": ("true", "false")}
+    for name, known in several.items():
+        if name in options and options[name].lower() not in known:
+            raise error("BAD_VALUE", spans.get(name), what=name, found=f"'{options[name]}'",
+                        expected=f"one of {', '.join(known)}", fix=did_you_mean(options[name], known))  # fmt: skip
+    if not _is_filter(options["topic"]):
+        raise error("BAD_VALUE", spans.get("topic"), what="topic", found=f"'{options['topic']}'",
+                    expected="a topic whose + stand alone between slashes, and # at its end")  # fmt: skip
+    if "password" in options and not is_reference(options["password"]):
+        fix = "put it in a variable of the environment and write password = 'env:NAME'"
+        raise error("BAD_VALUE", spans.get("password"), what="password", found="written out",
+                    expected="the name of a secret", fix=fix)  # fmt: skip
+    if "password" in options and "username" not in options:
+        raise error("MISSING_OPTION", span, owner=f"stream '{made.name}' with a password", name="username",
+                    fix="add username = 'env:NAME'")  # fmt: skip
+    for name, wanted in (("topic_as", STRING), ("received_as", TIMESTAMP)):
+        if name in options:
+            _check_attribute(made, name, options[name], wanted, spans.get(name))
+
+
+def _is_filter(topic: str) -> bool:
+    *before, last = topic.split("/")
+    alone = all(level == "+" or not set("+#") & set(level) for level in before)
+    return alone and (last in ("+", "#") or not set("+#") & set(last)) and "\0" not in topic
+
+
+def _check_attribute(made: EventType, option: str, name: str, wanted: DataType, span: Span | None) -> None:
+    found = made.attribute(name)
+    if found is None:
+        raise error("UNKNOWN_ATTRIBUTE", span, owner=f"stream '{made.name}'", name=name,
+                    fix=did_you_mean(name, [a.name for a in made.attributes]))  # fmt: skip
+    if found.type != wanted:
+        raise error("TYPE_MISMATCH", span, what=f"{option} = '{name}'", expected=wanted, found=found.type)
 
 
 def _check_number(name: str, value: str, span: Span | None, kind: Callable[[str], float], most: int) -> None:

@@ -53,6 +53,10 @@ class Deliveries:
         """How far a source is that fills a stream by itself."""
         return SourceState.of(state_of(self._committer, stream).cursors.get(source))
 
+    def generation(self, stream: str) -> int:
+        """What tells a stream from an earlier one of its name."""
+        return state_of(self._committer, stream).generation
+
     def taken(self, stream: str, source: str) -> pa.Table:
         """The parts of a source that are done with, in the order in which they were taken."""
         name = taken_table(stream)

@@ -131,6 +131,9 @@ class FilesSource:
     def left(self) -> int:
         return len(self._ready) + len(self._growing) + self._is_within
 
+    def close(self) -> None:
+        self._pieces.close()
+
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:
             return "not begun"

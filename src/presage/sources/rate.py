@@ -60,6 +60,9 @@ class RateSource:
     def settle(self, delivery: Delivery) -> None:
         """The cursor says it all."""
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:
             return "not begun"

@@ -58,6 +58,8 @@ class Running:
         self._stopped.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(JOIN_SECONDS)
+        if self._source is not None and not self._thread.is_alive():
+            self._source.close()
         self._say(STOPPED)
 
     def status(self) -> SourceStatus:
@@ -106,6 +108,7 @@ class Running:
             return None if source.finished else source.pause
         report = self._log.deliver(self._type, delivery)
         if report.duplicate:
+            source.close()
             self._source = None  # somebody else has gone on: begin where the log is
             return 0.0
         source.settle(delivery)

@@ -35,3 +35,6 @@ class Source(Protocol):
 
     def position(self, cursor: Cursor | None) -> str:
         """A cursor in words."""
+
+    def close(self) -> None:
+        """It will not be asked any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from presage.log import Log
 from presage.model.catalog import EventType
 from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
+from presage.sources.mqtt import FOLDER, MqttSource
 from presage.sources.rate import RateSource
 from presage.sources.running import Reached, Running
 from presage.sources.source import Source
@@ -55,7 +57,17 @@ class Sources(Mapping[str, SourceStatus]):
 
     def start(self) -> None:
         self._started = True
+        self._clear_spools()
         self.follow()
+
+    def _clear_spools(self) -> None:
+        """Remove the spools of streams that are not declared any more."""
+        types = [t.name for t in self._types() if t.has_source and self._log.archive.holds(t.name)]
+        known = {f"{self._log.deliveries.generation(name):014d}" for name in types}
+        folder = self._log.home.path / FOLDER
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.name not in known:
+                shutil.rmtree(path)
 
     def follow(self) -> None:
         """Run the sources of the streams that are declared now, and no others."""
@@ -107,6 +119,9 @@ class Sources(Mapping[str, SourceStatus]):
             return RateSource(event_type)
         if kind == "kafka" and self._topic is not None:
             return KafkaSource(event_type, self._topic(event_type))
+        if kind == "mqtt":
+            generation = self._log.deliveries.generation(event_type.name)
+            return MqttSource(event_type, self._log.home, generation, self._resolve)
         raise error(
             "UNSUPPORTED",
             what=f"the source '{kind}' of stream '{event_type.name}'",

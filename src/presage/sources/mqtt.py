@@ -1,0 +1,140 @@
+"""`source = 'mqtt'`: messages of a broker in, deliveries out; in between they lie in a spool of the home.
+
+A broker forgets a message once it is acknowledged and cannot be asked again. So the cursor is a place in the spool, and
+what is in the log is deleted from it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from presage.errors import PresageError
+from presage.log import Arrival, Cursor, Delivery
+from presage.log.home import Home
+from presage.model.catalog import EventType
+from presage.model.secrets import Secrets
+from presage.model.time import parse_duration
+from presage.sources.mqtt_client import Client, PahoClient, Settings
+from presage.sources.mqtt_messages import Messages
+from presage.sources.receiver import TRY_AGAIN_SECONDS, Receiver
+from presage.sources.source import PAUSE
+from presage.sources.spool import Spool
+
+_LOGGER = logging.getLogger("presage")
+FOLDER = "spool"
+PORT, TLS_PORT = 1883, 8883
+INFLIGHT = 1_000
+SESSION = "7 days"
+SPOOL_MB = 1_024
+MOST_MESSAGES = 50_000
+MOST_BYTES = 16 << 20
+TLS_FILES = ("ca", "cert", "key")
+JOIN_SECONDS = 10.0
+
+
+class MqttSource:
+    """`generation`: of the stream, so that one declared anew under its name has another spool and another session.
+    `resolve`: the real path of a file that an option names."""
+
+    name = "mqtt"
+    finished = False
+
+    def __init__(
+        self,
+        event_type: EventType,
+        home: Home,
+        generation: int,
+        resolve: Callable[[str], Path],
+        make: Callable[[Settings, Callable[[str], str]], Client] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        options = event_type.options
+        self._secrets = Secrets(f"stream '{event_type.name}'", environment)
+        default = f"presage-{home.id[:8]}-{generation}"
+        settings = settings_of(options, default, self._secrets, resolve)
+        self._inflight = settings.inflight
+        self._messages = Messages(event_type)
+        most = int(options.get("spool_mb", SPOOL_MB)) << 20
+        self._spool = Spool(home.path / FOLDER / f"{generation:014d}", home.disk, most)
+        self._client = (make or PahoClient)(settings, self._secrets.masked)
+        self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
+        self._next = 0
+        self.why = ""
+        self.pause = PAUSE
+        self.notes: list[str] = []
+        stopped = threading.Event()
+        # The thread holds no more than it writes with: a source that nobody holds is stopped.
+        arguments = (self._receiver, stopped)
+        writer = threading.Thread(target=_write, args=arguments, name=f"presage-spool-{event_type.name}", daemon=True)
+        self._end = weakref.finalize(self, _stop, self._client, self._receiver, self._spool, stopped, writer)
+        writer.start()
+        self._client.start(self._receiver)
+
+    @property
+    def left(self) -> int:
+        return max(0, self._spool.next - self._next)
+
+    def read(self, cursor: Cursor | None) -> Delivery | None:
+        self._next = int(cursor["next"]) if cursor is not None else 0
+        self.why = self._receiver.why or self._client.why
+        found = self._spool.read(self._next, MOST_MESSAGES, MOST_BYTES)
+        if not found:
+            return None
+        checked = self._messages.read([(number, message) for number, message in found if message.topic])
+        after = found[-1][0] + 1
+        return Delivery(self.name, cursor, {"next": after}, [Arrival("", checked)])
+
+    def settle(self, delivery: Delivery) -> None:
+        self._next = int(delivery.cursor["next"])
+        self._spool.forget(self._next, self._inflight)
+
+    def position(self, cursor: Cursor | None) -> str:
+        return "not begun" if cursor is None else f"message {cursor['next']}"
+
+    def close(self) -> None:
+        self._end()
+
+
+def settings_of(options: Mapping[str, str], client: str, secrets: Secrets, resolve: Callable[[str], Path]) -> Settings:
+    """What the options of a stream say; `client`: the name of the session if they do not."""
+    tls = options.get("tls", "false").lower() == "true"
+    files = {n: str(resolve(options[f"tls_{n}"])) for n in TLS_FILES if f"tls_{n}" in options}
+    username, password = (secrets.resolve(options[n]) if n in options else None for n in ("username", "password"))
+    return Settings(
+        options["host"],
+        int(options.get("port", TLS_PORT if tls else PORT)),
+        options["topic"],
+        options.get("client", client),
+        options.get("version", "5"),
+        (parse_duration(options.get("session", SESSION)) or 0) // 1_000_000,
+        int(options.get("inflight", INFLIGHT)),
+        username,
+        password,
+        tls,
+        files,
+    )
+
+
+def _write(receiver: Receiver, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        try:
+            if not receiver.write() and receiver.why:
+                stopped.wait(TRY_AGAIN_SECONDS)
+        except (OSError, PresageError) as failure:
+            if str(failure) != receiver.why:
+                _LOGGER.warning("messages cannot be kept and are not acknowledged: %s", failure)
+            receiver.why = str(failure)
+            stopped.wait(TRY_AGAIN_SECONDS)
+
+
+def _stop(client: Client, receiver: Receiver, spool: Spool, stopped: threading.Event, writer: threading.Thread) -> None:
+    client.stop()
+    stopped.set()
+    receiver.wake()
+    if threading.current_thread() is not writer:
+        writer.join(JOIN_SECONDS)
+    spool.close()
