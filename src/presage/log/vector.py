@@ -135,8 +135,9 @@ def _moment(array: pa.Array) -> Decided:
 
 
 def _parse_moments(array: pa.Array) -> Decided:
-    plain = pc.match_substring_regex(array, _MOMENT + "$")
     zoned = pc.match_substring_regex(array, _MOMENT + _ZONE + "$")
+    # Texts of one source are mostly spelled alike: if all have a zone, nothing more is asked of them.
+    plain = pa.scalar(False) if pc.all(zoned).as_py() else pc.match_substring_regex(array, _MOMENT + "$")
     try:
         moments = pc.coalesce(
             pc.if_else(plain, array, None).cast(pa.timestamp("us")).cast(pa.int64()),
