@@ -58,6 +58,9 @@ class Topic(Protocol):
     def read(self, ranges: dict[int, tuple[int, int]]) -> pa.Table:
         """The messages of ranges of offsets: partition (int32), offset (int64), value (binary)."""
 
+    def close(self) -> None:
+        """It will not be asked any more."""
+
 
 class KafkaSource:
     name = "kafka"
@@ -100,6 +103,9 @@ class KafkaSource:
 
     def settle(self, delivery: Delivery) -> None:
         """The cursor says it all."""
+
+    def close(self) -> None:
+        self._topic.close()
 
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:

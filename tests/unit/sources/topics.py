@@ -57,6 +57,9 @@ class FakeTopic:
         arrays = [pa.array(c, k) for c, k in zip(columns, kinds, strict=True)]
         return pa.table(arrays, names=["partition", "offset", "value"])
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 class SteppedTopic(Stepped):
     """The source of a topic and its log, stepped by hand."""
