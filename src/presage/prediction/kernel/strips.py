@@ -36,7 +36,7 @@ def find_strips(
         slacks[k] = slack
         found = strips[k]
         count = solutions(comparator, constants[k], slack, terms[k, 3], True, found)
-        if slices > 0 and (comparator in (GT, GE)) and 0.0 <= constants[k] < slack:
+        if slices > 0 and (comparator in (GT, GE)) and 0.0 <= constants[k] <= slack:
             for i in range(-slices, slices + 1):
                 count = split(count, (slack - constants[k]) * (i / slices), found)
         numbers[k] = count
