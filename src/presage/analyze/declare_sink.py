@@ -19,7 +19,7 @@ BEGIN = ("start", "now")
 SINK_OPTIONS: dict[str, tuple[str, ...]] = {
     "parquet": ("path", "rows", "every"),
     "webhook": ("url", "rows", "timeout", "on_error"),
-    "kafka": ("servers", "topic", "rows", "on_error"),
+    "kafka": ("servers", "topic", "user", "password", "rows", "on_error"),
     "callback": ("on_error",),
 }
 # Options of any name that begins so are handed on.

@@ -16,7 +16,7 @@ from presage.sinks.rows import rows_as_json
 from presage.sinks.sink import Batch, NotTaken
 
 ROWS = 10_000
-# Writes a table of keys and values, both texts, all of it or with an exception. Options: servers, topic, kafka.*.
+# Writes a table of keys and values, both texts, all of it or with an exception. Options: servers, topic, user, password, kafka.*.
 Writer = Callable[[pa.Table, Mapping[str, str]], None]
 # What Kafka calls a message that no broker will ever take.
 TOO_LARGE = "RecordTooLarge"
@@ -36,7 +36,9 @@ class KafkaTarget:
         options = sink.options
         self.most = int(options.get("rows", ROWS))
         self._write = write
-        self._options = {n: v for n, v in options.items() if n in ("servers", "topic") or n.startswith("kafka.")}
+        self._options = {
+            n: v for n, v in options.items() if n in ("servers", "topic", "user", "password") or n.startswith("kafka.")
+        }
         self._secrets = Secrets(f"sink '{sink.name}'", environment)
 
     def prepare(self, batch: Batch) -> None:
@@ -47,7 +49,7 @@ class KafkaTarget:
         options = {name: self._secrets.resolve(value) for name, value in self._options.items()}
         try:
             self._write(messages, options)
-        except (PresageError, OSError):
+        except PresageError:
             raise
         except Exception as failure:
             # Whatever Spark and Kafka throw, the rows are still ours.
