@@ -16,7 +16,7 @@ from presage.sinks.rows import rows_as_json
 from presage.sinks.sink import Batch, NotTaken
 
 ROWS = 10_000
-# Writes a table of keys and values, both texts, all of it or with an exception. Options: servers, topic, kafka.*.
+# Writes keys and values, both texts: all of them, or it raises. Options: servers, topic, user, password, kafka.*
 Writer = Callable[[pa.Table, Mapping[str, str]], None]
 CLIENT = ("servers", "topic", "user", "password")
 # What Kafka calls a message that no broker will ever take.
