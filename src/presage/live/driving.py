@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from presage.errors import PresageError, error
 from presage.live.job import Job
 from presage.log import Log
-from presage.logging import WARNING, tell
+from presage.logging import DEBUG, WARNING, tell
 from presage.spark.streaming import Ticker
+
+# How often it is looked whether Spark has ended the query; how long one that could not be begun again is left alone.
+LOOK_SECONDS, TRY_AGAIN_SECONDS = 2.0, 5.0
 
 
 class Driver:
@@ -25,6 +29,9 @@ class Driver:
         self._told = -1
         self._following = False
         self._stopped = False
+        self._wanted = False  # batches shall run, though there may be no query
+        self._look_at = 0.0  # when it is looked again whether there is one
+        self._ended: Exception | None = None  # why there is none
         self._early = threading.Lock()  # held while batches run without a streaming query
 
     def catch_up(self) -> None:
@@ -45,12 +52,13 @@ class Driver:
         with self._lock:
             if self._stopped:
                 return
-            if self._ticker is not None and not self._ticker.running:
+            if self._ticker is not None and not self._is_running(self._ticker):
                 # Spark has ended the query, and perhaps begun again since: so do we.
-                self._ticker.stop()
-                self._ticker = None
+                ended, self._ticker = self._ticker, None
+                self._let_go(ended)
             if self._ticker is None:
                 self._ticker = self._started()
+                self._wanted, self._ended = True, None
                 if not self._following:
                     self._log.follow(self._arrived)
                     self._following = True
@@ -65,9 +73,42 @@ class Driver:
                 raise
 
     def wake(self) -> None:
-        """If batches run at all: one for what the wall clock alone has made to do."""
-        if self._ticker is not None and self._job.overdue:
+        """If batches run at all: one for what the wall clock alone has made to do. A query that Spark has ended, which
+        tells nobody, is begun again."""
+        if not self._wanted or self._stopped:
+            return
+        if self._job.overdue:
             self.go()
+        elif time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_SECONDS
+            ticker = self._ticker
+            if ticker is None or not self._is_running(ticker):
+                self._begin_again()
+
+    def _begin_again(self) -> None:
+        if self._ended is None:
+            tell(WARNING, "QUERY_ENDED", "Spark has ended the streaming query that calls the live job: it begins again")
+        try:
+            self.go()
+        except PresageError as failure:
+            if str(failure) != str(self._ended):
+                tell(WARNING, "BATCH_FAILED", "the live job cannot go on and will be tried again: {why}", why=failure)
+            self._ended = failure
+            self._look_at = time.monotonic() + TRY_AGAIN_SECONDS
+
+    def _is_running(self, ticker: Ticker) -> bool:
+        try:
+            return ticker.running
+        except Exception:
+            # Spark's side of it is gone: whatever Py4J makes of that.
+            return False
+
+    def _let_go(self, ticker: Ticker) -> None:
+        try:
+            ticker.stop()
+        except Exception as failure:
+            # It has ended already, and its JVM may have, too.
+            tell(DEBUG, "QUERY_ENDED", "the streaming query could not be stopped: {why}", why=failure)
 
     def _started(self) -> Ticker:
         try:
@@ -90,11 +131,11 @@ class Driver:
         if self._following:
             self._log.unfollow(self._arrived)
         if ticker is not None:
-            ticker.stop()
+            self._let_go(ticker)
 
     def trouble(self) -> str | None:
         """Why batches fail, if they do."""
-        failure = self._ticker.failure if self._ticker is not None else None
+        failure = self._ticker.failure if self._ticker is not None else self._ended
         return None if failure is None else str(failure)
 
     def _arrived(self) -> None:

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 
+import pyarrow as pa
+
 from presage.log import InUse, Log, max_ahead
 from presage.logging import INFO, WARNING, tell
 from presage.model.catalog import EventType
@@ -77,6 +79,8 @@ class Upkeep:
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained, started = self._log.records, time.monotonic()
             done = self._log.maintain(list(self._types()), self._in_use())
+            # Merging takes memory by the megabyte that nobody needs before the next time.
+            pa.default_memory_pool().release_unused()
             told = "maintenance: {compacted} files compacted, {removed} events removed, {deleted} files deleted"
             tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
 

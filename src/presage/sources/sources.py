@@ -97,9 +97,12 @@ class Sources(Mapping[str, SourceStatus]):
         return {name: (str(status), status.described()) for name, status in self.items()}
 
     def is_quiet(self, stream: str) -> bool:
-        """Whether a stream that gets no events has none: its source looks, and finds nothing new."""
+        """Whether a stream that gets no events has none: its source looks, and finds nothing new. One that does not run
+        yet may have any number of them."""
         running = self._running.get(stream)
-        return running is None or running.quiet
+        if running is None:
+            return not any(each.name == stream and each.has_source for each in self._types())
+        return running.quiet
 
     def __getitem__(self, stream: str) -> SourceStatus:
         return self._running[stream].status()

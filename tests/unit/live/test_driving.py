@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
+import pytest
+
 from presage.errors import error
 from presage.live import driving
 from presage.live.driving import Driver
@@ -75,3 +77,61 @@ def test_what_goes_wrong_early_is_left_to_the_streaming_query() -> None:
         driver_of(job).catch_up()
     assert job.left == 3
     assert told.call_args.args[1] == "CATCH_UP_FAILED"
+
+
+class Query:
+    """A streaming query that Spark may end."""
+
+    failure = None
+
+    def __init__(self) -> None:
+        self.active, self.stopped, self.ticks = True, False, 0
+
+    @property
+    def running(self) -> bool:
+        if self.stopped:
+            raise ConnectionError("the JVM is gone")
+        return self.active
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def tick(self) -> None:
+        self.ticks += 1
+
+
+def test_a_query_that_spark_has_ended_is_begun_again_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driving, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(driving, "TRY_AGAIN_SECONDS", 0.0)
+    queries: list[Query] = []
+    broken = False
+
+    def start(work: object) -> Any:
+        if broken:
+            raise ConnectionError("the JVM is gone")
+        queries.append(Query())
+        return queries[-1]
+
+    log = SimpleNamespace(follow=lambda follower: None, unfollow=lambda follower: None)
+    driver = Driver(start, cast(Any, log), cast(Any, SimpleNamespace(overdue=False)))
+    driver.wake()
+    assert queries == []  # nobody has asked for batches
+    driver.go()
+    driver.wake()
+    assert len(queries) == 1
+    queries[0].active = False
+    with patch.object(driving, "tell") as told:
+        driver.wake()
+        assert (len(queries), queries[0].stopped, queries[1].ticks) == (2, True, 1)
+        assert driver.trouble() is None
+        queries[1].active, broken = False, True
+        driver.wake()
+        driver.wake()
+        assert "the JVM is gone" in str(driver.trouble())
+        broken = False
+        driver.wake()
+    assert (len(queries), driver.trouble()) == (3, None)
+    assert [call.args[1] for call in told.call_args_list] == ["QUERY_ENDED", "QUERY_ENDED", "BATCH_FAILED"]
+    driver.stop()
+    driver.wake()
+    assert len(queries) == 3

@@ -209,3 +209,11 @@ def test_sources_that_nobody_holds_end_by_themselves(log: Log, tmp_path: Path) -
     thread = next(t for t in threading.enumerate() if t.name == "presage-source-Tick")
     del sources
     until(lambda: gc.collect() >= 0 and not thread.is_alive())
+
+
+def test_a_source_that_does_not_run_yet_is_not_taken_for_a_silent_one(log: Log, tmp_path: Path) -> None:
+    # Else time would be told to have passed, and all that it brings would be late.
+    slow, loaded = stream(tmp_path), replace(stream(tmp_path), name="Loaded", options={})
+    sources = sources_of(log, slow, loaded)
+    assert not sources.is_quiet(slow.name)
+    assert sources.is_quiet("Loaded")
