@@ -40,7 +40,6 @@ class Lot:
         numbered = zip(found.tolist(), starts.tolist(), ends.tolist(), last.tolist(), strict=True)
         self.cuts = {number: Cut(self, start, end, time) for number, start, end, time in numbered}
 
-
     def packed(self, start: int, end: int) -> bytes:
         """Some rows as `results.to_bytes` packs them, to the byte: here the schema is written once for all."""
         body: bytes = self.shown.slice(start, end - start).serialize().to_pybytes()

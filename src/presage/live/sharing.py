@@ -12,7 +12,7 @@ from presage.plan.nodes import Node
 from presage.windows import sharing as windows
 from presage.windows.nodes import Output
 
-__all__ = ["KEEPERS", "STATEMENT", "alone", "claimed", "joined", "open_by_statement", "part", "shared_node", "sharable"]
+__all__ = ["KEEPERS", "STATEMENT", "alone", "claimed", "joined", "open_by_statement", "part", "sharable", "shared_node"]
 
 KEEPERS = (*windows.KEEPERS, *patterns.KEEPERS)
 

@@ -95,7 +95,12 @@ def step_sliding(
         for j, a in enumerate(aggregates)
     ]
 
-    names = [*group_by, *window_key(window), *size_columns(window), *(a.column for a in aggregates if a.column is not None)]
+    names = [
+        *group_by,
+        *window_key(window),
+        *size_columns(window),
+        *(a.column for a in aggregates if a.column is not None),
+    ]
     place = places.place[stay]
     if window.kind != "time":
         # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
