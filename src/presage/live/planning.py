@@ -133,8 +133,21 @@ class Planner:
             alike = {id(asked[s.number]): s for s in running if s.place is None}
             self._cut(batch, standing, alike.values(), limit)
         turns = False
+        last: Asks | None = None
         for statement in running:
             program = programs[statement.number]
+            if news and statement.place is None and program.plain:
+                # The usual case, a thousand times over: what it does is said once for all that ask the same.
+                if asked[statement.number] is not last:
+                    last = asked[statement.number]
+                    intake = self._in_step_intake(batch, statement, last)
+                    span, add = intake.span, intake.end or intake.span.start != intake.span.end
+                if add:
+                    batch.spans[statement.number] = span
+                    if intake.files is not None:
+                        batch.tasks.append(_task(statement.number, program, intake))
+                continue
+            last = None
             if statement.place is not None:
                 if self._plan_apart(batch, statement, max(1, limit // len(behind))):
                     self._pace = 2 * limit
@@ -318,12 +331,16 @@ class Planner:
         return [(files, span) for (_, span), files in found.items()]
 
     def _add_in_step(self, batch: Batch, statement: Statement, asks: Asks, fed: bool) -> None:
+        intake = self._in_step_intake(batch, statement, asks)
+        if fed or intake.end or intake.span.start != intake.span.end:
+            self._add(batch, statement, intake)
+
+    def _in_step_intake(self, batch: Batch, statement: Statement, asks: Asks) -> Intake:
         span = batch.in_step.get(id(asks)) or self._span(statement, batch)
         intake = batch.intakes.get(id(asks))
         if intake is None or intake.span is not span:
             intake = batch.intakes[id(asks)] = self._intake(batch, self._programs[statement.number], span)
-        if fed or intake.end or span.start != span.end:
-            self._add(batch, statement, intake)
+        return intake
 
     def _intake(self, batch: Batch, program: Program, span: Span) -> Intake:
         clock, end = span.end.clock, False
@@ -368,3 +385,10 @@ class Planner:
                     intake.ahead,
                 )
             )  # fmt: skip
+
+
+def _task(number: str, program: Program, intake: Intake) -> Task:
+    """That of a statement without shards and recalls."""
+    span, files, clock, end, must_run, ahead = intake
+    assert files is not None
+    return Task(number, program, 0, files, span.start.clock, clock, span.end.clock, end, must_run, (), ahead)

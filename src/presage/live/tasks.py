@@ -59,7 +59,7 @@ class Task:
         return sum(files.rows for several in (*self.files, *(self.ahead or ())) for files in several)
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of a task. `rows`: TIME, SEQ, order and the statement's columns, in order; None if it had no work."""
 
