@@ -11,7 +11,7 @@ import sys
 
 from airflow import SENSORS
 from interleaved import ROUNDS
-from many_statements import series
+from many_statements import numbered, series
 
 LIMIT = 15
 
@@ -26,7 +26,7 @@ def pattern(number: int) -> str:
 
 
 def main(most: int = 1_000, rounds: int = ROUNDS) -> None:
-    series(f"patterns (limit {LIMIT} x one)", pattern, [1, most], rounds)
+    series(f"patterns (limit {LIMIT} x one)", numbered([1, most], pattern), rounds)
 
 
 if __name__ == "__main__":

@@ -38,10 +38,6 @@ def changed_values(
 ) -> dict[str, Any]:  # fmt: skip
     """`marks`: the clocks of streams in that batch; `chains`: where the states lie that it wrote; `can_repeat`: whether
     the statement could make its rows again."""
-    if len(several) == 1 and not chains and program.ends is None and not program.lags:
-        counted = _only_counted(statement, several[0])
-        if counted is not None:
-            return counted
     if any(o.held for o in several):
         return {"place": span.start}
     failure = next((o.failure for o in several if o.failure is not None), None)
@@ -70,20 +66,22 @@ def changed_values(
     return values
 
 
-def _only_counted(statement: Statement, o: Outcome) -> dict[str, Any] | None:
-    """For the usual case, of a thousand statements in a batch: nothing has changed but what is counted."""
-    if o.failure is not None or o.held or o.unknown or o.recalls or o.chains or o.states:
+def only_counted(statement: Statement, program: Program, o: Outcome) -> dict[str, Any] | None:
+    """As `changed_values` in the usual case, that of a thousand statements in a batch: the only task of one that is in
+    step and makes no events had no states of its own to write. None in all other cases."""
+    if o.failure is not None or o.held or o.unknown or o.recalls or o.chains or o.states or o.rows is not None:
         return None
-    if statement.place is not None or statement.to_skip or statement.recalls:
+    if statement.place is not None or statement.to_skip or statement.recalls or statement.states:
+        return None
+    if program.ends is not None or program.into is not None or program.lags:
         return None
     if o.shared is not None and statement.shared.get(str(o.shard)) != o.shared.name:
         return None
     values: dict[str, Any] = {}
     if o.rows_in:
         values["rows_in"] = statement.rows_in + o.rows_in
-    made = o.made
-    if made:
-        values["rows_out"] = statement.rows_out + made
+    if o.cut is not None:
+        values["rows_out"] = statement.rows_out + o.cut.num_rows
     if o.partial:
         partial = {f"{o.shard}/{place}": count for place, count in o.partial.items()}
         if not partial.items() <= statement.partial.items():

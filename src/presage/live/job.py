@@ -23,7 +23,7 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
-from presage.live.after_batch import COUNTED, NOTHING_KEPT, changed_values, made_to, wall_clock
+from presage.live.after_batch import COUNTED, NOTHING_KEPT, changed_values, made_to, only_counted, wall_clock
 from presage.live.derived import archived_rows, archived_schema, derived_table, is_made, no_rows
 from presage.live.families import LEAST_MEMBERS
 from presage.live.meters import Meters
@@ -221,6 +221,7 @@ class Job:
                 self.programs[number] = program
                 self._kept.pop(number, None)
             self._runner.forget()
+            self._store.check_again()
             self._changes += 1
             if fails:
                 failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
@@ -342,11 +343,11 @@ class Job:
 
     def _publish(self, batch: Batch, outcomes: list[Outcome]) -> None:
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
-        for outcome in outcomes:
-            by_statement[outcome.number].append(outcome)
-        done = [o for several in by_statement.values() for o in several]
-        if any(o.failure is not None or o.held for o in done):
-            done = [o for several in by_statement.values() for o in sound(several)]
+        all_sound = True
+        for o in outcomes:
+            by_statement[o.number].append(o)
+            all_sound = all_sound and o.failure is None and not o.held
+        done = outcomes if all_sound else [o for several in by_statement.values() for o in sound(several)]
         places = self._store.write(done)
         changes: dict[str, dict[str, Any]] = {}
         after: dict[str, Statement] = {}
@@ -355,17 +356,21 @@ class Job:
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
             statement, span, program = self.statements[number], batch.spans[number], self.programs[number]
+            if len(several) == 1 and (counted := only_counted(statement, program, several[0])) is not None:
+                cut = several[0].cut
+                if cut is not None:
+                    entries.append((int(number), statement.rows_out, cut.last_time, cut.num_rows, cut.packed()))
+                if counted:
+                    after[number], changes[number] = statement.counted(counted), counted
+                continue
             values = changed_values(
                 statement, program, span, batch.marks, several, places.own.get(number, {}),
                 lambda st=statement: self._can_repeat(st),  # type: ignore[misc]
             )  # fmt: skip
             changed, change = statement.change(**values) if values else (statement, {})
             into = program.into
-            cut = several[0].cut if len(several) == 1 and not statement.to_skip and into is None else None
-            rows = self._rows(statement, several) if cut is None else None
-            if cut is not None:
-                entries.append((int(number), statement.rows_out, cut.last_time, cut.num_rows, cut.packed()))
-            elif rows is not None and "rows_out" in change:
+            rows = self._rows(statement, several)
+            if rows is not None and "rows_out" in change:
                 payload = results.to_bytes(self._shown(number, rows))
                 last = int(rows[TIME][-1].as_py())
                 entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))

@@ -115,8 +115,8 @@ class Planner:
         old = job.get("marks", {})
         marks = {}
         # Statements that ask the same are many: their streams are one object, which is looked at once.
-        asked = {id(names): names for s in standing for names in (self._asks(s.number).streams,)}
-        streams = frozenset[str]().union(*asked.values())
+        asked = {s.number: self._asks(s.number) for s in standing}
+        streams = frozenset[str]().union(*(asks.streams for asks in {id(a): a for a in asked.values()}.values()))
         for stream in sorted(streams):
             if not is_made(stream):
                 known = point.watermarks.get(stream)
@@ -130,10 +130,24 @@ class Planner:
         limit = min(self.rows_per_batch, self._pace)
         self._pace = FIRST_ROWS
         if news:
-            self._cut(batch, standing, [s for s in running if s.place is None], limit)
+            alike = {id(asked[s.number]): s for s in running if s.place is None}
+            self._cut(batch, standing, alike.values(), limit)
         turns = False
+        last: Asks | None = None
         for statement in running:
             program = programs[statement.number]
+            if news and statement.place is None and program.plain:
+                # The usual case, a thousand times over: what it does is said once for all that ask the same.
+                if asked[statement.number] is not last:
+                    last = asked[statement.number]
+                    intake = self._in_step_intake(batch, statement, last)
+                    span, add = intake.span, intake.end or intake.span.start != intake.span.end
+                if add:
+                    batch.spans[statement.number] = span
+                    if intake.files is not None:
+                        batch.tasks.append(_task(statement.number, program, intake))
+                continue
+            last = None
             if statement.place is not None:
                 if self._plan_apart(batch, statement, max(1, limit // len(behind))):
                     self._pace = 2 * limit
@@ -144,7 +158,7 @@ class Planner:
                 fed = program.reads_others and self._is_fed(batch, statement)
                 if news or fed or any(old.get(s) != batch.marks[s] for s in program.streams):
                     # The last: one that was behind, before it in this loop, has made rows for it.
-                    self._add_in_step(batch, statement, fed)
+                    self._add_in_step(batch, statement, asked[statement.number], fed)
             if program.recalls and statement.number not in batch.spans and self.recalling(statement):
                 self._add_turn(batch, statement)
                 turns = True
@@ -199,10 +213,10 @@ class Planner:
         """Up to when one whose rows come later than their time has made all of them."""
         return self.place(statement).clock if statement.made_to is None else statement.made_to
 
-    def _cut(self, batch: Batch, standing: list[Statement], together: list[Statement], limit: int) -> None:
-        """Where much has piled up for the statements that are in step, let them go only to the first part of it."""
-        alike = {id(self._asks(s.number)): s for s in together}
-        spans = {s.number: self._span(s, batch) for s in alike.values()}
+    def _cut(self, batch: Batch, standing: list[Statement], alike: Iterable[Statement], limit: int) -> None:
+        """Where much has piled up for the statements that are in step, let them go only to the first part of it.
+        `alike`: one for all that ask the same."""
+        spans = {s.number: self._span(s, batch) for s in alike}
         cut = cut_within(self._sets(spans, batch), limit)
         if cut is not None and any(span.end.clock > cut for span in spans.values()):
             batch.arrivals = None
@@ -316,14 +330,17 @@ class Planner:
         found = {(id(f), span): f for (_, span), scan in asked.items() for f in batch.files_of(scan, span)}
         return [(files, span) for (_, span), files in found.items()]
 
-    def _add_in_step(self, batch: Batch, statement: Statement, fed: bool) -> None:
-        asks = id(self._asks(statement.number))
-        span = batch.in_step.get(asks) or self._span(statement, batch)
-        intake = batch.intakes.get(asks)
-        if intake is None or intake.span is not span:
-            intake = batch.intakes[asks] = self._intake(batch, self._programs[statement.number], span)
-        if fed or intake.end or span.start != span.end:
+    def _add_in_step(self, batch: Batch, statement: Statement, asks: Asks, fed: bool) -> None:
+        intake = self._in_step_intake(batch, statement, asks)
+        if fed or intake.end or intake.span.start != intake.span.end:
             self._add(batch, statement, intake)
+
+    def _in_step_intake(self, batch: Batch, statement: Statement, asks: Asks) -> Intake:
+        span = batch.in_step.get(id(asks)) or self._span(statement, batch)
+        intake = batch.intakes.get(id(asks))
+        if intake is None or intake.span is not span:
+            intake = batch.intakes[id(asks)] = self._intake(batch, self._programs[statement.number], span)
+        return intake
 
     def _intake(self, batch: Batch, program: Program, span: Span) -> Intake:
         clock, end = span.end.clock, False
@@ -368,3 +385,10 @@ class Planner:
                     intake.ahead,
                 )
             )  # fmt: skip
+
+
+def _task(number: str, program: Program, intake: Intake) -> Task:
+    """That of a statement without shards and recalls."""
+    span, files, clock, end, must_run, ahead = intake
+    assert files is not None
+    return Task(number, program, 0, files, span.start.clock, clock, span.end.clock, end, must_run, (), ahead)

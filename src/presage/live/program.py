@@ -117,6 +117,11 @@ class Program:
         return *((scan.stream, scan.made, scan.attributes) for scan in self.scans), self.watched
 
     @cached_property
+    def plain(self) -> bool:
+        """Whether what it does in a batch follows from what it asks alone."""
+        return self.shards == 1 and not self.reads_others and not self.recalls
+
+    @cached_property
     def reads_others(self) -> bool:
         return any(scan.made for scan in self.scans)
 

@@ -12,8 +12,6 @@ from presage.model.catalog import Moment
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 READY, SUSPENDED, DUE = "ready", "suspended", "due"  # what is counted of recalls
 
-_PLAIN = frozenset({int, str, type(None)})
-
 
 @dataclass(frozen=True)
 class Statement:
@@ -79,11 +77,14 @@ class Statement:
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
+        return self.counted(values), {name: _plain(value) for name, value in values.items()}
+
+    def counted(self, values: dict[str, Any]) -> Statement:
+        """The statement with new values, of which the journal keeps these as they are."""
         # A batch changes every statement: this is `replace` without a look at each field.
         changed = object.__new__(Statement)
         changed.__dict__.update(self.__dict__, **values)
-        plain = {name: value if type(value) in _PLAIN else _plain(value) for name, value in values.items()}
-        return changed, plain
+        return changed
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Statement:

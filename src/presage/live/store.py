@@ -75,15 +75,18 @@ class StateStore:
     def together(self, tasks: Sequence[Task]) -> tuple[str, Mapping[str, State]]:
         """The states that tasks of one form begin with as one, and the name of the family if they are one already."""
         shard, keepers = str(tasks[0].shard), tasks[0].program.keepers
+        numbers = tuple(task.number for task in tasks)
+        family = self._statements[numbers[0]].shared.get(shard, "")
+        if self._members.get(family) == numbers and all(
+            self._statements[number].shared.get(shard) == family for number in numbers
+        ):
+            return family, self._of_family(family)
         members: dict[str, list[Task]] = {}
         for task in tasks:
             self._check(task)
             members.setdefault(self._statements[task.number].shared.get(shard, ""), []).append(task)
         if len(members) == 1 and "" not in members:
             (family,) = members
-            numbers = tuple(task.number for task in tasks)
-            if self._members.get(family) == numbers:
-                return family, self._of_family(family)
             if sum(s.shared.get(shard) == family for s in self._statements.values()) == len(tasks):
                 # Somebody may have stopped, and left a part behind.
                 wanted = [int(number) for number in numbers]
@@ -180,10 +183,12 @@ class StateStore:
 
     def published(self, outcomes: Iterable[Outcome]) -> None:
         """The record has happened: what was written is what the next batch begins with."""
+        for shared in {id(o.shared): o.shared for o in outcomes if o.shared is not None}.values():
+            self._shared[shared.name] = shared.states
+            self._members[shared.name] = shared.numbers
         for o in outcomes:
-            if o.shared is not None:
-                self._shared[o.shared.name] = o.shared.states
-                self._members[o.shared.name] = o.shared.numbers
+            if not (o.states or o.chains) and o.number not in self._cache:
+                continue
             if not self._statements[o.number].states:
                 self.forget(o.number)
             elif o.chains:
@@ -199,6 +204,10 @@ class StateStore:
 
     def forget(self, number: str) -> None:
         self._cache.pop(number, None)
+
+    def check_again(self) -> None:
+        """Programs have changed: whether the states of families are theirs is to be seen."""
+        self._members.clear()
 
     def clear(self) -> None:
         self._cache.clear()

@@ -60,7 +60,7 @@ class Task:
         return sum(files.rows for several in (*self.files, *(self.ahead or ())) for files in several)
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of a task. `rows`: TIME, SEQ, order and the statement's columns, in order; None if it had no work."""
 
@@ -153,7 +153,7 @@ class Runner:
                 done[i] = self._one(task, events, matched.get(i))
             if task.program.into is not None and task.shard == task.program.shards - 1:
                 events.take(task.program, [done[j] for j in range(i + 1 - task.program.shards, i + 1)])
-        self._count_unknown([(task, done[i]) for i, task in enumerate(tasks)], events)
+        self._count_unknown([(task, done[i]) for i, task in enumerate(tasks) if task.program.watched], events)
         return [done[i] for i in range(len(tasks))]
 
     def count_unknown(self, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> None:
@@ -215,10 +215,12 @@ class Runner:
         """The outcomes of a family; none if it failed: then each of them finds out for itself."""
         started = time.perf_counter()
         members = [tasks[i] for i in group]
-        outcomes = [Outcome(task.number, task.shard) for task in members]
+        outcomes: list[Outcome] = []
         try:
-            for task, outcome in zip(members, outcomes, strict=True):
-                outcome.rows_in = events.rows(task)
+            counts = {
+                id(files): events.rows(task) for files, task in {id(t.files): (t.files, t) for t in members}.values()
+            }
+            outcomes = [Outcome(task.number, task.shard, rows_in=counts[id(task.files)]) for task in members]
             rows = [matched[i] if i in matched else self._taken_in(tasks[i], events) for i in group]
             if any(task.must_run for task in members) or any(map(len, rows)):
                 self._step_as_one(members, rows, events, outcomes)

@@ -8,6 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from presage.model.text import Span
 from presage.model.types import BOOLEAN, DataType
 
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """Of a dataclass. Every walk over a plan asks this of every node, and the class knows it only by looking."""
+    names = _NAMES.get(kind)
+    if names is None:
+        names = _NAMES[kind] = tuple(f.name for f in fields(kind))
+    return names
+
 
 @dataclass(frozen=True)
 class Expr:
@@ -18,8 +28,8 @@ class Expr:
 
     def children(self) -> tuple[Expr, ...]:
         found: list[Expr] = []
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Expr):
                 found.append(value)
             elif isinstance(value, tuple):
@@ -35,16 +45,16 @@ class Expr:
     def map_children(self, change: Callable[[Expr], Expr]) -> Expr:
         """The same expression over changed children; itself if nothing changed."""
         updates: dict[str, object] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Expr):
                 new: object = change(value)
                 if new is not value:
-                    updates[f.name] = new
+                    updates[name] = new
             elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
                 items = tuple(change(v) if isinstance(v, Expr) else v for v in value)
                 if any(a is not b for a, b in zip(items, value, strict=True)):
-                    updates[f.name] = items
+                    updates[name] = items
         return replace(self, **updates) if updates else self  # type: ignore[arg-type]
 
     def rewrite(self, change: Callable[[Expr], Expr]) -> Expr:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
 from presage.plan.display import show, show_named
-from presage.plan.expr import ColumnRef, Expr
+from presage.plan.expr import ColumnRef, Expr, field_names
 
 TIME = "_t"
 SEQ = "_seq"
@@ -59,8 +59,8 @@ class Node:
     @property
     def inputs(self) -> tuple[Node, ...]:
         found: list[Node] = []
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 found.append(value)
             elif isinstance(value, tuple):
@@ -84,18 +84,18 @@ class Node:
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that stand in this node itself."""
         found: list[Expr] = []
-        for f in fields(self):
-            _collect(getattr(self, f.name), found)
+        for name in field_names(type(self)):
+            _collect(getattr(self, name), found)
         return tuple(found)
 
     def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
         """The same node with its own expressions changed; itself if nothing changed."""
         updates: dict[str, object] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             new = _map_expressions(value, change)
             if new is not value:
-                updates[f.name] = new
+                updates[name] = new
         return replace(self, **updates) if updates else self
 
     def absorb(self, condition: Expr) -> Node | None:
@@ -139,16 +139,16 @@ class Node:
     def map_inputs(self, change: Callable[[Node], Node]) -> Node:
         """The same node over changed inputs; itself if nothing changed."""
         updates: dict[str, object] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 new: object = change(value)
                 if new is not value:
-                    updates[f.name] = new
+                    updates[name] = new
             elif isinstance(value, tuple) and any(isinstance(v, Node) for v in value):
                 items = tuple(change(v) if isinstance(v, Node) else v for v in value)
                 if any(a is not b for a, b in zip(items, value, strict=True)):
-                    updates[f.name] = items
+                    updates[name] = items
         return replace(self, **updates) if updates else self
 
     def rewrite(self, change: Callable[[Node], Node]) -> Node:

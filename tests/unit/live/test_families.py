@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from presage.live.families import LEAST_MEMBERS
+from presage.live.lots import Lot
+from presage.live.results import to_bytes
+from presage.live.sharing import STATEMENT
+from presage.model.types import STRING
+from presage.plan.nodes import Field
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -148,3 +154,83 @@ def test_a_lost_state_of_a_family_is_made_again_by_each_of_them(tmp_path: Path) 
         home.load("Tick", ticks(("a", 3, 3)))
         home.drain()
         assert [[row["x"] for row in home.rows(f"s{c}")] for c in range(5)] == [[], [1], [2], [], []]
+
+
+FILTERS = "SELECT sym, {c} AS rule FROM Tick WHERE n > {c} AND sym = 'a'"
+WINDOWS = "SELECT sum(n) AS total FROM Tick(n > {c})#length({size}) HAVING sum(n) > {c}"
+
+
+def compiled(home: Living) -> int:
+    """How many families stepped in the last batch."""
+    return len(home.standing.job._runner._families)
+
+
+def test_filters_of_one_form_step_as_one_and_keep_nothing(home: Living) -> None:
+    for c in range(6):
+        home.deploy(FILTERS.format(c=c), f"s{c}")
+    home.load("Tick", ticks(("a", 1, 1), ("a", 3, 2), ("b", 4, 3), ("a", 5, 4)))
+    home.drain()
+    assert compiled(home) == 1
+    assert [[row["rule"] for row in home.rows(f"s{c}")] for c in range(6)] == [
+        [0, 0, 0], [1, 1], [2, 2], [3], [4], []
+    ]  # fmt: skip
+    assert families(home) == []
+    assert not list(home.log.home.states.iterdir())
+
+
+def test_filters_on_different_attributes_are_of_one_form(home: Living) -> None:
+    for c in range(3):
+        home.deploy(f"SELECT n FROM Tick WHERE n = {c}", f"n{c}")
+        home.deploy(f"SELECT n FROM Tick WHERE sym = '{'abc'[c]}'", f"s{c}")
+    home.load("Tick", ticks(("a", 1, 1), ("b", 2, 2)))
+    home.drain()
+    assert compiled(home) == 1
+    assert [home.rows(name)[0]["n"] for name in ("n1", "s0", "n2", "s1")] == [1, 1, 2, 2]
+
+
+def test_windows_of_different_sizes_have_one_state(home: Living) -> None:
+    for c in range(5):
+        home.deploy(WINDOWS.format(c=0, size=c + 1), f"s{c}")
+    home.load("Tick", ticks(*(("a", 1, second) for second in range(1, 7))))
+    home.drain()
+    assert families(home) == [{f"s{c}" for c in range(5)}]
+    assert [home.rows(f"s{c}")[-1]["total"] for c in range(5)] == [1, 2, 3, 4, 5]
+
+
+def test_who_stopped_leaves_nothing_that_steps_on(home: Living, caplog: pytest.LogCaptureFixture) -> None:
+    text = "SELECT count(*) + {c} AS x FROM Tick#time_batch({size} sec)"
+    for c in range(5):
+        home.deploy(text.format(c=c, size=c + 2), f"s{c}")
+    home.load("Tick", ticks(("a", 1, 1)))
+    home.drain()
+    home.stop("s4")  # its batch is open, and it has the last number
+    home.load("Tick", ticks(("a", 1, 30)))
+    home.drain()
+    assert families(home) == [{f"s{c}" for c in range(4)}]
+    assert "one by one" not in caplog.text
+    assert [row["x"] for row in home.rows("s3")] == [4]
+
+
+def test_who_failed_and_comes_back_has_its_own_state_and_the_others_theirs(home: Living) -> None:
+    text = "SELECT a.n AS x FROM PATTERN [ EVERY a=Tick(n >= {c}) -> [a.n:3] b=Tick(sym = 'b') UNTIL c=Tick(n = -1) ]"
+    for c in range(6):
+        home.deploy(text.format(c=c), f"s{c}")
+    home.load("Tick", ticks(("a", 2, 1)))
+    home.drain()
+    home.load("Tick", ticks(("a", 0, 2), ("b", 1, 3)))
+    home.drain()
+    assert home.standing["s0"].status.state == "failed"
+    home.standing["s0"].resume()
+    home.load("Tick", ticks(("b", 1, 4), ("b", -1, 5)))
+    home.drain()
+    alone = [len(home.rows(f"s{c}")) for c in range(1, 6)]
+    assert alone == [2, 1, 0, 0, 0]
+
+
+def test_rows_are_packed_alike_together_and_alone() -> None:
+    rows = pa.table({STATEMENT: [2, 1, 2], "_t": [5, 6, 4], "_seq": [1, 2, 3], "x": ["a", None, "cc"]})
+    lot = Lot(rows, ("_t", "_seq"), (Field("x", STRING),))
+    assert lot.cuts[2].table()["x"].to_pylist() == ["cc", "a"]
+    assert (lot.cuts[2].last_time, lot.cuts[1].num_rows) == (5, 1)
+    for cut in lot.cuts.values():
+        assert cut.packed() == to_bytes(cut.table().select(["x"]))
