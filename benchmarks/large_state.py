@@ -24,7 +24,7 @@ from presage import Engine
 DECLARATION = "CREATE STREAM Tick (sym LONG, note STRING, at TIMESTAMP) EVENT TIME at KEY (sym)"
 # No row comes out: what is measured is the state.
 TEXT = "SELECT sym, max(note) AS last FROM Tick#time(1 day) GROUP BY sym HAVING count(*) > 1000000"
-KEYS, GROW, SMALL, BATCHES = 100_000, 250_000, 10_000, 20
+KEYS, GROW, SMALL, BATCHES = 100_000, 250_000, 10_000, 8
 START, STEP = 1_704_067_200_000_000, 1_000
 ROW = 240  # bytes of state for an event, nearly
 _NOTES = pa.array([f"{number:04d}" * 50 for number in range(1_000)])
