@@ -76,7 +76,7 @@ def read_to_rows(spark: SparkSession, servers: str, topic: str, statement: str, 
             time.sleep(0.01)
         standing.drain()
         assert engine.late("Tick").num_rows == 0
-        return int(standing.status().rows_out)
+        return int(standing.status.rows_out)
 
 
 def main() -> None:

@@ -105,7 +105,11 @@ class Topics:
     def forget(self, name: str, before: int) -> None:
         """Delete the messages of partition 0 before an offset, as retention does."""
         place = self._jvm.org.apache.kafka.common.TopicPartition(name, 0)
-        records = self._jvm.org.apache.kafka.clients.admin.RecordsToDelete.beforeOffset(before)
+        # Two methods go by that name, and Py4J takes the one that it cannot call.
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        known = loader.loadClass("org.apache.kafka.clients.admin.RecordsToDelete")
+        method = known.getMethod("beforeOffset", self._array("Class", self._jvm.java.lang.Long.TYPE))
+        records = method.invoke(None, self._array("Object", before))
         self._ask(lambda admin: admin.deleteRecords(self._named(place, records)).all())
 
     def put(self, name: str, values: list[bytes | None], partition: int = 0) -> None:
@@ -124,6 +128,12 @@ class Topics:
             question(admin).get()
         finally:
             admin.close()
+
+    def _array(self, kind: str, thing: Any) -> Any:
+        gateway: Any = self._spark.sparkContext._gateway
+        made = gateway.new_array(getattr(self._jvm.java.lang, kind), 1)
+        made[0] = thing
+        return made
 
     def _several(self, thing: Any) -> Any:
         several = self._jvm.java.util.ArrayList()

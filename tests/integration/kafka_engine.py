@@ -11,5 +11,5 @@ if __name__ == "__main__":
     home, jars, statement = sys.argv[1:]
     with Engine(home=home, settings={"spark.jars": jars}) as engine:
         while True:
-            print(engine.sources["Tick"].rows, engine.deployments[statement].status().state, flush=True)
+            print(engine.sources["Tick"].rows, engine.deployments[statement].status.state, flush=True)
             time.sleep(0.05)

@@ -223,3 +223,6 @@ def test_rows_are_written_with_their_keys_and_headers(
     assert [(h.key, h.value.decode()) for h in found[0].headers] == [("statement", "s1")]
     with pytest.raises(OSError, match="did not take the rows"):
         write_kafka(kafka_session, rows, {**options, "topic": "nowhere", "kafka.max.block.ms": "2000"})
+    big = pa.table({"key": ["k"], "value": ["x" * 2_000_000]})
+    with pytest.raises(ValueError, match="RecordTooLargeException"):
+        write_kafka(kafka_session, big, options)

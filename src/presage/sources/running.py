@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from presage.errors import PresageError
-from presage.log import Log
+from presage.log import Log, SourceState
 from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import EventType
 from presage.sources.source import PAUSE, Source
@@ -42,6 +42,8 @@ class Running:
         self._state, self._why = WAITING, ""
         self._notes: tuple[str, ...] = ()
         self._left: int | None = None
+        # What readers can see: while a record is being published, the log itself is already further.
+        self._known: SourceState | None = None
         self._stopped = threading.Event()
         self.quiet = False  # the source has nothing to bring: silence, and not a line that is cut
         # The thread knows it weakly: an engine that nobody closed and nobody holds takes it along.
@@ -63,7 +65,7 @@ class Running:
         self._say(STOPPED)
 
     def status(self) -> SourceStatus:
-        known = self._log.deliveries.state(self._type.name, self._name)
+        known = self._known or self._log.deliveries.state(self._type.name, self._name)
         position = self._source.position(known.cursor) if self._source is not None else ""
         said = self._state, self._why, position, known.rows, known.rejected, self._notes, self._left
         return SourceStatus(self._type.name, self._name, *said)
@@ -99,7 +101,8 @@ class Running:
                 WAITING, f"the standing statements have {self._rows_ahead:,} rows of it to take in first", usual=True
             )
             return PAUSE
-        delivery = source.read(self._log.deliveries.state(self._type.name, self._name).cursor)
+        self._known = self._log.deliveries.state(self._type.name, self._name)
+        delivery = source.read(self._known.cursor)
         self._note(source.notes)
         if delivery is None:
             self._say(FINISHED if source.finished else WAITING if source.why else RUNNING, source.why)
@@ -111,6 +114,7 @@ class Running:
             source.close()
             self._source = None  # somebody else has gone on: begin where the log is
             return 0.0
+        self._known = self._log.deliveries.state(self._type.name, self._name)
         source.settle(delivery)
         self._left = source.left
         self._sent.append((self._log.point.arrivals, report.accepted + report.late))

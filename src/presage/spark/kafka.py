@@ -37,6 +37,7 @@ READING = {
 }
 _RAISED = re.compile(r"(?:[a-z0-9_]+\.)+([A-Z]\w*(?:Exception|Error))(?:: ([^\n]*))?")
 _REFUSED = re.compile(r"Sasl\w*Exception|\w*Authenticat\w*Exception|\w*Authoriz\w*Exception|SslAuth\w*|LoginException")
+_AROUND = ("SparkException", "ExecutionException", "Py4JJavaError")  # exceptions that carry others
 _ABSENT = ("UnknownTopicOrPartitionException", "UnknownTopicIdException", "InvalidTopicException")
 
 
@@ -157,6 +158,7 @@ class KafkaTopic:
 
 def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str]) -> None:
     """Rows as messages of a topic: all of them, or an exception. Then some may have gone; sent again, their keys tell.
+    It is a `ValueError` if a row is larger than the broker ever takes, an `OSError` if it may pass.
 
     `rows`: `key` and `value`, texts or bytes, and if there is one `headers`, a map from text to text. `options`:
     `topic`, `servers`, `user` and `password`, `kafka.*`; what they name as `env:NAME` is looked up now.
@@ -180,7 +182,9 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
     except (Py4JJavaError, PySparkException) as failure:
         kind, said = kafka_says(failure)
         told = masked(secrets, f"{kind}: {said}" if said else kind)
-        raise ConnectionError(f"the topic '{options['topic']}' did not take the rows ({told})") from None
+        # What no broker will ever take is not to be sent again as it is.
+        raised = ValueError if kind == "RecordTooLargeException" else ConnectionError
+        raise raised(f"the topic '{options['topic']}' did not take the rows ({told})") from None
 
 
 def require_connector(spark: SparkSession, owner: str) -> None:
@@ -219,11 +223,13 @@ def kafka_says(failure: Exception) -> tuple[str, str]:
         cause = failure.java_exception
         while (deeper := cause.getCause()) is not None:
             cause = deeper
-        return str(cause.getClass().getSimpleName()), str(cause.getMessage() or "")
-    told = _RAISED.findall(text)
-    of_kafka = [found for found in told if found[0] not in ("SparkException", "ExecutionException")]
-    if of_kafka:
-        kind, said = of_kafka[-1]
+        kind, text = str(cause.getClass().getSimpleName()), str(cause.getMessage() or "")
+        if kind not in _AROUND:
+            return kind, text
+    # What a task has raised may be there as text alone.
+    told = [found for found in _RAISED.findall(text) if found[0] not in _AROUND]
+    if told:
+        kind, said = told[-1]
         return str(kind), str(said)
     return type(failure).__name__, text.strip().splitlines()[0] if text.strip() else ""
 
