@@ -57,6 +57,7 @@ cluster: setup ## on a standalone cluster of two workers, and there over Spark C
 	@$(WITH_JAVA) for where in cluster connect; do $(PYTHON) -m pytest -q --on $$where tests/cluster $(ON_CLUSTER); done
 
 integration: setup ## tests against real servers, which it installs (70 MB) and starts on the loopback
+	@scripts/mosquitto.sh
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/integration
 
 soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
