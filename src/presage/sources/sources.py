@@ -87,7 +87,7 @@ class Sources(Mapping[str, SourceStatus]):
     def is_quiet(self, stream: str) -> bool:
         """Whether a stream that gets no events has none: its source looks, and finds nothing new."""
         running = self._running.get(stream)
-        return running is None or running.quiet
+        return running is None or running.is_quiet
 
     def __getitem__(self, stream: str) -> SourceStatus:
         return self._running[stream].status()
