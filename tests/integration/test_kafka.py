@@ -38,7 +38,8 @@ def ticks(first: int, last: int) -> list[bytes | None]:
 
 
 def declared(servers: str, topic: str, more: str = "") -> str:
-    return f"{TICK}, servers = '{servers}', topic = '{topic}'{more})"
+    # Events of years ago, as when a topic is filled again: time must not go on while they are awaited.
+    return f"{TICK}, servers = '{servers}', topic = '{topic}', idle_after = '1 day'{more})"
 
 
 def until(engine: Engine, so: Callable[[SourceStatus], bool]) -> SourceStatus:

@@ -70,6 +70,11 @@ class Running:
         said = self._state, self._why, position, known.rows, known.rejected, self._notes, self._left
         return SourceStatus(self._type.name, self._name, *said)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to bring; what was found and is on its way is something."""
+        return self.quiet and not (self._source is not None and self._source.left)
+
     def round(self) -> float | None:
         """One step; how many seconds to wait before the next, None if there is none."""
         try:

@@ -102,7 +102,7 @@ class Sources(Mapping[str, SourceStatus]):
         running = self._running.get(stream)
         if running is None:
             return not any(each.name == stream and each.has_source for each in self._types())
-        return running.quiet
+        return running.is_quiet
 
     def __getitem__(self, stream: str) -> SourceStatus:
         return self._running[stream].status()

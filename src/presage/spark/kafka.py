@@ -157,7 +157,7 @@ class KafkaTopic:
 
 
 def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str]) -> None:
-    """Rows as messages of a topic: all of them, or an exception. Then some may have gone; sent again, their keys tell.
+    """Rows as messages of a topic, in order: all, or an exception. Then some may have gone; sent again, their keys tell.
     It is a `ValueError` if a row is larger than the broker ever takes, an `OSError` if it may pass.
 
     `rows`: `key` and `value`, texts or bytes, and if there is one `headers`, a map from text to text. `options`:
@@ -167,7 +167,7 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
     secrets = Secrets(f"the topic '{options['topic']}'")
     # What was written once must not be lost with one broker, nor change its order when it is sent again.
     settings = {"acks": "all", **client_settings(options, secrets, options.get("servers", SERVERS))}
-    frame = spark.createDataFrame(rows)
+    frame = spark.createDataFrame(rows).coalesce(1)  # one task, which keeps the order
     columns = [f"CAST({name} AS BINARY) AS {name}" for name in ("key", "value")]
     if "headers" in rows.column_names:
         columns.append("transform(map_entries(headers), h -> struct(h.key AS key, CAST(h.value AS BINARY) AS value))"

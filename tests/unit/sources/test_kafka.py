@@ -281,3 +281,21 @@ def test_in_step_some_partition_always_goes_on_and_nothing_goes_beyond_one_that_
     for p, (_, times) in rows.items():
         if not ended[p]:
             assert all(t <= times.max() for of in gone.values() for t in of)
+
+
+def test_while_messages_are_on_their_way_the_stream_is_not_silent(log: Log) -> None:
+    topic = FakeTopic()
+    source = SteppedTopic(log, topic)
+    source.drain()
+    assert source.source.left == 0
+    topic.put(0, event(1))
+    found = []
+    reading = topic.read
+
+    def read(ranges: dict[int, tuple[int, int]]) -> object:
+        found.append(source.source.left)
+        return reading(ranges)
+
+    topic.read = read  # type: ignore[method-assign, assignment]
+    source.drain()
+    assert (found, source.source.left) == ([1], 0)
