@@ -120,7 +120,7 @@ def stood(engine: Engine) -> dict[str, Any]:
     for number in range(LOADS):
         engine.load("Tick", ticks(PER_LOAD, first=number * PER_LOAD))
         for live in standing.values():
-            live.drain(timeout=300)
+            live.drain(timeout=900)
     for live in standing.values():
         assert live.status.last_error is None
     return {name: live.table().to_pylist() for name, live in standing.items()}

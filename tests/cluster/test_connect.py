@@ -42,7 +42,7 @@ def test_a_standing_statement_deals_its_batches_out_to_the_servers_workers(spark
         job._workers = lambda function, shares: dealt.append(len(shares)) or workers(function, shares)  # type: ignore[func-returns-value]
         for number in range(LOADS):
             engine.load("Tick", ticks(PER_LOAD, first=number * PER_LOAD))
-            live.drain(timeout=300)
+            live.drain(timeout=900)
         assert live.status.last_error is None
         assert dealt == [job._parallelism] * LOADS
         assert rows(live.table()) == rows(engine.query(text).to_arrow())

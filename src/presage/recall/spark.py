@@ -33,6 +33,7 @@ from presage.recall.units import CHUNK_ROWS, MOST_GROWTH, Unit, history_units
 from presage.spark.archive import read_archive
 from presage.spark.batch import BatchContext, column, ordering, run
 from presage.spark.foreign import catalyst
+from presage.spark.tables import frame_of
 
 # Events that ask together.
 EVENTS_AT_ONCE = 100_000
@@ -154,7 +155,7 @@ class SparkHistory:
 
     def _asking(self, asked: Questions, unit: Unit) -> Asking:
         table = asked.table.combine_chunks()
-        frame = self.context.spark.createDataFrame(table)
+        frame = frame_of(self.context.spark, table)
         return Asking(table, frame, lambda number: self._rows(number, unit), unit, self.context)
 
     def _rows(self, number: int, unit: Unit) -> DataFrame:
@@ -192,7 +193,7 @@ def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     for start in range(0, events.num_rows, EVENTS_AT_ONCE):
         made += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
     rows = pa.concat_tables([table.select(_schema(node).names).cast(_schema(node)) for table in made])
-    return context.spark.createDataFrame(rows.combine_chunks())
+    return frame_of(context.spark, rows)
 
 
 def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:

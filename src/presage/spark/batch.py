@@ -31,6 +31,7 @@ from presage.plan.nodes import (
 )
 from presage.spark.expressions import compile_expression, quoted
 from presage.spark.kernels import Kernel, run_kernel
+from presage.spark.tables import frame_of
 from presage.spark.types import to_spark
 
 NO_EVENTS = -(2**62)
@@ -180,8 +181,7 @@ def _run_relation(node: RelationScan, context: BatchContext) -> DataFrame:
     table = context.relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
     chosen["_row"] = pa.array(range(table.num_rows), pa.int64())
-    # In one piece: PySpark 4.3 takes a table that begins with an empty chunk, as files are read, for an empty one.
-    return context.spark.createDataFrame(pa.table(chosen).combine_chunks())
+    return frame_of(context.spark, pa.table(chosen))
 
 
 OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {

@@ -14,6 +14,7 @@ from presage.columnar.vectors import one_array
 from presage.model.arrow import to_arrow
 from presage.plan.expr import ColumnRef, Expr
 from presage.spark.expressions import compile_expression, quoted
+from presage.spark.tables import frame_of
 
 _ROW = "row"
 
@@ -28,7 +29,7 @@ def catalyst(spark: SparkSession, relations: Mapping[str, pa.Table] | None = Non
         arrays = [widened(one_array(table.column(name)), to_arrow(e.type)) for name, e in used.items()]
         rows = pa.array(np.arange(table.num_rows))
         sent = pa.table([rows, *arrays], names=[_ROW, *numbered.values()])
-        frame = spark.createDataFrame(sent).coalesce(1)
+        frame = frame_of(spark, sent).coalesce(1)
         columns = [
             compile_expression(expr, relations, lambda name: quoted(numbered[name]), spark.createDataFrame).alias(
                 f"e{i}"

@@ -17,6 +17,7 @@ from presage.plan.nodes import SEQ, TIME, Field, order_columns
 from presage.plan.picture import Picture
 from presage.spark.failures import explained
 from presage.spark.here import Here
+from presage.spark.tables import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,8 +147,7 @@ class TableResult(Result):
 
     @property
     def df(self) -> DataFrame:
-        # In one piece: PySpark 4.3 takes a table that begins with an empty chunk for an empty one.
-        return self._spark().createDataFrame(self.to_arrow().combine_chunks())
+        return frame_of(self._spark(), self.to_arrow())
 
     def _unused(self) -> DataFrame:
         return self.df
