@@ -157,7 +157,7 @@ class KafkaTopic:
 
 
 def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str]) -> None:
-    """Rows as messages of a topic, in order: all, or an exception. Then some may have gone; sent again, keys tell.
+    """Rows as messages of a topic, in order: all, or an exception, after which some may have gone.
     It is a `ValueError` if a row is larger than the broker ever takes, an `OSError` if it may pass.
 
     `rows`: `key` and `value`, texts or bytes, and if there is one `headers`, a map from text to text. `options`:
