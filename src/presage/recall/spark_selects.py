@@ -199,7 +199,9 @@ def _bounded(source: Source, frame: DataFrame, asking: Asking | None) -> tuple[D
     """Only events of the history of each; with a window, slices of time as wide as that are joined by equality.
 
     With `asking`, what the whole span satisfies is not asked: then times and arrivals need not be read."""
-    asked, unit = (asking.questions, asking.unit) if asking is not None else (None, None)
+    # Where nobody asks, nothing is known of the times asked for.
+    asks = asking is not None and asking.questions.num_rows
+    asked, unit = (asking.questions, asking.unit) if asking is not None and asks else (None, None)
     tests = []
     if asked is None or unit is None or source.window is not None or pc.min(asked[HIGH]).as_py() < unit.high:
         tests.append(F.col("_rt") < F.col(HIGH))
