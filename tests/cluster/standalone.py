@@ -145,6 +145,11 @@ class Cluster:
                     found[number] = pid
         return found
 
+    def worker_of(self, executor: int) -> int:
+        """The number of the worker that started it, by the group that both are in."""
+        group = os.getpgid(executor)
+        return next(n for n in range(self._count) if self.processes[f"worker-{n}"].pid == group)
+
     def memory_of(self, number: int) -> int:
         """Bytes that a worker, its executor and their Python processes hold now."""
         group = self.processes[f"worker-{number}"].pid
@@ -261,9 +266,16 @@ def _listens(port: int) -> bool:
 
 
 def _processes() -> list[tuple[int, int, str]]:
-    listed = subprocess.run(["ps", "-wweo", "pid=,pgid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    return [(int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3]
+    """Process, group and command of all; those that end meanwhile are left out."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append((int(folder.name), os.getpgid(int(folder.name)), command))
+            except OSError:
+                continue
+    return found
 
 
 def _resident(pid: int) -> int:

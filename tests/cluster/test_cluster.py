@@ -169,10 +169,11 @@ def test_a_process_killed_in_the_middle_of_a_live_batch_changes_no_row(
         if what == "python":
             os.kill(daemon, signal.SIGKILL)
             return
-        number = next(n for n, executor in cluster.executors().items() if parent(daemon) == executor)
+        executor = parent(daemon)
         if what == "executor":
-            os.kill(parent(daemon), signal.SIGKILL)
+            os.kill(executor, signal.SIGKILL)
         else:
+            number = cluster.worker_of(executor)
             cluster.kill_worker(number)
             cluster.start_worker(number)
 
