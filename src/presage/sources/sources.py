@@ -85,9 +85,12 @@ class Sources(Mapping[str, SourceStatus]):
         return {name: (str(status), status.described()) for name, status in self.items()}
 
     def is_quiet(self, stream: str) -> bool:
-        """Whether a stream that gets no events has none: its source looks, and finds nothing new."""
+        """Whether a stream that gets no events has none: its source looks, and finds nothing new. One that has not been
+        started has not looked."""
         running = self._running.get(stream)
-        return running is None or running.is_quiet
+        if running is None:
+            return all(event_type.name != stream or not event_type.has_source for event_type in self._types())
+        return running.is_quiet
 
     def __getitem__(self, stream: str) -> SourceStatus:
         return self._running[stream].status()
