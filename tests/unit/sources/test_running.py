@@ -113,6 +113,13 @@ def test_a_source_that_is_not_built_says_so_by_name_and_what_to_do(kind: str, lo
     sources.close()
 
 
+def test_a_stream_whose_source_has_not_been_started_is_not_silent(log: Log, tmp_path: Path) -> None:
+    log.create_stream(stream(tmp_path / "incoming"))
+    sources = sources_of(log, stream(tmp_path / "incoming"))
+    assert not sources.is_quiet("Tick")
+    assert sources.is_quiet("another, filled by load")
+
+
 def test_the_source_of_a_dropped_stream_is_stopped(log: Log, tmp_path: Path) -> None:
     event_type = stream(tmp_path / "incoming")
     log.create_stream(event_type)
