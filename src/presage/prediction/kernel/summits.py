@@ -14,7 +14,8 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.factor_parts import cap_of, has_no_chance, part_at, without_near
-from presage.prediction.kernel.factors import FOLLOWS, NARROW, ROLE, TAILS, WIDE, ZT, ZU, product_at
+from presage.prediction.kernel.factors import FOLLOWS, LEADS, NARROW, ROLE, TAILS, WIDE, ZT, ZU, product_at
+from presage.prediction.kernel.likelihood import NORMAL
 from presage.prediction.kernel.regions import LOWER, UPPER, C, P, Q, slice_at
 
 # A row of cells: three corners (t, u), and what nothing in it exceeds.
@@ -129,7 +130,14 @@ def _above(
     one = zero + by_t * (t[0] - middle_t) + by_u * (u[0] - middle_u)
     two = zero + by_t * (t[1] - middle_t) + by_u * (u[1] - middle_u)
     three = zero + by_t * (t[2] - middle_t) + by_u * (u[2] - middle_u)
-    if two_tails and min(near0, near1, near2) > 0.0:
+    if two_tails and model != NORMAL and factors[row, ROLE] != LEADS:
+        # Of uniform errors V itself is concave as long as both tails count, and U is 1.
+        share = (near0 + near1 + near2) / 3.0
+        if share >= 1.0:
+            return False, 0.0, 0.0, 0.0
+        less, rest = math.log1p(-share), 1.0 - share
+        one, two, three = less - (near0 - share) / rest, less - (near1 - share) / rest, less - (near2 - share) / rest
+    elif two_tails and min(near0, near1, near2) > 0.0:
         apart0, apart1, apart2 = math.log(near0) - one, math.log(near1) - two, math.log(near2) - three
         apart = (apart0 + apart1 + apart2) / 3.0
         if apart >= -1e-12:
