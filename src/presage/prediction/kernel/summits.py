@@ -21,8 +21,8 @@ from presage.prediction.kernel.regions import LOWER, UPPER, C, P, Q, slice_at
 # A row of cells: three corners (t, u), and what nothing in it exceeds.
 CORNERS, BOUND = 6, 6
 CELL = 7
-# Halves of halves: so many are put aside at most.
-CELLS = 512
+# So many are put aside at most; the last of them are kept for halves of halves of one.
+CELLS, RESERVE = 512, 160
 FINE = 1e-11
 # An edge along which no value changes by more than this part of its error has one value.
 FLAT = 1e-15
@@ -84,7 +84,7 @@ def bound_of(factors: Floats, number: int, cells: Floats, row: int, model: int, 
     """What no place in a triangle exceeds."""
     t = cells[row, 0], cells[row, 2], cells[row, 4]
     u = cells[row, 1], cells[row, 3], cells[row, 5]
-    first, second, third = 1.0, 1.0, 1.0
+    first, second, third, caps = 1.0, 1.0, 1.0, 1.0
     for i in range(number):
         if factors[i, ROLE] == FOLLOWS:
             continue
@@ -92,10 +92,12 @@ def bound_of(factors: Floats, number: int, cells: Floats, row: int, model: int, 
         if not known and has_no_chance(factors, i, t, u):
             return 0.0
         cap = cap_of(factors, number, i, t, u, model, sigma)
-        if not known or cap <= max(one, two, three):
+        if not known or cap <= min(one, two, three):
             one, two, three = cap, cap, cap
-        first, second, third = first * one, second * two, third * three
-    return max(first, second, third)
+        first, second, third, caps = first * one, second * two, third * three, caps * cap
+    # Caps are better where an exponential is far above its factor, exponentials where one factor grows and another
+    # shrinks.
+    return min(caps, max(first, second, third))
 
 
 @bare
@@ -169,6 +171,19 @@ def _longest(factors: Floats, number: int, cells: Floats, row: int) -> tuple[int
 
 
 @bare
+def _most_promising(cells: Floats, count: int) -> int:
+    """The triangle with the greatest bound; if there is little room left the last one, whose halves come next: that
+    takes a row for each halving, not for each triangle."""
+    if count > len(cells) - RESERVE:
+        return count - 1
+    top = 0
+    for row in range(1, count):
+        if cells[row, BOUND] > cells[top, BOUND]:
+            top = row
+    return top
+
+
+@bare
 def greatest(
     factors: Floats, number: int, cells: Floats, count: int, known: float, enough: float, model: int, sigma: float
 ) -> tuple[float, float, float]:
@@ -180,21 +195,28 @@ def greatest(
             here = product_at(factors, number, cells[row, k], cells[row, k + 1], model, sigma)[0]
             if here > best:
                 best, best_t, best_u = here, cells[row, k], cells[row, k + 1]
-    waits = count
+    for row in range(count):
+        cells[row, BOUND] = bound_of(factors, number, cells, row, model, sigma)
     while count > 0 and best < enough:
+        top = _most_promising(cells, count)
+        if cells[top, BOUND] <= best + FINE:
+            if top < count - 1:
+                break
+            count -= 1
+            continue
         count -= 1
-        if count < waits:
-            waits = count
-            cells[count, BOUND] = bound_of(factors, number, cells, count, model, sigma)
-        if cells[count, BOUND] <= best + FINE or count + 2 > len(cells):
-            continue
+        for column in range(CELL):
+            kept = cells[top, column]
+            cells[top, column] = cells[count, column]
+            cells[count, column] = kept
         edge, length = _longest(factors, number, cells, count)
-        if length <= FLAT:
-            continue
         # Corner k and the middle of the edge opposite to it cut the triangle in two.
         i, j = 2 * ((edge + 1) % 3), 2 * ((edge + 2) % 3)
         t, u = 0.5 * (cells[count, i] + cells[count, j]), 0.5 * (cells[count, i + 1] + cells[count, j + 1])
-        if (t == cells[count, i] and u == cells[count, i + 1]) or (t == cells[count, j] and u == cells[count, j + 1]):
+        too_small = (t == cells[count, i] and u == cells[count, i + 1]) or (
+            t == cells[count, j] and u == cells[count, j + 1]
+        )
+        if length <= FLAT or too_small or count + 2 > len(cells):
             continue
         here = product_at(factors, number, t, u, model, sigma)[0]
         if here > best:
@@ -205,12 +227,6 @@ def greatest(
         cells[count + 1, j], cells[count + 1, j + 1] = t, u
         for row in range(count, count + 2):
             cells[row, BOUND] = bound_of(factors, number, cells, row, model, sigma)
-        # The more promising one is looked at first.
-        if cells[count, BOUND] > cells[count + 1, BOUND]:
-            for column in range(CELL):
-                kept = cells[count, column]
-                cells[count, column] = cells[count + 1, column]
-                cells[count + 1, column] = kept
         count += 2
     return best, best_t, best_u
 
