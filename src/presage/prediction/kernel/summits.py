@@ -2,7 +2,8 @@
 
 The region is cut into triangles. In each of them every factor lies below an exponential (`_above`), and so does the
 product, which is greatest in a corner. A triangle that cannot hold more than what was found is left; the others are
-halved, across the edge along which values change most. What is left out is proven to be no greater by more than `FINE`.
+halved, across the edge along which values change most, first the one that may hold most. What is left out is proven to
+be no greater by more than `FINE`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ CELL = 7
 # So many are put aside at most; the last of them are kept for halves of halves of one.
 CELLS, RESERVE = 512, 160
 FINE = 1e-11
+# After so many halvings it may be ten times as much, and again after as many: so a search ends. Most take ten.
+PATIENCE = 8192
 # An edge along which no value changes by more than this part of its error has one value.
 FLAT = 1e-15
 
@@ -172,13 +175,13 @@ def _longest(factors: Floats, number: int, cells: Floats, row: int) -> tuple[int
 
 @bare
 def _most_promising(cells: Floats, count: int) -> int:
-    """The triangle with the greatest bound; if there is little room left the last one, whose halves come next: that
-    takes a row for each halving, not for each triangle."""
+    """The triangle with the greatest bound, of several the newest. If there is little room left the last one, whose
+    halves come next: that takes a row for each halving, not for each triangle."""
     if count > len(cells) - RESERVE:
         return count - 1
     top = 0
     for row in range(1, count):
-        if cells[row, BOUND] > cells[top, BOUND]:
+        if cells[row, BOUND] >= cells[top, BOUND]:
             top = row
     return top
 
@@ -197,9 +200,10 @@ def greatest(
                 best, best_t, best_u = here, cells[row, k], cells[row, k + 1]
     for row in range(count):
         cells[row, BOUND] = bound_of(factors, number, cells, row, model, sigma)
+    fine, halvings = FINE, 0
     while count > 0 and best < enough:
         top = _most_promising(cells, count)
-        if cells[top, BOUND] <= best + FINE:
+        if cells[top, BOUND] <= best + fine:
             if top < count - 1:
                 break
             count -= 1
@@ -227,7 +231,9 @@ def greatest(
         cells[count + 1, j], cells[count + 1, j + 1] = t, u
         for row in range(count, count + 2):
             cells[row, BOUND] = bound_of(factors, number, cells, row, model, sigma)
-        count += 2
+        count, halvings = count + 2, halvings + 1
+        if halvings % PATIENCE == 0:
+            fine *= 10.0
     return best, best_t, best_u
 
 
