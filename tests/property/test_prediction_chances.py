@@ -22,6 +22,7 @@ from presage.prediction.kernel.spec import (
     Errors,
     JoinSpec,
     JoinTerm,
+    Mode,
     ValueSpec,
     ValueTerm,
 )
@@ -160,6 +161,16 @@ def test_a_value_between_two_bounds_is_as_likely_as_the_part_between_them() -> N
     between = (ValueTerm(0, Comparator.GE, 4.0), ValueTerm(0, Comparator.LE, 6.0))
     assert validity(pieces, ValueSpec(between, probability=True)).probability == pytest.approx([0.2])
     assert len(validity(pieces, ValueSpec(between, at_least=AtLeast(0.21)))) == 0
+
+
+def test_what_may_be_farther_than_both_thresholds_together_is_likely_on_either_side() -> None:
+    # The thresholds add up to K itself: all distances may be farther, and each sign of the difference is a strip.
+    a, b = Update(0, 0, (3.0, 0.0), (0.0, 0.0), (0.5, 1.0)), Update(1, 0, (0.0, 0.0), (0.0, 3.0), (0.0, 0.0))
+    terms = tuple(JoinTerm(i, i, Comparator.GE, k, Mode.MAY) for i, k in ((0, 0.5), (1, 1.0)))
+    for pieces in (pieces_of([a], PERIOD), pieces_of([b], PERIOD)), (pieces_of([b], PERIOD), pieces_of([a], PERIOD)):
+        found = join(*pieces, JoinSpec(terms, 0, probability=True, at_least=AtLeast(0.5)))
+        assert found.probability == pytest.approx([1.0])
+        assert found.valid_to[0] == PERIOD
 
 
 def single(key: int) -> st.SearchStrategy[Update]:
