@@ -14,6 +14,7 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
+from presage.prediction.kernel.ends import NEAR
 from presage.prediction.kernel.factor_parts import part_at
 from presage.prediction.kernel.factors import FOLLOWS, ROLE, TAILS
 from presage.prediction.kernel.peaks import GRAIN
@@ -52,6 +53,10 @@ def likely_times(
             if _all_between(factors, number, low, place, high, there, enough, model, sigma):
                 low, place, count = high, there, count - 1
                 continue
+        elif not is_new and not inside and end < enough and high - low <= NEAR:
+            # Moments so close are one, and that is not likely enough at either end.
+            low, place, count = high, there, count - 1
+            continue
         elif is_new or not (inside or end >= enough):
             # One call for a time and for a span: a call is compiled where it stands.
             since, known = (high, -1.0) if is_new else (low, enough - 1e-15)

@@ -26,7 +26,7 @@ CELL = 7
 CELLS, RESERVE = 512, 160
 FINE = 1e-11
 # After so many halvings it may be ten times as much, and again after as many: so a search ends. Most take ten.
-PATIENCE = 8192
+PATIENCE = 2048
 # An edge along which no value changes by more than this part of its error has one value.
 FLAT = 1e-15
 
@@ -227,8 +227,12 @@ def greatest(
             best, best_t, best_u = here, t, u
         for column in range(CELL):
             cells[count + 1, column] = cells[count, column]
-        cells[count, i], cells[count, i + 1] = t, u
-        cells[count + 1, j], cells[count + 1, j + 1] = t, u
+        k = 2 * edge
+        for row, moved in ((count, i), (count + 1, j)):
+            # Of a line, a corner in one place with the one that moves goes along: else the halves would overlap.
+            if cells[row, k] == cells[row, moved] and cells[row, k + 1] == cells[row, moved + 1]:
+                cells[row, k], cells[row, k + 1] = t, u
+            cells[row, moved], cells[row, moved + 1] = t, u
         for row in range(count, count + 2):
             cells[row, BOUND] = bound_of(factors, number, cells, row, model, sigma)
         count, halvings = count + 2, halvings + 1
