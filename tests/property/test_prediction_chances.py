@@ -173,6 +173,27 @@ def test_what_may_be_farther_than_both_thresholds_together_is_likely_on_either_s
         assert found.valid_to[0] == PERIOD
 
 
+@pytest.mark.parametrize("model", ErrorModel)
+@pytest.mark.parametrize("window", [0, SECOND])
+def test_a_chance_that_is_level_where_two_values_meet_is_the_greatest_where_they_are_farthest(
+    model: ErrorModel, window: int
+) -> None:
+    # They meet after a second, where the chance that they are farther is the least, and are 1.8 apart in the end.
+    a = Update(0, 0, (0.6,), (-0.6,), (1.7,))
+    b = Update(1, 0, (0.0,), (0.0,), (2.09,))
+    pieces = pieces_of([a], PERIOD), pieces_of([b], PERIOD)
+    spec = JoinSpec((JoinTerm(0, 0, Comparator.GE, 0.815, Mode.MAY),), window, probability=True, errors=Errors(model))
+    sizes_of_both = np.array([1.7, 1.7]), np.array([2.09, 2.09])
+    at_start, at_end = distance_chances(np.array([0.6, 1.8]), *sizes_of_both, Comparator.GE, 0.815, spec.errors)
+    assert join(*pieces, spec).probability == pytest.approx([at_end], abs=1e-9)
+    p = 0.5 * (at_start + at_end)
+    (found,) = rows_of(join(*pieces, replace(spec, at_least=AtLeast(float(p)))), 0, 1)
+    apart = np.array([abs(0.6 - 0.6 * found[0] / SECOND)])
+    at_cut = distance_chances(apart, np.array([1.7]), np.array([2.09]), Comparator.GE, 0.815, spec.errors)
+    assert at_cut[0] == pytest.approx(p, abs=1e-6)
+    assert found[1] == PERIOD
+
+
 def single(key: int) -> st.SearchStrategy[Update]:
     """One update with two attributes that are not sure."""
     number, rate = st.integers(-3, 3).map(float), st.sampled_from([0.0, 0.5, 1.0, -1.0, 2.0])
@@ -263,6 +284,8 @@ def greatest_on_grids(a: Update, b: Update, spec: JoinSpec) -> float:
             z = x - b.values[term.right] - b.rates[term.right] * (t_b - b.at / SECOND)
             sizes = [np.full(len(z), u.thresholds[k]) for u, k in ((a, term.left), (b, term.right))]
             allowed_here = np.abs(z) <= term.constant
+            if term.mode is Mode.MAY:
+                allowed_here = np.abs(z) + sizes[0] + sizes[1] >= term.constant
             chance *= allowed_here * distance_chances(z, *sizes, term.comparator, term.constant, spec.errors)
         place = int(np.argmax(chance))
         best = max(best, float(chance[place]))
@@ -283,6 +306,41 @@ def test_the_probability_of_two_near_dimensions_is_the_greatest_of_a_fine_grid(
         # Nothing on a grid is greater; the finest is a few millionths of a second wide, where it meets the region.
         assert found.probability.max() >= best - 1e-9
         assert best <= 0 or window == 0 or found.probability.max() <= best + 1e-3
+    else:
+        assert best <= 0
+
+
+def test_a_dimension_that_may_be_far_and_a_near_one_are_likely_together_where_a_fine_grid_says() -> None:
+    a = Update(1, 2 * SECOND, (-1.414, 0.801), (-0.434, -1.554), (0.5, 1.633))
+    b = Update(2, 1 * SECOND, (-0.585, 2.779), (0.0, -2.0), (0.0, 0.5))
+    terms = JoinTerm(0, 0, Comparator.LE, 1.44), JoinTerm(1, 1, Comparator.GT, 0.115, Mode.MAY)
+    spec = JoinSpec(terms, SECOND // 2, probability=True)
+    found = join(pieces_of([a], PERIOD), pieces_of([b], PERIOD), spec)
+    best = greatest_on_grids(a, b, spec)
+    assert best - 1e-9 <= found.probability.max() <= best + 1e-5
+
+
+far = st.lists(
+    st.tuples(st.sampled_from([Comparator.GE, Comparator.GT]), st.sampled_from([0.13, 0.815, 1.37])),
+    min_size=1,
+    max_size=2,
+)
+
+
+@settings(max_examples=60)
+@given(far, single(1), single(2), st.sampled_from(ErrorModel), st.sampled_from([0.0, 0.5, 2.0]))
+def test_the_probability_of_dimensions_that_may_be_far_is_the_greatest_of_a_fine_grid(
+    asked: list[tuple[Comparator, float]], a: Update, b: Update, model: ErrorModel, window: float
+) -> None:
+    # Most constants are less than the two thresholds together: both tails count, and there may be several peaks.
+    terms = tuple(JoinTerm(i, i, comparator, k, Mode.MAY) for i, (comparator, k) in enumerate(asked))
+    spec = JoinSpec(terms, int(window * SECOND), errors=Errors(model), probability=True)
+    found = join(pieces_of([a], PERIOD), pieces_of([b], PERIOD), spec)
+    best = greatest_on_grids(a, b, spec)
+    if len(found):
+        assert found.probability.max() >= best - 1e-9
+        # The first grid is coarse, and finer ones may lie around a lesser peak; without a window they miss the line.
+        assert best <= 0 or window == 0 or found.probability.max() <= best + 0.1
     else:
         assert best <= 0
 

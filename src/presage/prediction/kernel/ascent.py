@@ -3,8 +3,6 @@
 The logarithm of the function is concave: it lies below its tangents. So where the tangents at both ends of what is left
 cross there is a bound, and the search ends when nothing better than 1e-13 can be found. At a corner of the function the
 crossing is also the best guess; where it is smooth, the zero of the slope by interpolation is. Both take turns.
-
-A function that is not concave (`curved`) is looked at from both ends; a peak is found, if not surely the highest.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ def begin(search: Floats, row: int, low: float, high: float) -> None:
 
 
 @bare
-def tell(search: Floats, row: int, value: float, slope: float, other: float, curved: bool, enough: float) -> bool:
+def tell(search: Floats, row: int, value: float, slope: float, other: float, enough: float) -> bool:
     """What was found at NEXT, `slope` and `other` being those of the logarithm. Whether to go on: there is a next place
     to look at. No more than `enough` is sought."""
     at, step = search[row, NEXT], search[row, STEP]
@@ -50,17 +48,17 @@ def tell(search: Floats, row: int, value: float, slope: float, other: float, cur
         return False
     if step == 0.0:
         search[row, NEXT] = high
-        return curved or slope > 0.0
+        return slope > 0.0
     rise, fall = search[row, LOW_SLOPE], search[row, HIGH_SLOPE]
     width = high - low
     if rise <= 0.0 or fall >= 0.0 or width <= 0.0 or step >= STEPS:
         return False
     crossing = (search[row, HIGH_LOG] - search[row, LOW_LOG] - fall * width) / (rise - fall)
     best = math.log(search[row, BEST]) if search[row, BEST] > 0.0 else NOTHING
-    if not curved and search[row, LOW_LOG] + rise * crossing - best <= FINE:
+    if search[row, LOW_LOG] + rise * crossing - best <= FINE:
         return False
     away = crossing if step % 2.0 == 1.0 else width * rise / (rise - fall)
-    if curved or step % 8.0 == 0.0:
+    if step % 8.0 == 0.0:
         away = 0.5 * width
     # Never onto an end itself, or the other one would stay where it is.
     away = min(max(away, 0.001 * width), 0.999 * width)

@@ -15,10 +15,12 @@ from presage.prediction.kernel.clear_cases import EVERYTHING, NOTHING, UNCLEAR, 
 from presage.prediction.kernel.ends import NEAR, micros
 from presage.prediction.kernel.factors import COLUMNS
 from presage.prediction.kernel.halves import aim_factors, set_factors, set_functions, start_region
+from presage.prediction.kernel.likely_times import PARTS, WAITING
 from presage.prediction.kernel.peaks import SEARCHES
 from presage.prediction.kernel.regions import CLOSED, FIRST, LAST, UNTIL_BEFORE, most_lines, project
 from presage.prediction.kernel.solutions import MOST
-from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices, slices_of
+from presage.prediction.kernel.strips import choose_strips, find_strips, most_choices
+from presage.prediction.kernel.summits import CELL, CELLS
 from presage.prediction.kernel.trimming import (
     CHANCE,
     GIVEN,
@@ -91,8 +93,7 @@ def evaluate(
     most = count + margins_a.shape[1] + margins_b.shape[1]
     # Not grown when they are full: arrays that change in a loop are counted references at every turn.
     chancy = asked or p >= 0.0
-    slices = slices_of(chancy, most)
-    per_pair = 2 * most_choices(terms, slices)
+    per_pair = (2 * PARTS if chancy else 2) * most_choices(terms, chancy)
     room = len(pair_a) - begin + per_pair
     whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
     slacks = np.full(count, np.nan)
@@ -104,7 +105,8 @@ def evaluate(
     factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
     wanted, sure = np.empty(most), np.empty(most)
     reaches, can_be_sure, most_likely, factors_before = False, False, 1.0, -1
-    search, found = np.empty((SEARCHES, SEARCH)), np.empty((2, 5))
+    search, found = np.empty((SEARCHES, SEARCH)), np.empty((2 * PARTS, 5))
+    cells, waiting, likely = np.empty((CELLS, CELL)), np.empty((WAITING, 3)), np.empty((PARTS, 4))
     made = 0
     row = begin - 1
     while row + 1 < len(pair_a) and made + per_pair <= room:
@@ -121,7 +123,7 @@ def evaluate(
         if not set_times(times, origin, first_known, last_known, after, until, since, final):
             continue
         pending = np.inf if final else float(until - origin)
-        never = find_strips(terms, constants, lines_a, a, lines_b, b, slices, slacks, strips, numbers)
+        never = find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
         never = never or never_a[a] or never_b[b]
         choices = 1
         for k in range(count):
@@ -169,7 +171,8 @@ def evaluate(
                     )
                     total += trim(
                         lines, counts, ends, times, factors, number, count, curved, wanted, can_be_sure, sure,
-                        most_likely, p, strict, asked, pending, model, sigma, search, found, total,
+                        most_likely, p, strict, asked, pending, model, sigma, search, cells, waiting, likely, found,
+                        total,
                     )  # fmt: skip
                 first = total if half == 0 else first
             if first == 1 and total == 2 and _united(found):

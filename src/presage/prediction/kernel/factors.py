@@ -22,7 +22,9 @@ KIND, Z0, ZT, ZU, LIMIT, WIDE, NARROW, SIDE, TERM, OWNER, ROLE = 0, 1, 2, 3, 4, 
 # Of one that stands for its group: which of them, the values of both sides as functions of their times, which of them
 # is the later, the thresholds; then the bounds, in the order of `shared_errors`.
 GROUP, A0, A_RATE, B0, B_RATE, A_LATER, ERROR_A, ERROR_B, BOUNDS = 11, 12, 13, 14, 15, 16, 17, 18, 19
-COLUMNS = 25
+# In how many parts it is log-concave: 2 where both tails of a > or >= count (`factor_parts`).
+TAILS = 25
+COLUMNS = 26
 OF_BOTH, OF_A, OF_B = 0.0, 1.0, 2.0
 ALONE, LEADS, FOLLOWS = 0.0, 1.0, 2.0
 HALVINGS = 64

@@ -26,6 +26,7 @@ from presage.prediction.kernel.factors import (
     OWNER,
     ROLE,
     SIDE,
+    TAILS,
     TERM,
     WIDE,
     Z0,
@@ -141,6 +142,8 @@ def aim_factors(
     curved = False
     other = 1 - half
     for i in range(number):
+        factors[i, TAILS] = 1.0
+    for i in range(number):
         k = int(factors[i, TERM])
         if factors[i, ROLE] == LEADS:
             _aim_group(functions, margins_a, a, margins_b, b, offsets, half, groups, factors, i)
@@ -152,7 +155,11 @@ def aim_factors(
             factors[i, SIDE] = 1.0 if positive else -1.0
             farthest = chosen[k, 1] if positive else -chosen[k, 0]
             if factors[i, KIND] == BEYOND and farthest <= factors[i, WIDE] + factors[i, NARROW] - factors[i, LIMIT]:
-                curved = number > 1
+                curved = True
+                # Of a group, the one that stands for it.
+                for j in range(i + 1):
+                    if j == i or (factors[j, ROLE] == LEADS and factors[j, GROUP] == factors[i, GROUP]):
+                        factors[j, TAILS] = 2.0
             continue
         of_b = 1 if k >= margins_a.shape[1] else 0
         margin = margins_b[b, k - margins_a.shape[1], 0] if of_b else margins_a[a, k, 0]

@@ -25,7 +25,6 @@ from presage.prediction.kernel.polygons import Polygons, clip
 from presage.prediction.kernel.shared_errors import groups_of
 from presage.prediction.kernel.sides import Side, build_side
 from presage.prediction.kernel.spec import JoinSpec, trimmed_at
-from presage.prediction.kernel.strips import slices_of
 from presage.prediction.kernel.term_arrays import join_term_arrays
 
 # Of the pieces of both sides: from when and until before when each may be asked for; None: always.
@@ -165,10 +164,7 @@ def join_with_boundary(
     starts, t_a, t_b = clip(
         distinct[:, 1], distinct[:, 2], distinct[:, 3], one.start, one.ends, one.lines,
         other.start, other.ends, other.lines, terms, constants, spec.window / 1e6,
-        slices_of(
-            spec.probability or trimmed_at(spec.at_least)[0] >= 0,
-            len(terms) + one.margins.shape[1] + other.margins.shape[1],
-        ),
+        spec.probability or trimmed_at(spec.at_least)[0] >= 0,
         FOREVER if until is None else until,
     )  # fmt: skip
     polygons = Polygons(distinct[:, 0].copy(), one.piece[distinct[:, 1]], other.piece[distinct[:, 2]], starts, t_a, t_b)

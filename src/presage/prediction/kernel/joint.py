@@ -36,7 +36,7 @@ def joint_chance(
         reach, sign = (nearer, -1.0) if part else (farther, 1.0)
         if reach >= 0.0:
             more, more_a, more_b = _within(
-                a, b, error_a, error_b, low_a, high_a, low_b, high_b, reach, model, sigma
+                a, b, error_a, error_b, low_a, high_a, low_b, high_b, -reach, reach, model, sigma
             )  # fmt: skip
             chance, by_a, by_b = chance + sign * more, by_a + sign * more_a, by_b + sign * more_b
     if chance > 0.0:
@@ -48,23 +48,40 @@ def joint_chance(
 
 
 @bare
+def one_sided_chance(
+    a: float, b: float, error_a: float, error_b: float, low_a: float, high_a: float, low_b: float, high_b: float,
+    least: float, most: float, model: int, sigma: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """P(low_a <= A <= high_a, low_b <= B <= high_b, least <= A − B <= most), and how its logarithm changes with a and
+    with b: log-concave. No slopes where there is no chance."""
+    turned = error_a > error_b
+    if turned:
+        a, error_a, low_a, high_a, b, error_b, low_b, high_b = b, error_b, low_b, high_b, a, error_a, low_a, high_a
+        least, most = -most, -least
+    chance, by_a, by_b = _within(a, b, error_a, error_b, low_a, high_a, low_b, high_b, least, most, model, sigma)
+    if chance > 0.0:
+        by_a, by_b, chance = by_a / chance, by_b / chance, min(1.0, chance)
+    return (chance, by_b, by_a) if turned else (chance, by_a, by_b)
+
+
+@bare
 def _within(
     a: float, b: float, error_a: float, error_b: float, low_a: float, high_a: float, low_b: float, high_b: float,
-    reach: float, model: int, sigma: float,
+    least: float, most: float, model: int, sigma: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """P of the bounds and of |A − B| <= reach, and how it changes with a and b. `error_a` is the narrower."""
+    """P of the bounds and of least <= A − B <= most, and how it changes with a and b. `error_a` is the narrower."""
     first, last = max(low_a, a - error_a), min(high_a, a + error_a)
     bottom, top = max(low_b, b - error_b), min(high_b, b + error_b)
     if bottom >= top or first > last or (first == last and error_a > 0.0):
         return 0.0, 0.0, 0.0
     if error_a == 0.0:
-        return _over_b(a, b, error_b, low_b, high_b, reach, model, sigma)
+        return _over_b(a, b, error_b, low_b, high_b, least, most, model, sigma)
     total, by_a, by_b = 0.0, 0.0, 0.0
     here = first
     while here < last:
         # Up to the next kink.
         there = last
-        for kink in (bottom - reach, top - reach, bottom + reach, top + reach):
+        for kink in (bottom + least, top + least, bottom + most, top + most):
             if here < kink < there:
                 there = kink
         panels = 1
@@ -76,25 +93,25 @@ def _within(
             for k in range(len(POINTS) if model == NORMAL else 2):
                 point, weight = (POINTS[k], WEIGHTS[k]) if model == NORMAL else ((2 * k - 1) * _PAIR, 1.0)
                 x = middle + half * point
-                chance, by_x, moved = _over_b(x, b, error_b, low_b, high_b, reach, model, sigma)
+                chance, by_x, moved = _over_b(x, b, error_b, low_b, high_b, least, most, model, sigma)
                 weight *= half * _density(x - a, error_a, model, sigma)
                 total, by_a, by_b = total + weight * chance, by_a + weight * by_x, by_b + weight * moved
         here = there
     if low_a > a - error_a:
-        chance, _, _ = _over_b(low_a, b, error_b, low_b, high_b, reach, model, sigma)
+        chance, _, _ = _over_b(low_a, b, error_b, low_b, high_b, least, most, model, sigma)
         by_a += _density(low_a - a, error_a, model, sigma) * chance
     if high_a < a + error_a:
-        chance, _, _ = _over_b(high_a, b, error_b, low_b, high_b, reach, model, sigma)
+        chance, _, _ = _over_b(high_a, b, error_b, low_b, high_b, least, most, model, sigma)
         by_a -= _density(high_a - a, error_a, model, sigma) * chance
     return total, by_a, by_b
 
 
 @bare
 def _over_b(
-    x: float, b: float, error: float, low: float, high: float, reach: float, model: int, sigma: float
+    x: float, b: float, error: float, low: float, high: float, least: float, most: float, model: int, sigma: float
 ) -> tuple[float, float, float]:
-    """P(low <= B <= high, |x − B| <= reach), and how it changes with x and with b."""
-    bottom, top = max(low, x - reach), min(high, x + reach)
+    """P(low <= B <= high, least <= x − B <= most), and how it changes with x and with b."""
+    bottom, top = max(low, x - most), min(high, x - least)
     first, last = max(bottom, b - error), min(top, b + error)
     if first >= last:
         return 0.0, 0.0, 0.0
@@ -102,11 +119,11 @@ def _over_b(
     if top < b + error:
         density = _density(top - b, error, model, sigma)
         by_b -= density
-        by_x += density if top == x + reach else 0.0
+        by_x += density if top == x - least else 0.0
     if bottom > b - error:
         density = _density(bottom - b, error, model, sigma)
         by_b += density
-        by_x -= density if bottom == x - reach else 0.0
+        by_x -= density if bottom == x - most else 0.0
     if model == NORMAL:
         scale = ROOT * sigma * error
         chance = 0.5 * (math.erf((last - b) / scale) - math.erf((first - b) / scale)) / math.erf(error / scale)

@@ -2,7 +2,7 @@
 
 For a given t, the best u; over t, the best of those. The product of <=, < and value terms is log-concave, and so
 is that of > and >= where one tail counts: it has one peak in u, its greatest value has one in t, and the times at which
-it reaches p are an interval. Both searches are the same (`ascent`).
+it reaches p are an interval. Both searches are the same (`ascent`). Where both tails count: `summits`.
 
 What is found at t depends on t and on the lines that bound u there, on nothing else: not on where a search began, and
 not on what comes later.
@@ -37,7 +37,6 @@ def peak_over_u(
     number: int,
     search: Floats,
     t: float,
-    curved: bool,
     enough: float,
     model: int,
     sigma: float,
@@ -48,7 +47,7 @@ def peak_over_u(
     going = True
     while going:
         value, by_t, by_u = product_at(factors, number, t, search[OVER_U, NEXT], model, sigma)
-        going = tell(search, OVER_U, value, by_u, by_t, curved, enough)
+        going = tell(search, OVER_U, value, by_u, by_t, enough)
     return search[OVER_U, BEST], change_of_peak(search, OVER_U, first_moves, last_moves)
 
 
@@ -62,7 +61,6 @@ def peak_over_t(
     search: Floats,
     low: float,
     high: float,
-    curved: bool,
     enough: float,
     model: int,
     sigma: float,
@@ -72,8 +70,8 @@ def peak_over_t(
     going = True
     while going:
         t = search[OVER_T, NEXT]
-        value, slope = peak_over_u(lines, counts, at, factors, number, search, t, curved, enough, model, sigma)
-        going = tell(search, OVER_T, value, slope, 0.0, curved, enough)
+        value, slope = peak_over_u(lines, counts, at, factors, number, search, t, enough, model, sigma)
+        going = tell(search, OVER_T, value, slope, 0.0, enough)
     return search[OVER_T, BEST_AT], search[OVER_T, BEST]
 
 
@@ -88,7 +86,6 @@ def edge(
     outside: float,
     inside: float,
     p: float,
-    curved: bool,
     model: int,
     sigma: float,
 ) -> tuple[bool, float]:
@@ -101,7 +98,7 @@ def edge(
     wanted = math.log(p) if p > 0.0 else NOTHING
     middle = outside
     for step in range(EDGE_STEPS):
-        value, slope = peak_over_u(lines, counts, at, factors, number, search, middle, curved, 1.0, model, sigma)
+        value, slope = peak_over_u(lines, counts, at, factors, number, search, middle, 1.0, model, sigma)
         reaches = value >= p
         if reaches and step == 0:
             return False, outside

@@ -49,10 +49,10 @@ def clip(
     terms: Ints,
     constants: Floats,
     window: float,
-    slices: int,
+    chancy: bool,
     until: int,
 ) -> tuple[Ints, Ints, Ints]:
-    """Starts, t_a, t_b. `choice`: of strips, as the evaluation step numbered it (`slices` as there). Both times up to
+    """Starts, t_a, t_b. `choice`: of strips, as the evaluation step numbered it (`chancy` as there). Both times up to
     `until`. O(m²) for a pair with m lines."""
     count = len(terms)
     most = 4 + 2 + 2 * count + 2
@@ -66,7 +66,7 @@ def clip(
         a, b = pair_a[i], pair_b[i]
         origin = max(start_a[a], start_b[b])
         offset_a, offset_b = (start_a[a] - origin) / 1e6, (start_b[b] - origin) / 1e6
-        find_strips(terms, constants, lines_a, a, lines_b, b, slices, slacks, strips, numbers)
+        find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
         choose_strips(choice[i], strips, numbers, False, chosen)
         set_functions(lines_a, a, offset_a, functions, 0)
         set_functions(lines_b, b, offset_b, functions, 1)

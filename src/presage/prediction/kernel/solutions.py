@@ -12,10 +12,8 @@ LE, LT, GT, GE, NE, EQ = (int(c) for c in Comparator)
 MAY, MUST = int(Mode.MAY), int(Mode.MUST)
 INF = np.inf
 
-# Into how many slices `split` may cut what lies on one side of 0.
-SLICES = 8
-# A term has at most three intervals, or two that were cut. A row: low, high, low open, high open (0 or 1).
-MOST = 2 * (1 + SLICES) + 2
+# A term has at most three intervals, or two that were cut in three places. A row: low, high, low open, high open.
+MOST = 5
 
 
 @bare

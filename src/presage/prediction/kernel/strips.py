@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
-from presage.prediction.kernel.solutions import EQ, GE, GT, NE, SLICES, solutions, split
+from presage.prediction.kernel.solutions import EQ, GE, GT, NE, solutions, split
 
 
 @bare
@@ -15,7 +15,7 @@ def find_strips(
     a: int,
     lines_b: Floats,
     b: int,
-    slices: int,
+    chancy: bool,
     slacks: Floats,
     strips: Floats,
     numbers: Ints,
@@ -23,8 +23,8 @@ def find_strips(
     """`lines_a`, `lines_b`: value, rate, threshold for each term. Whether an `=` over unsure values has no chance at
     all. `slacks`: those of the pair before; thresholds are mostly the same, and then so are the strips.
 
-    Where chances matter (`slices` > 0), strips of > and >= are cut so that each has one sign and lies on one side of
-    the place up to which both tails count; up to there into so many slices.
+    Where chances matter (`chancy`), strips of > and >= are cut so that each has one sign and lies on one side of the
+    place up to which both tails count.
     """
     never = False
     for k in range(len(terms)):
@@ -36,9 +36,9 @@ def find_strips(
         slacks[k] = slack
         found = strips[k]
         count = solutions(comparator, constants[k], slack, terms[k, 3], True, found)
-        if slices > 0 and (comparator in (GT, GE)) and 0.0 <= constants[k] <= slack:
-            for i in range(-slices, slices + 1):
-                count = split(count, (slack - constants[k]) * (i / slices), found)
+        if chancy and (comparator in (GT, GE)) and 0.0 <= constants[k] <= slack:
+            for sign in range(-1, 2):
+                count = split(count, (slack - constants[k]) * sign, found)
         numbers[k] = count
     return never
 
@@ -57,16 +57,7 @@ def choose_strips(choice: int, strips: Floats, numbers: Ints, turned: bool, chos
 
 
 @bare
-def slices_of(chancy: bool, factors: int) -> int:
-    """With one factor a level says it all. With several there may be more than one peak where both tails of a > or >=
-    count, but hardly in a slice: there a chance changes little."""
-    if not chancy:
-        return 0
-    return SLICES if factors > 1 else 1
-
-
-@bare
-def most_choices(terms: Ints, slices: int) -> int:
+def most_choices(terms: Ints, chancy: bool) -> int:
     """How many choices of strips there may be."""
     choices = 1
     for k in range(len(terms)):
@@ -76,6 +67,6 @@ def most_choices(terms: Ints, slices: int) -> int:
         elif comparator == NE:
             choices *= 3
         elif comparator in (GT, GE):
-            # Two tails, each with its slices.
-            choices *= 2 * (1 + slices)
+            # Two signs, each near and far.
+            choices *= 4 if chancy else 2
     return choices

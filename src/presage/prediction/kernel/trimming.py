@@ -1,7 +1,8 @@
 """Half a region and the factors over it come in; times that are likely enough, and how likely, go out. For loops.
 
 Each factor must reach p by itself, which cuts the region by strips: exact when there is one factor, a good start when
-there are more. Where all factors are 1 no search is needed.
+there are more. Where all factors are 1 no search is needed. Where both tails of a > or >= count (`curved`) there may be
+several peaks, and several intervals.
 
 Rows may be asked for bit by bit. What is sought is sought over all of the region, and told with the last bit of it: so
 it is the same number however many bits there were.
@@ -15,8 +16,10 @@ from presage.arrays.jit import Floats, Ints
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.ends import NEAR
 from presage.prediction.kernel.factors import ALONE, ROLE, add_level, greatest_chance, level
+from presage.prediction.kernel.likely_times import END, END_CUT, START, START_CUT, likely_times
 from presage.prediction.kernel.peaks import edge, peak_over_t
 from presage.prediction.kernel.regions import FIRST, LAST, TERMS, project
+from presage.prediction.kernel.summits import greatest_between
 
 # Columns of what is found: low, high, low open, high open, probability.
 LOW, HIGH, LOW_OPEN, HIGH_OPEN, CHANCE = 0, 1, 2, 3, 4
@@ -97,12 +100,16 @@ def trim(
     model: int,
     sigma: float,
     search: Floats,
+    cells: Floats,
+    waiting: Floats,
+    likely: Floats,
     found: Floats,
     row: int,
 ) -> int:
-    """1 if an interval was written to `found[row]`, else 0. `wanted`: levels of p (below 0: no trimming); `sure`:
-    levels of 1; `most`: what the product cannot exceed. `asked`: whether the probability itself is of interest, else it
-    is NaN. `pending`: what reaches this time (microseconds) goes on, and its probability is 0 as long."""
+    """How many intervals were written, to `found[row]` and on: one at most, unless `curved`. `wanted`: levels of p
+    (below 0: no trimming); `sure`: levels of 1; `most`: what the product cannot exceed. `asked`: whether the
+    probability itself is of interest, else it is NaN. `pending`: what reaches this time (microseconds) goes on, and its
+    probability is 0 as long."""
     region = GIVEN
     if p >= 0.0 and number > 0:
         region = CUT
@@ -119,6 +126,11 @@ def trim(
     first, last = low, high
     if times[NOW, FIRST] != times[ALL, FIRST] or times[NOW, LAST] != times[ALL, LAST]:
         _, first, last, _, _ = project(lines, counts, region, ends, times, ALL)
+    if curved:
+        return _trim_curved(
+            lines, counts, region, factors, number, first, last, low, high, low_open, high_open, most, p, strict,
+            asked, pending, several, model, sigma, cells, waiting, likely, found, row,
+        )  # fmt: skip
     is_sure, begin, end = False, first, last
     if can_be_sure and _cut_by(lines, counts, ends, SURE, factors, number, sure, False, terms):
         is_sure, begin, end, _, _ = project(lines, counts, SURE, ends, times, ALL)
@@ -126,17 +138,13 @@ def trim(
     if several:
         enough = p + TOUCH if strict else p - TOUCH
         if not is_sure:
-            begin, best = peak_over_t(
-                lines, counts, region, factors, number, search, first, last, curved, enough, model, sigma
-            )
+            begin, best = peak_over_t(lines, counts, region, factors, number, search, first, last, enough, model, sigma)
             end = begin
             if best < enough:
                 return 0
         for side in range(2):
             outside, inside = (last, end) if side else (first, begin)
-            passes, at = edge(
-                lines, counts, region, factors, number, search, outside, inside, enough, curved, model, sigma
-            )
+            passes, at = edge(lines, counts, region, factors, number, search, outside, inside, enough, model, sigma)
             if passes and side == 0:
                 first = at
                 if at >= low:
@@ -152,11 +160,66 @@ def trim(
     if open_end or not asked:
         chance = 0.0
     elif not is_sure:
-        _, chance = peak_over_t(lines, counts, region, factors, number, search, first, last, curved, most, model, sigma)
+        _, chance = peak_over_t(lines, counts, region, factors, number, search, first, last, most, model, sigma)
         # A level was found by halving: what it keeps has at least p.
         chance = max(chance, p)
     put(found, row, low, high, low_open, high_open, chance)
     return 1
+
+
+@bare
+def _trim_curved(
+    lines: Floats,
+    counts: Ints,
+    region: int,
+    factors: Floats,
+    number: int,
+    first: float,
+    last: float,
+    low: float,
+    high: float,
+    low_open: bool,
+    high_open: bool,
+    most: float,
+    p: float,
+    strict: bool,
+    asked: bool,
+    pending: float,
+    several: bool,
+    model: int,
+    sigma: float,
+    cells: Floats,
+    waiting: Floats,
+    likely: Floats,
+    found: Floats,
+    row: int,
+) -> int:
+    """See `trim`. From first to last is all of the region, from low to high what is asked for now."""
+    likely[0, START], likely[0, END], likely[0, START_CUT], likely[0, END_CUT] = first, last, 0.0, 0.0
+    count, made = 1, 0
+    if several:
+        enough = p + TOUCH if strict else p - TOUCH
+        count = likely_times(
+            lines, counts, region, factors, number, cells, waiting, first, last, enough, model, sigma, likely
+        )  # fmt: skip
+    for i in range(count):
+        begin, end = likely[i, START], likely[i, END]
+        here, here_open, there, there_open = low, low_open, high, high_open
+        if likely[i, START_CUT] > 0.0 and begin >= low:
+            here, here_open = begin, strict
+        if likely[i, END_CUT] > 0.0 and end <= high:
+            there, there_open = end, strict
+        if there < here or ((here_open or there_open) and there - here <= NEAR):
+            continue
+        chance = 0.0
+        if asked and np.floor(there * 1e6 + 0.5) < pending:
+            chance, _, _ = greatest_between(
+                lines, counts, region, factors, number, cells, begin, end, -1.0, most, model, sigma
+            )  # fmt: skip
+            chance = max(chance, p)
+        put(found, row + made, here, there, here_open, there_open, chance)
+        made += 1
+    return made
 
 
 @bare

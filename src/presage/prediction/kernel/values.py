@@ -104,7 +104,7 @@ def hold(
     lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
     bounds, times = np.empty((REGIONS, 4)), np.empty((2, 4))
     factors, found, search = np.empty((most, COLUMNS)), np.empty((1, 5)), np.empty((SEARCHES, SEARCH))
-    wanted, sure = np.empty(most), np.empty(most)
+    wanted, sure, none = np.empty(most), np.empty(most), np.empty((0, 0))
     chancy = asked or p >= 0.0
     made = 0
     for i in range(len(start)):
@@ -127,7 +127,7 @@ def hold(
         start_alone(lines, counts, GIVEN, bounds, ends, i)
         if not trim(
             lines, counts, bounds, times, factors, number, 0, False, wanted, can_be_sure, sure, most_likely,
-            p, strict, asked, pending, model, sigma, search, found, 0,
+            p, strict, asked, pending, model, sigma, search, none, none, none, found, 0,
         ):  # fmt: skip
             continue
         low, low_part = micros(found[0, LOW])
