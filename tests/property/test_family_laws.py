@@ -183,7 +183,7 @@ def test_statements_that_step_as_one_have_the_rows_of_each_alone(
 ) -> None:
     with ExitStack() as stack:
         # A family that fails steps one by one, with the same rows: that must not hide a mistake of ours.
-        warned = stack.enter_context(patch.object(tasks._LOGGER, "log"))
+        warned = stack.enter_context(patch.object(tasks, "tell"))
         for module, name, value in SMALL:
             stack.enter_context(patch.object(module, name, value))
         folder = stack.enter_context(tempfile.TemporaryDirectory())

@@ -227,7 +227,7 @@ def test_conditions_on_the_event_say_which_are_past_and_others_which_rows_are_sh
     found = rows(engine, f"""SELECT e.id, s.* FROM Failure e RECALL SIMILAR 3 ( {LOGIN} ) AS s
                              WHERE e.server IN ('a', 'c') AND s.similarity > 0.1""")  # fmt: skip
     # 0 and 3 have ann and böb, 5 has ann twice, 2 and 7 neither; 4 would be like them, too.
-    assert [(row["e.id"], row["rank"], row["id"]) for row in found] == [(3, 1, 0), (5, 1, 3), (5, 2, 0)]
+    assert [(row["e.id"], row["rank"], row["s.id"]) for row in found] == [(3, 1, 0), (5, 1, 3), (5, 2, 0)]
     assert found[0]["server"] == "a"
     assert found[0]["heat"] == 20.0
     assert found[0]["event_id"] == "a/2024-01-01T00:40:00Z"

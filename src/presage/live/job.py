@@ -49,6 +49,7 @@ ROWS_ON_DRIVER = 1_000_000
 
 # Calls a function with each of the arguments, away from the driver, and gives the answers in order.
 Workers = Callable[[Callable[[Share], list[Outcome]], list[Share]], list[list[Outcome]]]
+Known = Mapping[str, Statement]  # by number
 
 
 class Job:
@@ -458,16 +459,13 @@ class Job:
             program = self.programs[task.number]
             tables = self._relations()
             relations = {name: tables[name] for name in program.relations}
-            foreign = self._foreign() if program.native and self._foreign is not None else None
+            foreign = self._foreign() if program.native and self._foreign else None
             entities = {watched.known: tables[watched.known] for watched in program.watched}
-            self._kept[task.number] = Kept(
-                program, Evaluator(relations, foreign), relations, entities, histories=self._histories
-            )
+            kept = Kept(program, Evaluator(relations, foreign), relations, entities, histories=self._histories)
+            self._kept[task.number] = kept
         return self._kept[task.number]
 
-    def _record(
-        self, kind: str, live: dict[str, Any], after: Mapping[str, Statement] | None = None, **more: Any
-    ) -> None:
+    def _record(self, kind: str, live: dict[str, Any], after: Known | None = None, **more: Any) -> None:
         """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be."""
         before = {number: self.statements.get(number) for number in live["statements"]}
         try:
@@ -482,11 +480,10 @@ class Job:
         self._take_in(live["statements"], after or {})
         self.meters.changed(before, self.statements)
 
-    def _take_in(self, changes: Iterable[str], after: Mapping[str, Statement]) -> None:
+    def _take_in(self, changes: Iterable[str], after: Known) -> None:
         self.statements.update(after)
-        for number in changes:
-            if number not in after:
-                self.statements[number] = Statement.from_json(self._log.live.statements[number])
+        known = self._log.live.statements
+        self.statements |= {number: Statement.from_json(known[number]) for number in changes if number not in after}
         self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:
