@@ -7,8 +7,10 @@ that whatever becomes of the topic meanwhile, a delivery is either that range or
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
@@ -35,8 +37,10 @@ REFUSED_PAUSE = 30.0  # a broker that refuses a password should not be asked eve
 AWAY_PAUSE = 2.0
 LOOK_AGAIN_SECONDS = 5.0  # for partitions that were added while nothing new came in the others
 MOST_NOTES = 10
+WORTH_READING_AHEAD = 50_000  # messages
 
 Offsets = dict[int, int]  # by partition
+Ranges = dict[int, tuple[int, int]]  # first offset, and the one after the last, by partition
 
 
 class Topic(Protocol):
@@ -55,11 +59,27 @@ class Topic(Protocol):
     def since(self, partitions: list[int], micros: int) -> Offsets:
         """The least offset from a time on; the end where there is none."""
 
-    def read(self, ranges: dict[int, tuple[int, int]]) -> pa.Table:
+    def read(self, ranges: Ranges) -> pa.Table:
         """The messages of ranges of offsets: partition (int32), offset (int64), value (binary)."""
 
     def close(self) -> None:
         """It will not be asked any more."""
+
+
+class Coming:
+    """Messages that are being read in a thread of their own, before they are asked for."""
+
+    def __init__(self, topic: Topic, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self.messages: Future[pa.Table] = Future()
+
+        def read() -> None:
+            try:
+                self.messages.set_result(topic.read(ranges))
+            except BaseException as failure:  # it meets whoever asks for the messages
+                self.messages.set_exception(failure)
+
+        threading.Thread(target=read, name="presage-kafka-ahead", daemon=True).start()
 
 
 class KafkaSource:
@@ -78,6 +98,7 @@ class KafkaSource:
         self._looked = 0.0
         self._ahead: set[int] = set()  # partitions that wait for others to come to their time
         self._bytes_each: float | None = None
+        self._coming: Coming | None = None
         self._behind = 0
         self.why = ""
         self.pause = PAUSE
@@ -93,7 +114,7 @@ class KafkaSource:
         try:
             found = self._read(cursor)
         except OSError as failure:
-            self._known = None
+            self._known = self._coming = None
             self.why = str(failure)
             self.pause = REFUSED_PAUSE if isinstance(failure, PermissionError) else AWAY_PAUSE
             return None
@@ -189,10 +210,12 @@ class KafkaSource:
         several = {p: n for p, n in left.items() if n}
         if not several:
             return self._nothing(), {}
-        wanted = {p: min(n, PROBE) if p in self._ahead else n for p, n in several.items()}
-        share = min(1.0, self._rows() / sum(wanted.values()))
-        ranges = {p: (start[p], start[p] + max(1, int(n * share))) for p, n in wanted.items()}
-        messages = self._topic.read(ranges)
+        coming, self._coming = self._coming, None
+        if coming is not None and all(start.get(p) == first for p, (first, _) in coming.ranges.items()):
+            ranges, messages = coming.ranges, coming.messages.result()
+        else:
+            ranges = self._ranges(start, several)
+            messages = self._topic.read(ranges)
         if self._topic.identify()[0] != identity:
             raise FileNotFoundError(f"the topic '{self._name}' was deleted while it was read")
         if messages.num_rows:
@@ -201,7 +224,17 @@ class KafkaSource:
         ended = {p: ranges[p][1] == start[p] + left[p] for p in ranges}
         cuts = in_step(self._rows_of(checked, made, ranges), ended)
         self._ahead = {p for p, cut in cuts.items() if cut == start[p]}
-        return self._up_to(checked, made, cuts), {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
+        after = {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
+        still = {p: start[p] + n - after.get(p, start[p]) for p, n in several.items()}
+        if sum(still.values()) >= WORTH_READING_AHEAD:
+            # While these are appended, Spark may read the next: that they will be asked for is likely, no more.
+            self._coming = Coming(self._topic, self._ranges({**start, **after}, {p: n for p, n in still.items() if n}))
+        return self._up_to(checked, made, cuts), after
+
+    def _ranges(self, start: Offsets, left: Offsets) -> Ranges:
+        wanted = {p: min(n, PROBE) if p in self._ahead else n for p, n in left.items()}
+        share = min(1.0, self._rows() / sum(wanted.values()))
+        return {p: (start[p], start[p] + max(1, int(n * share))) for p, n in wanted.items()}
 
     def _rows(self) -> int:
         return FIRST_ROWS if self._bytes_each is None else max(1, min(ROWS, int(BYTES / max(1.0, self._bytes_each))))
@@ -218,9 +251,7 @@ class KafkaSource:
         parts = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), labels)
         return pa.table([parts, messages["offset"], messages["value"]], names=[PART, ROW, "value"])
 
-    def _rows_of(
-        self, checked: Checked, made: int, ranges: dict[int, tuple[int, int]]
-    ) -> dict[int, tuple[Numbers, Numbers]]:
+    def _rows_of(self, checked: Checked, made: int, ranges: Ranges) -> dict[int, tuple[Numbers, Numbers]]:
         """Offsets and event times of the rows of each partition."""
         assert self._type.event_time is not None
         times = checked.table[self._type.event_time].cast(pa.int64()).to_numpy()

@@ -299,3 +299,39 @@ def test_while_messages_are_on_their_way_the_stream_is_not_silent(log: Log) -> N
     topic.read = read  # type: ignore[method-assign, assignment]
     source.drain()
     assert (found, source.source.left) == ([1], 0)
+
+
+def test_what_is_read_ahead_is_used_if_it_goes_on_from_the_cursor_and_else_dropped(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "WORTH_READING_AHEAD", 1)
+    monkeypatch.setattr(kafka, "FIRST_ROWS", 10)
+    monkeypatch.setattr(kafka, "ROWS", 10)
+    topic = FakeTopic(2)
+    for n in range(100):
+        topic.put(n % 2, event(n))
+    source = SteppedTopic(log, topic)
+    source.step()
+    source.step()
+    assert source.source.read(source.cursor) is not None  # a delivery that could not be appended
+    source.drain()
+    assert sorted(source.events()) == list(range(100))
+    assert log.archive.read_late("Tick").num_rows == 0
+    assert len({*source.positions().values()}) == 100
+
+
+def test_trouble_while_reading_ahead_is_trouble_of_the_next_read(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "WORTH_READING_AHEAD", 1)
+    monkeypatch.setattr(kafka, "FIRST_ROWS", 10)
+    topic = FakeTopic()
+    topic.put(0, *(event(n) for n in range(30)))
+    source = SteppedTopic(log, topic)
+    source.step()
+    topic.trouble = ConnectionError("gone")
+    source.source._coming = kafka.Coming(topic, {0: (0, 10)})
+    assert isinstance(source.source._coming.messages.exception(), ConnectionError)
+    topic.trouble = None
+    assert source.step() is None
+    assert source.source.why == "gone"
+    source.drain()
+    assert source.events() == list(range(30))
