@@ -57,20 +57,21 @@ class Reader:
             texts = values.cast(pa.string())  # says whether it is UTF-8
         except pa.ArrowInvalid:
             return None
-        if pc.any(pc.match_substring(texts, "\n")).as_py():
-            return None
+        lines = _lines(texts)
+        if lines.count(b"\n") != len(texts) - 1:
+            return None  # a message of several lines
         place = self._place(messages)
         if self._columns is None:
             objects = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
             if not pc.all(objects).as_py():
                 return None
             longest = int(pc.max(pc.binary_length(texts)).as_py())
-            table = read_objects(_lines(texts), len(texts), longest, self._attributes)
+            table = read_objects(pa.py_buffer(lines), len(texts), longest, self._attributes)
             if table is None:
                 return None
             checked = check_table(self._attributes, self._required, table, origin=lambda row: place(row)[1])
         else:
-            fields = read_fields(_lines(texts).to_pybytes(), self._columns)
+            fields = read_fields(lines, self._columns)
             if fields is None or fields.num_rows != len(texts):
                 return None
             checked = check_fields(fields, self._attributes, self._required, place)
@@ -143,7 +144,8 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
-def _lines(texts: pa.Array) -> pa.Buffer:
+def _lines(texts: pa.Array) -> bytes:
     """All texts in one, each on a line of its own."""
     several = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    return pc.binary_join(several, "\n")[0].as_buffer()
+    joined: bytes = pc.binary_join(several, "\n")[0].as_buffer().to_pybytes()
+    return joined
