@@ -73,6 +73,9 @@ def inlined_always(function: Callable[P, R]) -> Callable[P, R]:
 def _read_only(argument: Any) -> Any:
     if not isinstance(argument, np.ndarray):
         return argument
-    view = np.ascontiguousarray(argument).view()
+    flags = argument.flags
+    if flags.c_contiguous and not flags.writeable:
+        return argument
+    view = argument.view() if flags.c_contiguous else np.ascontiguousarray(argument).view()
     view.setflags(write=False)
     return view

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.probability.classify import SAFE, UNSAFE, classify
-from presage.probability.kernel import safe, safe_apart, safe_automaton, safe_rows
+from presage.probability.kernel import safe, safe_apart, safe_automaton, safe_one_chain, safe_rows
 from presage.probability.kernel.facts import CERTAIN, INDEPENDENT, MARKOV, NOTHING, Answers, Facts, GoalRows, Source
 from presage.probability.kernel.plans import Follow, Project, Regular
 from presage.probability.kernel.query import Anything, Condition, Goal, Known, Sequence, Term, Variable
@@ -137,13 +137,15 @@ def test_a_safe_plan_gives_the_probability_over_all_possible_worlds(name: str) -
     check_some(SHAPES[name], np.random.default_rng(list(SHAPES).index(name)), wanted=4)
 
 
+@pytest.mark.parametrize("most_dense", [safe_automaton.MOST_DENSE, 0], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", ["the paper's Fig. 6", "the talk", "one stream twice", "plus first"])
-def test_joint_states_that_are_many_are_kept_sparse_with_the_same_answers(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_joint_states_are_kept_in_tables_or_sparse_with_the_same_answers(
+    name: str, most_dense: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(safe_apart, "SPARSE", 0)
     monkeypatch.setattr(safe_apart, "SMALL", 0)
-    monkeypatch.setattr(safe_automaton, "MOST_DENSE", 0)
+    monkeypatch.setattr(safe_one_chain, "FEW_LETTERS", 0)
+    monkeypatch.setattr(safe_automaton, "MOST_DENSE", most_dense)
     check_some(SHAPES[name], np.random.default_rng(5), wanted=4)
 
 
@@ -296,6 +298,7 @@ def test_too_many_steps_are_refused_with_a_fix(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_too_many_joint_states_are_refused_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safe_one_chain, "FEW_LETTERS", 0)
     monkeypatch.setattr(safe_automaton, "MOST_DENSE", 0)
     monkeypatch.setattr(safe_automaton, "MOST_MASS", 1)
     facts = fig6({0: 0.5}, {1: 0.5}, {2: 0.5}, 3)

@@ -48,10 +48,12 @@ class ApartReader:
         for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
             rows, names = facts.goals[goal.number], sorted(early)
             columns = [rows.variables[name] for name in names]
+            # What stands in the key is the same in all that is read of a chain.
+            doubtful = [rows.variables[name] for name in names if not goal.key_positions(name)]
             hit, some, leader, alone, possible = fill_moves(
                 self.table, int(base), int(size), self.steps, source.chains,
                 source.chain, source.step, source.prev, source.value, source.probability,
-                rows.candidate, rows.accepted, goal.number == 0, _lines(columns, len(source.chain)),
+                rows.candidate, rows.accepted, goal.number == 0, _lines(doubtful, len(source.chain)),
             )  # fmt: skip
             columns_ahead = -(-int(some.sum()) // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:

@@ -10,7 +10,7 @@ from presage.arrays.jit import Ints
 from presage.probability.kernel.facts import CERTAIN, Facts
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import Sequence
-from presage.probability.kernel.safe_codes import chains_seen, some_can_be, values_seen
+from presage.probability.kernel.safe_codes import chains_seen, values_seen
 from presage.probability.kernel.safe_goals import asked_at, used
 from presage.probability.kernel.safe_rows import FEW, NO_VARIABLE, Bindings, Index, distinct, join, table
 
@@ -23,6 +23,8 @@ class PlanBindings:
     def selected(self) -> Bindings:
         """Values of the selected variables, in the order of the selection."""
         names = frozenset(self.query.selected)
+        if not names:
+            return NO_VARIABLE
         found, _ = self._extended(NO_VARIABLE, names, len(self.query.goals), names)
         return table(self.query.selected, found.columns(self.query.selected), len(found))
 
@@ -56,8 +58,10 @@ class PlanBindings:
         owner = np.arange(len(bindings))
         wanted = new | frozenset(bindings.names)
         for goal in self.query.goals[:goals]:
-            bindings, own = join(bindings, self.found(goal.number, tuple(sorted(goal.free & wanted))))
-            owner = owner[own]
+            names = goal.free & wanted
+            if names:
+                bindings, own = join(bindings, self.found(goal.number, tuple(sorted(names))))
+                owner = owner[own]
         for number in self._decided(new, env):
             allowed = self.facts.conditions[number]
             index = Index(list(allowed.rows.T), len(allowed.rows))
@@ -69,8 +73,6 @@ class PlanBindings:
         """Values of some variables in events that may be accepted for a goal."""
         goal, rows = self.query.goals[number], self.facts.goals[number]
         source = self.facts.sources[goal.source]
-        if not names:
-            return NO_VARIABLE.lines(slice(int(some_can_be(rows.candidate, rows.accepted, source.probability))))
         if len(names) == 1:
             column = rows.variables[names[0]]
             most = max(FEW, len(column))

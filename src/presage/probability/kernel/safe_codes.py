@@ -163,15 +163,6 @@ def rows_by_chain(
 
 
 @compiled
-def some_can_be(candidate: Bools, accepted: Bools, chance: Floats) -> bool:
-    """Whether there is a row that can be accepted."""
-    i = 0
-    while i < len(candidate) and not (candidate[i] and accepted[i] and chance[i] > 0.0):
-        i += 1
-    return i < len(candidate)
-
-
-@compiled
 def chains_seen(candidate: Bools, accepted: Bools, chance: Floats, chain: Ints, chains: int) -> Ints:
     """A row of each chain that has one that can be accepted."""
     leader = np.full(chains, -1, np.int64)

@@ -53,6 +53,26 @@ def chances_of_letters(
 
 
 @compiled
+def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, more: Floats, unions: Ints) -> Floats:
+    """By line, step and letter: what two independent chains say together. chains[line] of one (-1: it says nothing)
+    says chances[chain, step, letter], and so does the other."""
+    letters = len(unions)
+    found = np.zeros(len(chains) * steps * letters, np.float64)
+    for line in range(len(chains)):
+        one, other = chains[line], others[line]
+        for t in range(steps):
+            at = np.uint64((line * steps + t) * letters)
+            here, there = np.uint64((one * steps + t) * letters), np.uint64((other * steps + t) * letters)
+            for i in range(letters):
+                p = chances[here + np.uint64(i)] if one >= 0 else (1.0 if i == 0 else 0.0)
+                if p:
+                    for k in range(letters):
+                        q = more[there + np.uint64(k)] if other >= 0 else (1.0 if k == 0 else 0.0)
+                        found[at + np.uint64(unions[np.uint64(i), np.uint64(k)])] += p * q
+    return found
+
+
+@compiled
 def fill_letters(
     size: int, steps: int, chains: int, goals: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats, code: np.ndarray,

@@ -24,7 +24,7 @@ def fill_moves(
     and of all chains, (steps, value); a row of each chain that it reads, -1 if it reads none; whether it reads the
     chain's last value whenever that comes, and no other. Values are numbered from 1, in an order of our own that brings
     that about if it can be; 0 is no event: what is left to 1. `first`: it is the first goal; variables[variable, row]
-    are compared.
+    are those that are compared and not of the key.
 
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
     not all that is read of a chain has the same values of variables (also where it cannot be).

@@ -1,50 +1,65 @@
-"""Goals that read one chain together and values of variables in, the chances of intervals out, if that can be."""
+"""Goals that read one chain of a source and values of variables in, the chances of intervals out, if that can be."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.probability.kernel.facts import MARKOV, Facts
-from presage.probability.kernel.query import Sequence
+from presage.probability.kernel.facts import INDEPENDENT, MARKOV, Facts
+from presage.probability.kernel.query import Goal, Sequence
 from presage.probability.kernel.safe_automaton import automaton_bits
 from presage.probability.kernel.safe_backward import independent_backward, markov_backward
 from presage.probability.kernel.safe_classes import classes_of, outward
-from presage.probability.kernel.safe_dense import automaton_tables
+from presage.probability.kernel.safe_dense import MOST_LETTERS, automaton_tables
 from presage.probability.kernel.safe_key_chains import KeyChains
-from presage.probability.kernel.safe_letters import CODES, chances_of_letters
+from presage.probability.kernel.safe_letters import CODES, chances_of_letters, letters_together
 from presage.probability.kernel.safe_rows import Bindings
+
+FEW_LETTERS = 16  # of several sources, which are put together two by two
 
 
 class OneChainReader:
-    """The first goals of a sequence, for any values of `env`. `possible`: it can be done so, and fast."""
+    """The first goals of a sequence, for any values of `env`: those of a Markov source, or those of any independent
+    sources. `possible`: it can be done so, and fast."""
 
     def __init__(self, query: Sequence, facts: Facts, goals: int, env: frozenset[str]) -> None:
         self.steps = facts.steps
-        self.read = read = KeyChains(query, facts, query.goals[:goals], env)
-        self.possible = read.possible
+        by_source: dict[int, list[Goal]] = {}
+        for goal in query.goals[:goals]:
+            by_source.setdefault(goal.source, []).append(goal)
+        kinds = {facts.sources[source].kind for source in by_source}
+        self.possible = kinds == {INDEPENDENT} or (kinds == {MARKOV} and len(by_source) == 1)
+        if not self.possible:
+            return
+        self.reads = [KeyChains(query, facts, tuple(own), env) for own in by_source.values()]
+        self.possible = all(read.possible for read in self.reads)
         if not self.possible:
             return
         bits, _ = automaton_bits(query, goals)
-        codes = np.flatnonzero(read.seen)
-        meant = np.array([_letter(bits, int(code)) for code in codes], np.int64)
-        letters, self.follow, found, _ = automaton_tables(bits, meant)
-        self.possible = len(letters) > 0
+        codes = [np.flatnonzero(read.seen) for read in self.reads]
+        meant = [
+            np.array([_letter(own, bits, int(code)) for code in some], np.int64)
+            for own, some in zip(by_source.values(), codes, strict=True)
+        ]
+        letters, self.follow, found, self.unions = automaton_tables(bits, np.concatenate(meant))
+        self.possible = 0 < len(letters) <= (MOST_LETTERS if len(meant) == 1 else FEW_LETTERS)
         if not self.possible:
             return
-        letter_of = np.zeros(CODES, np.int64)
-        letter_of[codes] = np.searchsorted(letters, meant)
+        letter_of = [_table(some, np.searchsorted(letters, said)) for some, said in zip(codes, meant, strict=True)]
         self.moves = self._reduce(found)
-        of = read.source
-        if of.kind == MARKOV:
+        if kinds == {MARKOV}:
             # By code, as it is codes that are at hand.
-            self.follow, self.moves = self.follow[:, letter_of], self.moves[:, letter_of]
+            self.follow, self.moves = self.follow[:, letter_of[0]], self.moves[:, letter_of[0]]
             self.order = outward(self.moves)
             self.possible = len(self.order) > 0
         else:
-            self.chances = chances_of_letters(
-                len(letters), letter_of, self.steps, of.chains, of.chain, of.step, of.probability, read.code
-            )
+            self.chances = [
+                chances_of_letters(
+                    len(letters), own, self.steps, of.chains, of.chain, of.step, of.probability, read.code
+                )
+                for read, own in zip(self.reads, letter_of, strict=True)
+                for of in (read.source,)
+            ]
 
     def _reduce(self, found: Bools) -> Ints:
         """Fewer states: those that differ in what is found at all, and classes of those that differ in what is found
@@ -56,28 +71,42 @@ class OneChainReader:
         return moves
 
     def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
-        """As `RegularReader.spans`; None if a line reads several chains."""
-        chains, read = self.read.chains(bindings), self.read
-        if chains is None:
+        """As `RegularReader.spans`; None if a line reads several chains of a source."""
+        found = [read.chains(bindings) for read in self.reads]
+        each = [chains for chains in found if chains is not None]
+        if len(each) < len(found):
             return None
-        if read.source.kind == MARKOV:
+        first = self.reads[0]
+        if first.source.kind == MARKOV:
             return markov_backward(
-                starts, ends, owner, owners, self.steps, read.size, chains,
-                read.table, read.says, self.follow, self.classes, self.moves, self.order,
+                starts, ends, owner, owners, self.steps, first.size, each[0],
+                first.table, first.says, self.follow, self.classes, self.moves, self.order,
             )  # fmt: skip
+        chains, chances = each[0], self.chances[0]
+        for own, more in zip(each[1:], self.chances[1:], strict=True):
+            chances = letters_together(self.steps, chains, chances, own, more, self.unions)
+            chains = np.arange(len(bindings))
         return independent_backward(
-            starts, ends, owner, owners, self.steps, chains, self.chances, self.follow, self.classes, self.moves
+            starts, ends, owner, owners, self.steps, chains, chances, self.follow, self.classes, self.moves
         )
 
 
-def _letter(goals: Ints, code: int) -> int:
+def _table(codes: Ints, letters: Ints) -> Ints:
+    """The letter of each code."""
+    letter_of = np.zeros(CODES, np.int64)
+    letter_of[codes] = letters
+    return letter_of
+
+
+def _letter(own: list[Goal], bits: Ints, code: int) -> int:
     """The automaton's letter that a code stands for."""
     letter = 0
-    for number, own in enumerate(goals.tolist()):
-        candidate, accepted = code >> 2 * number & 1, code >> (2 * number + 1) & 1
+    for place, goal in enumerate(own):
+        candidate, accepted = code >> 2 * place & 1, code >> (2 * place + 1) & 1
+        first, found, again, found_again = bits[goal.number, :4].tolist()
         # A match may start at any step: who is no more than a candidate stops nothing.
-        if candidate and (accepted or number):
-            letter |= own[0] | own[1] * accepted
+        if candidate and (accepted or goal.number):
+            letter |= first | found * accepted
         if candidate:
-            letter |= own[2] | own[3] * accepted
+            letter |= again | found_again * accepted
     return letter

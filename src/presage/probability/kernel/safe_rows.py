@@ -116,11 +116,7 @@ def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
     """Lines that agree on the variables of both, and from which line on the left each comes. Those on the right are
-    distinct, and have values."""
-    if not right.names:
-        # Whether there is a line at all is all that it says.
-        own = np.arange(len(left) if len(right) else 0)
-        return left.lines(own), own
+    distinct, and have values of variables."""
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
     if left.names == right.names and np.array_equal(left.values, right.values):
