@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.errors import error
-from presage.live.results import schema_of, unpack
+from presage.live.results import schema_of, unpack, unpack_from
 from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
 from presage.model.time import format_timestamp, to_micros
@@ -216,10 +216,7 @@ class Deployment:
     def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
         to hold none of them; 0 if none is."""
-        for found, first, rows in unpack(self._standing.archive, int(self._number), self.columns, record):
-            if first + rows.num_rows > row:
-                skip = max(0, row - first)
-                yield found, first + skip, rows.slice(skip)
+        yield from unpack_from(self._standing.archive, int(self._number), self.columns, record, row)
 
 
 class Subscription:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from presage.live.results import unpack
+from presage.live.results import unpack_from
 from presage.live.standing import Standing
 
 
@@ -53,8 +53,4 @@ class Following:
     def rows(self, number: int, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows) of a statement from a row on, which no record before `record` holds
         any of."""
-        columns = self._standing.columns(str(number))
-        for found, first, rows in unpack(self._standing.archive, number, columns, record - 1):
-            if first + rows.num_rows > row:
-                skip = max(0, row - first)
-                yield found, first + skip, rows.slice(skip)
+        yield from unpack_from(self._standing.archive, number, self._standing.columns(str(number)), record - 1, row)

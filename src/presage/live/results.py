@@ -63,6 +63,16 @@ def unpack(
                 yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
 
 
+def unpack_from(
+    archive: Archive, statement: int, columns: Sequence[Field], after_record: int | None, row: int
+) -> Iterator[tuple[int, int, pa.Table]]:
+    """As `unpack`, from a row on, which no record up to `after_record` holds any of."""
+    for record, first, rows in unpack(archive, statement, columns, after_record):
+        if first + rows.num_rows > row:
+            skip = max(0, row - first)
+            yield record, first + skip, rows.slice(skip)
+
+
 def _by_arrival(files: FileSet) -> list[FileSet]:
     """File by file, in the order of the records: what is read at once is one of them, however long the past is. Files
     of this table are merged with their neighbours only, so that no two of them overlap."""

@@ -93,7 +93,11 @@ class KafkaSource:
         self._start = options.get("start", "earliest")
         self._topic = topic
         self._clock = clock
-        self._reader = Reader(event_type, columns_of(event_type) if options.get("format") == "csv" else None)
+        self._reader = Reader(
+            event_type.attributes,
+            event_type.event_time,
+            columns_of(event_type) if options.get("format") == "csv" else None,
+        )
         self._known: tuple[str, list[int]] | None = None
         self._looked = 0.0
         self._ahead: set[int] = set()  # partitions that wait for others to come to their time

@@ -19,7 +19,7 @@ from presage.log.columns import attributes_schema
 from presage.log.ingest import Rejected, check_mappings, check_table, join
 from presage.log.text_csv import check_fields, is_broken, read_fields, readable, to_table
 from presage.log.text_json import read_objects
-from presage.model.catalog import Attribute, EventType
+from presage.model.catalog import Attribute
 from presage.model.types import LONG, STRING
 
 BLOCK = 4_096  # messages that are read again together when one of them is poison
@@ -28,13 +28,16 @@ Place = Callable[[int], tuple[str, str]]
 
 
 class Reader:
-    """Reads messages of one stream. `columns`: the fields of a CSV message, in order; None: the messages are JSON."""
+    """Reads messages that tell `attributes`, of which `required` must be there. `columns`: the fields of a CSV message,
+    in order; None: the messages are JSON."""
 
-    def __init__(self, event_type: EventType, columns: list[str] | None = None) -> None:
-        self._attributes = event_type.attributes
-        self._required = event_type.event_time
+    def __init__(
+        self, attributes: tuple[Attribute, ...], required: str | None, columns: list[str] | None = None
+    ) -> None:
+        self._attributes = attributes
+        self._required = required
         self._columns = columns
-        self._numbered = (*event_type.attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
+        self._numbered = (*attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
 
     def read(self, messages: pa.Table) -> Checked:
         """The rows of messages (`MESSAGES`), in their order; the table ends with `ROW` and `PART`."""
@@ -114,6 +117,8 @@ class Reader:
         text = value.decode("utf-8", errors="surrogateescape")
         if is_broken(text):
             raise ValueError("the message is not UTF-8")
+        if not text.strip():
+            raise ValueError("the message is empty")
         if self._columns is None:
             try:
                 return json.loads(text)

@@ -184,7 +184,7 @@ def test_what_is_no_row_is_rejected_with_its_topic_and_its_text(world: Listening
     world.step()
     assert world.events() == [5]
     found = world.rejected()
-    assert [origin for origin, _, _ in found] == [f"t/bad, message {n}" for n in range(1, 7)]
+    assert [origin for origin, _, _ in found] == [f"t/bad:{n}" for n in range(1, 7)]
     assert found[0][1].startswith("the message is not JSON")
     assert found[0][2] == "{"
     assert found[1][1] == "the message is empty"
@@ -231,7 +231,7 @@ def test_csv_is_a_row_without_names(tmp_path: Path, broker: Broker) -> None:
 def test_every_message_is_a_row_or_rejected_and_has_its_number(kind: str, bodies: list[bytes]) -> None:
     messages = [(10 + i, Message("t", body, 1, 0)) for i, body in enumerate(bodies)]
     checked = Messages(stream(format=kind)).read(messages)
-    rejected = [int(origin.rpartition(" ")[2]) for origin in checked.rejected.origins]
+    rejected = [int(origin.rpartition(":")[2]) for origin in checked.rejected.origins]
     assert sorted([*checked.table["#row"].to_pylist(), *rejected]) == [number for number, _ in messages]
 
 
