@@ -141,10 +141,10 @@ class Engine:
         topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
         self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
-        self._watch = Watch(self._log, self._standing, self._sources, self._driver.trouble, metrics_file)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         self._standing.subscribe = self._sinks.subscribe
+        self._watch = Watch(self._log, self._standing, self._sources, self._sinks, self._driver.trouble, metrics_file)
         if live:
             self.start_sources()
             self._sinks.start()

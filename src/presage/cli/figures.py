@@ -25,18 +25,8 @@ def section(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], lef
         return None
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     for number, name in enumerate(names):
-        texts = number < left or name in (
-            "state",
-            "why",
-            "last error",
-            "watermark",
-            "from",
-            "to",
-            "what",
-            "where",
-            "fix",
-        )
-        table.add_column(Text(name), justify="left" if texts else "right", no_wrap=name not in ("why", "what", "fix"))
+        texts = number < left or name in TEXTS
+        table.add_column(Text(name), justify="left" if texts else "right", no_wrap=name not in WRAPPED)
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
     return Group(Text(title, style="bold"), table, Text(""))

@@ -1,4 +1,4 @@
-"""`presage status`: a home in, how its streams, statements and sources are out. Beside a running engine, or without."""
+"""`presage status`: a home in, how all that is in it is out. Beside a running engine, or without one."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Watch = Annotated[
 
 
 def status(home: HomeFolder, format: OutputLook = LookFormat.table, watch: Watch = None, debug: Debug = False) -> None:
-    """Tell how the streams, statements and sources of a home are.
+    """Tell how the streams, statements, sources and sinks of a home are.
 
-    Ends with 0 if all is well, 3 if something needs attention: a statement or a source that has failed, batches that
-    fail, an engine that hangs; 1 if the folder is no home or is damaged.
+    Ends with 0 if all is well, 3 if something needs attention: a statement, a source or a sink that has failed,
+    batches that fail, an engine that hangs; 1 if the folder is no home or is damaged.
     """
     with reported(as_json=format is LookFormat.json, debug=debug):
         problems = _watch(home, format, watch) if watch is not None else _once(home, format)
@@ -131,6 +131,18 @@ def _parts(seen: HomeStatus) -> list[RenderableType | None]:
         ],
         left=2,
     )  # fmt: skip
+    sinks = section(
+        "Sinks",
+        ("name", "kind", "of", "state", "rows", "skipped", "left", "retries", "why"),
+        [
+            (
+                short(name), s["kind"], short(s["statement"]), s["state"], count(s["rows"]), count(s["skipped"]),
+                count(s["left"]), count(s["retries"]), short(s["why"]),
+            )
+            for name, s in values.get("sinks", {}).items()
+        ],
+        left=3,
+    )  # fmt: skip
     open_recalls = {n: s["recalls"] for n, s in values["statements"].items() if any(s["recalls"].values())}
     recalls = section(
         "Recalls",
@@ -138,4 +150,4 @@ def _parts(seen: HomeStatus) -> list[RenderableType | None]:
         [(short(name), count(r["ready"]), count(r["suspended"])) for name, r in open_recalls.items()],
     )
     wrong = [Text(problem, style="bold red") for problem in seen.problems()]
-    return [*(Text(line) for line in head), Text(""), streams, statements, sources, recalls, *wrong]
+    return [*(Text(line) for line in head), Text(""), streams, statements, sources, sinks, recalls, *wrong]

@@ -1,4 +1,4 @@
-"""The parts of an engine in, the figures of its streams, statements, sources and its own out.
+"""The parts of an engine in, the figures of its streams, statements, sources, sinks and its own out.
 
 Nothing here waits for a batch or reads a data file: what the journal, the logs of the tables and the running job know
 is in memory. Of many statements in step with each other the same is asked once.
@@ -22,6 +22,7 @@ from presage.operations.figures import (
     Figures,
     latest,
     results_figures,
+    sink_figures,
     source_figures,
     state_sizes,
     statement_figures,
@@ -29,6 +30,7 @@ from presage.operations.figures import (
     trouble_figures,
 )
 from presage.operations.metrics import Metrics
+from presage.sinks.status import SinkStatus
 from presage.sources import SourceStatus
 
 
@@ -36,11 +38,17 @@ class Collector:
     """The figures of a running engine."""
 
     def __init__(
-        self, log: Log, standing: Standing, sources: Mapping[str, SourceStatus], trouble: Callable[[], str | None]
+        self,
+        log: Log,
+        standing: Standing,
+        sources: Mapping[str, SourceStatus],
+        sinks: Mapping[str, SinkStatus],
+        trouble: Callable[[], str | None],
     ) -> None:
         self._log = log
         self._standing = standing
         self._sources = sources
+        self._sinks = sinks
         self._trouble = trouble
         self._started = time.time()
 
@@ -54,6 +62,7 @@ class Collector:
             "streams": {name: stream_figures(info) for name, info in streams.items()},
             "statements": self._statements(),
             "sources": {name: source_figures(status) for name, status in self._sources.items()},
+            "sinks": {name: sink_figures(status) for name, status in self._sinks.items()},
             "job": {
                 "batch_seconds": job.meters.batches(),
                 "commit_seconds": job.meters.commits(),

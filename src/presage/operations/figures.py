@@ -14,6 +14,7 @@ from presage.model.masking import masked
 
 if TYPE_CHECKING:
     from presage.live.meters import Worked
+    from presage.sinks.status import SinkStatus
     from presage.sources import SourceStatus
 
 Figures = dict[str, Any]
@@ -81,6 +82,21 @@ def source_figures(status: SourceStatus) -> Figures:
         "rejected": status.rejected,
         "left": status.left,
         "notes": [masked(note) for note in status.notes],
+    }
+
+
+def sink_figures(status: SinkStatus) -> Figures:
+    return {
+        "kind": status.sink,
+        "statement": status.statement,
+        "state": status.state,
+        "why": masked(status.why) or None,
+        "position": status.position,
+        "rows": status.rows,
+        "skipped": status.skipped,
+        "left": status.left,
+        "retries": status.retries,
+        "last_error": masked(status.last_error or "") or None,
     }
 
 

@@ -15,7 +15,14 @@ from presage.model.masking import masked
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 # The labels of a section's figures: the last of them is the name that the section has them under.
-LABELS = {"streams": "stream", "statements": "statement", "sources": "stream", "job": "", "process": ""}
+LABELS = {
+    "streams": "stream",
+    "statements": "statement",
+    "sources": "stream",
+    "sinks": "sink",
+    "job": "",
+    "process": "",
+}
 
 
 class Metric(NamedTuple):
@@ -57,6 +64,11 @@ METRICS = (
     Metric("sources", "rows", "presage_source_rows_total", COUNTER, "Events that a source has brought."),
     Metric("sources", "rejected", "presage_source_rejected_total", COUNTER, "Records of a source that were no events."),
     Metric("sources", "left", "presage_source_left", GAUGE, "Parts, files for example, found and not brought."),
+    Metric("sinks", "state", "presage_sink_state", GAUGE, "1 for the state that a sink has.", "state"),
+    Metric("sinks", "rows", "presage_sink_rows_total", COUNTER, "Rows that a sink has delivered."),
+    Metric("sinks", "skipped", "presage_sink_skipped_total", COUNTER, "Rows that its target refused for good."),
+    Metric("sinks", "left", "presage_sink_left_rows", GAUGE, "Rows that are made and not delivered."),
+    Metric("sinks", "retries", "presage_sink_retries_total", COUNTER, "Deliveries that were tried again."),
     Metric("job", "batch_seconds", "presage_batch_seconds", HISTOGRAM, "What the batches of the live job took."),
     Metric("job", "commit_seconds", "presage_commit_seconds", HISTOGRAM, "What publishing their records took."),
     Metric("job", "position", "presage_position", GAUGE, "The number of the last event in the log."),
@@ -99,6 +111,8 @@ class Metrics:
             labels = {LABELS[metric.section]: name}
             if metric.section == "sources":
                 labels["source"] = fields["source"]
+            elif metric.section == "sinks":
+                labels["kind"] = fields["kind"]
             yield from _spelled(metric, labels, fields.get(metric.field))
 
 

@@ -26,7 +26,7 @@ SECONDS, FIRST = 5.0, 1.0
 # One that was not heard of for so long hangs, or is no more.
 STALE = 4 * SECONDS
 # What is told per second, by section.
-RATES = {"streams": ("events",), "statements": ("rows_in", "rows_out"), "sources": ("rows",)}
+RATES = {"streams": ("events",), "statements": ("rows_in", "rows_out"), "sources": ("rows",), "sinks": ("rows",)}
 
 
 class Reporter:
@@ -124,8 +124,8 @@ def rates(before: Metrics | None, now: Metrics) -> dict[str, dict[str, dict[str,
     seconds = max(now.values["at"] - before.values["at"], 1e-3)
     found: dict[str, dict[str, dict[str, float]]] = {}
     for section, fields in RATES.items():
-        old = before.values[section]
-        for name, figures in now.values[section].items():
+        old = before.values.get(section, {})
+        for name, figures in now.values.get(section, {}).items():
             if name in old:
                 grown = {field: max(0.0, figures[field] - old[name][field]) / seconds for field in fields}
                 found.setdefault(section, {})[name] = {field: round(rate, 1) for field, rate in grown.items()}

@@ -50,6 +50,7 @@ class HomeStatus:
         found += [
             f"the source of stream '{n}' has failed" for n, s in values["sources"].items() if s["state"] == "failed"
         ]
+        found += [f"the sink '{n}' has failed" for n, s in values.get("sinks", {}).items() if s["state"] == "failed"]
         if values["job"].get("failing"):
             found.append(f"batches fail: {values['job'].get('error')}")
         if self.is_open and self.report is not None and self.report.is_stale:

@@ -11,6 +11,7 @@ from presage.log import Log
 from presage.logging import INFO, log_as_environment_says, tell
 from presage.operations.collecting import Collector
 from presage.operations.reporting import Reporter
+from presage.sinks.status import SinkStatus
 from presage.sources import SourceStatus
 
 
@@ -22,12 +23,13 @@ class Watch:
         log: Log,
         standing: Standing,
         sources: Mapping[str, SourceStatus],
+        sinks: Mapping[str, SinkStatus],
         trouble: Callable[[], str | None],
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         log_as_environment_says()
         self._home = log.home.path
-        self.metrics = Collector(log, standing, sources, trouble)
+        self.metrics = Collector(log, standing, sources, sinks, trouble)
         # Nobody could look for a home that has no name.
         shown = None if log.home.is_temporary else self._home
         self._reporter = Reporter(self.metrics, shown, Path(metrics_file) if metrics_file is not None else None)

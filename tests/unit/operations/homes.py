@@ -37,4 +37,4 @@ def fill(home: Path, die: bool = False) -> None:
 
 
 def collector(living: Living) -> Collector:
-    return Collector(living.log, living.standing, {}, lambda: None)
+    return Collector(living.log, living.standing, {}, {}, lambda: None)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
+from presage.operations.figures import sink_figures
+from presage.operations.metrics import Metrics
 from presage.sinks import running
 from unit.sinks.delivering import Delivering, Server, in_files
 
@@ -161,3 +163,14 @@ def test_a_closed_engine_delivers_nothing_and_says_so(tmp_path: Path) -> None:
     world.close()
     with pytest.raises(PresageError, match="ENGINE_CLOSED"):
         world.sinks.flush()
+
+
+def test_metrics_tell_how_a_sink_is(world: Delivering, tmp_path: Path) -> None:
+    world.create(f"CREATE SINK out FROM odd WITH (sink = 'parquet', path = '{tmp_path / 'out'}', every = '0 sec')")
+    world.load(0, 10)
+    world.sinks.flush("out", timeout=30)
+    told = {**sink_figures(world.sinks["out"])}
+    assert (told["kind"], told["statement"], told["rows"], told["left"]) == ("parquet", "odd", len(world.expected()), 0)
+    text = Metrics({"sinks": {"out": told}}).prometheus()
+    assert f'presage_sink_rows_total{{sink="out",kind="parquet"}} {told["rows"]}\n' in text
+    assert f'presage_sink_state{{sink="out",kind="parquet",state="{told["state"]}"}} 1\n' in text
