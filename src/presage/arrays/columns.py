@@ -66,6 +66,7 @@ class Universe:
         self.rows: int = self.kept_rows + new.num_rows
         self._columns: dict[str, pa.Array] = {}
         self._values: dict[str, Values] = {}
+        self._codes: dict[tuple[str, ...], tuple[Ints, int]] = {}
 
     def column(self, name: str) -> pa.Array:
         if name not in self._columns:
@@ -77,7 +78,10 @@ class Universe:
 
     def codes(self, names: Iterable[str]) -> tuple[Ints, int]:
         """Codes of the values that some columns have together."""
-        return equality_codes([self._chunks(name) for name in names], self.rows)
+        asked = tuple(names)
+        if asked not in self._codes:
+            self._codes[asked] = equality_codes([self._chunks(name) for name in asked], self.rows)
+        return self._codes[asked]
 
     def _chunks(self, name: str) -> pa.ChunkedArray:
         # Coding needs no copy into one array, and texts are what copying costs most for.

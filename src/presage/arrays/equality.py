@@ -2,7 +2,7 @@
 
 Equal as SQL groups are: null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
 Codes are dense and numbered by first occurrence, so a code is new exactly when it exceeds all codes before it. Cost:
-one hash of each value (Arrow's), linear.
+one hash of each value (Arrow's), linear; numbers that lie close together need no hash.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.arrays.jit import Bools, Ints, compiled
+
+CLOSE = 4  # numbers lie close together if their range has at most so many for each row
 
 
 def equality_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Ints, int]:
@@ -36,7 +38,27 @@ def first_occurrences(codes: Ints) -> Bools:
 
 
 def _pair_codes(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
-    return _hash_codes(pa.chunked_array([pa.array(left * max(right_count, 1) + right)]))
+    return _number_codes(pa.chunked_array([pa.array(left * max(right_count, 1) + right)]))
+
+
+def _number_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
+    """Of numbers of 64 bits. Where they lie close together a table by value is much smaller than one of hashes, which
+    for a million keys is all that the processor waits for."""
+    found = pc.min_max(column)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    if low is None or high - low >= CLOSE * len(column):
+        return _hash_codes(column)
+    values = pc.subtract(column, low) if low else column
+    size = high - low + 1
+    if column.null_count:
+        values = values.fill_null(size)
+    return numbered(_one(values), size + 1)
+
+
+def _one(column: pa.ChunkedArray) -> Ints:
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    values: Ints = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    return values
 
 
 def _hash_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
@@ -58,6 +80,8 @@ def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
         # Adding zero turns -0.0 into 0.0; every NaN becomes the one NaN, because Arrow hashes the bits.
         column = pc.add(column.cast(pa.float64()), 0.0)
         return _hash_codes(pc.if_else(pc.is_nan(column), float("nan"), column))
+    if pa.types.is_signed_integer(kind) or pa.types.is_timestamp(kind):
+        return _number_codes(column.cast(pa.int64()))
     if pa.types.is_nested(kind):
         return _nested_codes(pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind))
     return _hash_codes(column)
@@ -94,7 +118,7 @@ def numbered(values: Ints, possible: int) -> tuple[Ints, int]:
 def _nested_codes(array: pa.Array) -> tuple[Ints, int]:
     present = array.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
     if pa.types.is_struct(array.type):
-        codes, count = _hash_codes(pa.chunked_array([pa.array(present)]))
+        codes, count = _number_codes(pa.chunked_array([pa.array(present)]))
         for field in array.flatten():
             more, more_count = _column_codes(pa.chunked_array([field]))
             codes, count = _pair_codes(codes, more, more_count)

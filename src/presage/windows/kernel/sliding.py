@@ -74,7 +74,9 @@ def step_sliding(
     if window.kind == "time":
         places = _by_time(universe, size, clock)
     else:
-        places = _by_number(window_key(window), Universe(live, events), passes, size)
+        # Where all events pass, they are coded once.
+        everything = universe if universe.new is events else Universe(live, events)
+        places = _by_number(window_key(window), everything, passes, size)
     group, groups = universe.codes(group_by)
     slotting = Slotting(
         lambda: arrivals(group, groups, kept, places.leave()),
