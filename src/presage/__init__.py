@@ -34,6 +34,8 @@ _HOMES = {
     "Result": "presage.spark.result",
     "SourceOffsets": "presage.log",
     "match_recognize": "presage.frames",
+    # For `%load_ext presage` in a notebook.
+    "load_ipython_extension": "presage.notebooks",
 }
 
 
