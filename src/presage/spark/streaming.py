@@ -13,62 +13,20 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
 
 from presage.errors import error
 from presage.logging import WARNING, tell
+from presage.spark.positions import SOURCE, register
 from presage.spark.session import is_remote
 
-SOURCE = "presage_positions"
-NUMBER = "number"
 # How long a batch that failed waits for its next try.
 RETRY_SECONDS = 1.0
-
-
-class PositionsSource(DataSource):
-    """Options: `file` holds the newest number; `each`: a micro-batch per number, else one for all that are new."""
-
-    @classmethod
-    def name(cls) -> str:
-        return SOURCE
-
-    def schema(self) -> str:
-        return f"{NUMBER} bigint"
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
-        return PositionsReader(self.options["file"], self.options.get("each") == "true")
-
-
-class PositionsReader(DataSourceStreamReader):
-    def __init__(self, file: str, each: bool) -> None:
-        self._file = file
-        self._each = each
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {NUMBER: 0}
-
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
-        try:
-            newest = int(Path(self._file).read_text())
-        except FileNotFoundError:
-            return start  # the engine is going away
-        return {NUMBER: min(newest, start[NUMBER] + 1) if self._each else max(newest, start[NUMBER])}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [InputPartition(end[NUMBER])] if end != start else []
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
-        yield (partition.value,)
-
-    def commit(self, end: dict[str, int]) -> None:
-        """Nothing to let go: the log keeps its own positions."""
 
 
 class Ticker(Protocol):
@@ -203,7 +161,7 @@ class QueryTicker:
 
 def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], None], each: bool) -> StreamingQuery:
     """A query over the numbers in the folder's file `number`; `work` gets the last number of each micro-batch."""
-    spark.dataSource.register(PositionsSource)
+    register(spark)
     numbers = spark.readStream.format(SOURCE).option("file", str(folder / "number"))
     frame = numbers.option("each", "true" if each else "false").load()
     done = 0
