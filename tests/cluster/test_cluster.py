@@ -148,7 +148,7 @@ class Accident:
                 done = function(share) if when == "after" else None
                 if victim:
                     with open(told + ".new", "w") as file:
-                        file.write(str(os.getppid()))  # the daemon that it was forked from
+                        file.write(str(os.getpid()))
                     os.rename(told + ".new", told)
                     time.sleep(120)
                 return done if done is not None else function(share)
@@ -165,11 +165,11 @@ def test_a_process_killed_in_the_middle_of_a_live_batch_changes_no_row(
     accident = Accident(tmp_path, when)
 
     def kill() -> None:
-        daemon = int((tmp_path / "told").read_text())
+        python = int((tmp_path / "told").read_text())
+        executor = parent(parent(python))  # it was forked from a daemon
         if what == "python":
-            os.kill(daemon, signal.SIGKILL)
+            os.kill(python, signal.SIGKILL)
             return
-        executor = parent(daemon)
         if what == "executor":
             os.kill(executor, signal.SIGKILL)
         else:
