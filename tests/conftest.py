@@ -23,7 +23,7 @@ TESTS = Path(__file__).parent
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Queries of a few rows end before the second compiler of the JVM pays: a third of its processor time goes without it.
+# Queries of a few rows end before the second compiler of the JVM pays; it would take the other half's processor.
 BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 settings.register_profile("dev", max_examples=100, deadline=None)
