@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from cluster.standalone import Cluster
 
 TESTS = Path(__file__).parent
+# Where Python is told to keep no bytecode, as in many containers, every process that a test starts, and every worker of
+# Spark, would compile the whole package for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Queries of a few rows end before the second compiler of the JVM pays; it would take the other half's processor.
+BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 settings.register_profile("dev", max_examples=100, deadline=None)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
@@ -35,6 +42,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+# Where what needs Spark lies. A run with or without Spark alone does not so much as read the files of the other.
+WITH_SPARK = [TESTS / name for name in ("spark", "cluster", "integration", "recovery/test_live_kill.py")]
+
+
+def may_need_spark(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in WITH_SPARK)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not collection_path.is_file():
+        return None
+    marked = config.getoption("markexpr")
+    alone = TESTS / "spark" in collection_path.parents
+    return (marked == "spark" and not may_need_spark(collection_path)) or (marked == "not spark" and alone) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs Spark, and run it last: without Spark the answer comes in seconds."""
     on = {config.getoption("--on")}
@@ -46,6 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in elsewhere]
     for item in items:
         if TESTS / "spark" in item.path.parents or "spark" in getattr(item, "fixturenames", ()):
+            if not may_need_spark(item.path):
+                raise pytest.UsageError(f"{item.nodeid} needs Spark: move it to tests/spark")
             item.add_marker(pytest.mark.spark)
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
 
@@ -92,6 +117,7 @@ def _local_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSe
         .appName("presage-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.extraJavaOptions", BRIEF_JVM)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -61,7 +61,7 @@ from presage.spark.held import HeldSession
 from presage.spark.here import answer_here
 from presage.spark.kafka import KafkaTopic, write_kafka
 from presage.spark.result import Result, TableResult, explained_as
-from presage.spark.streaming import run_each, start_ticker
+from presage.spark.streaming import Ticker, run_each, start_ticker
 from presage.spark.workers import call_on_workers
 from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
@@ -131,7 +131,7 @@ class Engine:
                 rows_on_driver=rows_on_driver,
             )
             self._replay()
-            self._driver = Driver(lambda work: start_ticker(self.spark, work), self._log, self._standing.job)
+            self._driver = Driver(self._start_ticker, self._log, self._standing.job)
             self._standing.drive = self._driver.go if driven else None
             self._standing.trouble = self._driver.trouble
         except BaseException:
@@ -481,6 +481,11 @@ class Engine:
         scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self._log.position) for scan in scans}
         return history_of(node, self._contexts.of(files, self._tables()))
+
+    def _start_ticker(self, work: Callable[[], None]) -> Ticker:
+        # Not through the property: who deploys holds its lock, and waits for the driver, which waits for this.
+        self._check_open()
+        return start_ticker(self._session.get(), work)
 
     def _check_open(self) -> None:
         if self._closed:

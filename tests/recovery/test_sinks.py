@@ -100,11 +100,11 @@ if "files" not in world.home.catalog.sinks:
     world.create(f"CREATE SINK files FROM odd WITH (sink = 'parquet', {out})")
     world.create(f"CREATE SINK hook FROM odd WITH (sink = 'webhook', url = '{sys.argv[2]}', rows = 5)")
 world.sinks.start()
-print("begun", flush=True)
 x = world.home.log.archive.describe("Tick").rows
 while True:
     world.load(x, 10)
     x += 10
+    print("loaded", flush=True)
 """
 
 
@@ -121,8 +121,8 @@ def test_killed_again_and_again_a_sink_leaves_no_row_out_and_no_file_has_one_twi
             text=True,
         )
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.2 + chance.random())
+        assert process.stdout.readline() == "loaded\n"
+        time.sleep(chance.random() / 2)
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()

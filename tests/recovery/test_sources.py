@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from presage.log import Log, committer
 from presage.log import crash as point
@@ -24,7 +25,7 @@ from unit.sources.folders import Stepped, event, lines, put, stream
 REPEATED = {point.STAGED_ONE: 4, point.TABLE_COMMITTED: 4}
 CASES = [(p, k) for p in point.POINTS for k in range(1, REPEATED.get(p, 1) + 1)]
 FILES = 12
-LIVES = 12
+LIVES = settings().max_examples // 20
 
 
 def fill(folder: Path) -> None:
@@ -127,7 +128,7 @@ def test_killed_again_and_again_while_files_come_it_has_each_row_once(tmp_path: 
     for _ in range(LIVES):
         process = start(home, folder)
         assert process.stdout is not None
-        process.stdout.readline()
+        assert process.stdout.readline() == "begun\n"
         for _ in range(chance.randrange(1, 6)):
             put(folder, f"{written:05d}.json", lines(*(event(100 * written + j) for j in range(100))))
             written += 1

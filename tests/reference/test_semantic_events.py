@@ -479,16 +479,17 @@ def facts(triples: Triples) -> Triples:
 
 
 @given(ontologies())
-def test_the_reasoner_of_the_engine_gives_the_facts_that_the_rules_give(ontology: Ontology) -> None:
+def test_the_second_opinion_gives_the_facts_that_the_rules_give(ontology: Ontology) -> None:
     assert facts(ontology.closed) == facts(ontology.reasoned)
 
 
-@pytest.mark.xfail(
-    reason="reasonable 0.4.4: what is a subject and an object of such a property is merged with its neighbour"
-)
-def test_the_reasoner_of_the_engine_merges_by_an_inverse_functional_property_only_what_shares_a_value() -> None:
+def test_the_second_opinion_is_wrong_of_inverse_functional_properties_which_ontologies_leave_out_therefore() -> None:
+    # It merges what is a subject and an object of such a property with its neighbour. Once it does not (this fails
+    # then), ontologies() may have such properties; that ours is right is said in tests/unit/knowledge/test_closure.py.
     stated = turtle("ee:p a owl:InverseFunctionalProperty . ee:a ee:p ee:b . ee:b ee:p ee:c .")
-    assert facts(reasoned(stated)) == facts(closure(stated))
+    merged = facts(turtle("ee:a ee:p ee:a . ee:b ee:p ee:b ."))
+    assert not merged & facts(closure(stated))
+    assert merged & facts(reasoned(stated))
 
 
 # -- the strategies -----------------------------------------------------------------------------------

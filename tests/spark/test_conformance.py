@@ -6,9 +6,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from conformance.cases import TIME, Case, cases, differences
 from presage import Engine
@@ -37,8 +39,12 @@ def shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: to_micros(v) if k == "at" else v for k, v in row.items()} for row in rows]
 
 
-# Each query is a job of its own; a case of every third group shows that Catalyst prepares what the evaluator does.
-@pytest.mark.parametrize("group", groups()[::3], ids=lambda g: g[0].id)
+# Each query is a job of its own; a case of every sixth group shows that Catalyst prepares what the evaluator does. The
+# profile "soak" takes all.
+SOME = 600 // settings().max_examples or 1
+
+
+@pytest.mark.parametrize("group", groups()[::SOME], ids=lambda g: g[0].id)
 def test_a_bounded_query_gives_the_rows_of_the_case(group: list[Case], spark: Any) -> None:
     with Engine(spark=spark) as engine:
         loaded(engine, group[0])
@@ -134,13 +140,16 @@ def test_all_cases_stand_in_one_job(engine: Engine) -> None:
 
 
 def _load_in_turns(engine: Engine, waiting: list[tuple[int, str, dict[str, Any]]], dice: random.Random) -> None:
-    """The events of every stream in order, streams taking turns at random."""
+    """The events of every stream in order, streams taking turns at random, a few events each."""
     by_group: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for _, stream, row in waiting:
         by_group.setdefault(stream.partition("_")[0], []).append((stream, row))
     while by_group:
         chosen = dice.choice(sorted(by_group))
-        stream, row = by_group[chosen].pop(0)
-        engine.load(stream, [row | {TIME: format_timestamp(row[TIME])}])
-        if not by_group[chosen]:
+        left = by_group[chosen]
+        stream, run = next(groupby(left[: dice.randint(1, 6)], key=itemgetter(0)))
+        several = [row | {TIME: format_timestamp(row[TIME])} for _, row in run]
+        engine.load(stream, several)
+        del left[: len(several)]
+        if not left:
             del by_group[chosen]

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import split
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from presage import Engine
 from presage.cli import main
 from presage.lang import parse
 
@@ -61,6 +63,22 @@ def pages_with(kind: str) -> list[object]:
 
 
 @pytest.fixture
+def closing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages need not close their engines; those that are left would run their statements beside all later tests."""
+    made: list[Engine] = []
+    begin = Engine.__init__
+
+    def noted(self: Engine, *given: Any, **named: Any) -> None:
+        begin(self, *given, **named)
+        made.append(self)
+
+    monkeypatch.setattr(Engine, "__init__", noted)
+    yield
+    for engine in made:
+        engine.close()
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -98,6 +116,7 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
     assert unknown == []
 
 
+@pytest.mark.usefixtures("closing")
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_python_of_a_page_runs_and_prints_what_it_says(
     page: Path, folder: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -52,12 +53,12 @@ def alerts() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession) -> Engine:
-    engine = Engine(spark)
-    engine.execute(STREAMS)
-    engine.load("Traffic", traffic())
-    engine.load("Alert", alerts())
-    return engine
+def engine(spark: SparkSession) -> Iterator[Engine]:
+    with Engine(spark) as engine:
+        engine.execute(STREAMS)
+        engine.load("Traffic", traffic())
+        engine.load("Alert", alerts())
+        yield engine
 
 
 @pytest.mark.parametrize("select", SELECTS)

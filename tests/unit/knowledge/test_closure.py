@@ -314,6 +314,14 @@ def test_each_word_says_what_it_means(stated: str, inferred: str) -> None:
     assert turtle(inferred) <= closed(turtle(stated))
 
 
+def test_an_inverse_functional_property_merges_only_what_shares_a_value() -> None:
+    stated = turtle(":p a owl:InverseFunctionalProperty . :a :p :b . :b :p :c .")
+    assert {triple for triple in closed(stated) if triple[1].value.startswith("http://x/")} == {
+        triple for triple in stated if triple[1].value.startswith("http://x/")
+    }
+    assert but_reflexive(closed(stated)) == but_reflexive(closure(stated, [*RULES, *MORE]))
+
+
 def test_a_long_chain_is_closed_in_few_rounds() -> None:
     links = "".join(f":n{i} :p :n{i + 1} . " for i in range(300))
     found = closed(turtle(f":p a owl:TransitiveProperty . {links}"))

@@ -56,6 +56,7 @@ def test_flush_of_a_sink_that_is_stuck_ends_in_time_and_says_why(world: Deliveri
     server.close()
     world.create(f"CREATE SINK hook FROM odd WITH (sink = 'webhook', url = '{server.url}')")
     world.load(0, 10)
+    until(lambda: world.sinks["hook"].state == "waiting")
     with pytest.raises(PresageError, match="no answer from") as late:
         world.sinks.flush(timeout=0.3)
     assert late.value.code == "TIMEOUT"
