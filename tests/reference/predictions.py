@@ -192,9 +192,11 @@ def _some_earlier(
 def chance_of(term: Term, x: float, left: float, right: float | None, normal: float | None = None) -> float:
     """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and
     right are thresholds. `normal`: the deviation as a part of the threshold; None: uniform. The mode has no say."""
-    return _integral(lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, [
-        x + k * left + s * term.constant for k in (-1, 1) for s in (-1, 1)
-    ])  # fmt: skip
+    ends = (-1.0, 1.0) if normal is None else (-1.0, *(k * normal for k in (-9, -3, 0, 3, 9)), 1.0)
+    kinks = [x + k * left + s * term.constant for k in ends for s in (-1, 1)]
+    return _integral(
+        lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, kinks
+    )
 
 
 def _chance_of_one(term: Term, x: float, threshold: float, distance: bool, normal: float | None) -> float:
@@ -243,6 +245,9 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
     """Of chance(w) over the other error w, cut where it has kinks."""
     if threshold == 0:
         return float(chance(0.0))
+    if normal is not None:
+        # Where a density is narrow, whoever looks at a few places of a wide piece would miss it.
+        kinks = [*kinks, *(k * normal * threshold for k in (-9, -3, 0, 3, 9))]
     # A kink that is an end but for rounding would leave a piece too thin to integrate.
     inside = sorted({round(k, 12) for k in kinks if abs(k) < threshold * (1 - 1e-9)})
     cuts = [-threshold, *inside, threshold]

@@ -12,7 +12,7 @@ import math
 from presage.prediction.kernel.ascent import STEEP
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.likelihood import NORMAL
-from presage.prediction.kernel.normal_errors import PANELS, POINTS, ROOT, WEIGHTS
+from presage.prediction.kernel.normal_errors import POINTS, REACH, ROOT, WEIGHTS, erf_between
 
 # Of a linear integrand two points are enough.
 _PAIR = math.sqrt(1.0 / 3.0)
@@ -76,6 +76,8 @@ def _within(
         return 0.0, 0.0, 0.0
     if error_a == 0.0:
         return _over_b(a, b, error_b, low_b, high_b, least, most, model, sigma)
+    if model == NORMAL:
+        first, last = max(first, a - REACH * sigma * error_a), min(last, a + REACH * sigma * error_a)
     total, by_a, by_b = 0.0, 0.0, 0.0
     here = first
     while here < last:
@@ -86,7 +88,7 @@ def _within(
                 there = kink
         panels = 1
         if model == NORMAL:
-            panels = int(min(PANELS, max(1.0, math.ceil((there - here) / (2.0 * sigma * error_a)))))
+            panels = int(max(1.0, math.ceil((there - here) / (2.0 * sigma * error_a))))
         half = 0.5 * (there - here) / panels
         for panel in range(panels):
             middle = here + (2 * panel + 1) * half
@@ -126,7 +128,7 @@ def _over_b(
         by_x -= density if bottom == x - most else 0.0
     if model == NORMAL:
         scale = ROOT * sigma * error
-        chance = 0.5 * (math.erf((last - b) / scale) - math.erf((first - b) / scale)) / math.erf(error / scale)
+        chance = 0.5 * erf_between((first - b) / scale, (last - b) / scale) / math.erf(error / scale)
     else:
         chance = (last - first) / (2.0 * error)
     return chance, by_x, by_b
