@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from presage.live import state_changes
 from property.prediction_worlds import QUARTER, periods, updates
 from property.test_live_laws import POINTS, SHAPE
-from property.test_predicted_queries import ATTRIBUTES, BUFFERS, KEYS, QUERIES, last_time, rows_of, world
+from property.test_predicted_queries import ATTRIBUTES, BUFFERS, KEYS, QUERIES, UNBUFFERED, last_time, rows_of, world
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from reference.predictions import SECOND, Update
@@ -140,8 +140,7 @@ def test_what_has_arrived_is_told_at_once(
     """Also where the process dies, or files are put together, in between; small states are written as changes, too."""
     dice = Random(seed)
     coming = sorted(several, key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
-    # What a buffer has let go is no part of a boundary any more.
-    more = "" if name == "boundary" else buffer
+    more = "" if name in UNBUFFERED else buffer
     with tempfile.TemporaryDirectory() as folder, patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
         life = Told(Path(folder), TEXTS[name], bound, period, more, shards=shards)
         while coming:

@@ -1,8 +1,8 @@
 """Two thresholds and a number come in, the chance that the difference of two normal errors exceeds it goes out.
 
 An error is normal with deviation sigma · threshold, cut off at ± threshold. One of the two is integrated as a formula;
-over the other, Gauss and Legendre on panels of at most two deviations, cut where the integrand has a kink: the result is
-good to 1e-12.
+over the other, Gauss and Legendre on panels of at most two deviations, cut where the integrand has a kink: good to
+1e-12.
 """
 
 from __future__ import annotations
