@@ -32,6 +32,8 @@ def chances_of(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans)
     """The greatest chance of each row, from its first microsecond to its last."""
     stars = stars_of([side.terms for side in tables.sides], {(p.left, p.right): p.spec.terms for p in tables.pairs})
     assert stars is not None
+    # Objects that are told apart by more than a key take turns in the pieces of that key.
+    pieces = [part.take(np.lexsort((part.start, part.key))) for part in pieces]
     width = max(part.value.shape[1] for part in pieces)
     base = np.cumsum([0, *(len(part) for part in pieces)])
     first, last = np.empty((len(spans), len(pieces)), np.int64), np.empty((len(spans), len(pieces)), np.int64)
