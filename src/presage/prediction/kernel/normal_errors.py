@@ -31,10 +31,9 @@ def erf_between(low: float, high: float) -> float:
 
 
 @bare
-def _share(x: float, threshold: float, sigma: float) -> float:
-    """P(e > x) of one error, for |x| <= threshold."""
-    scale = ROOT * sigma * threshold
-    return 0.5 * erf_between(x / scale, threshold / scale) / math.erf(threshold / scale)
+def _tail(x: float, scale: float, edge: float, rest: float) -> float:
+    """P(e > x) of one error within its threshold; `edge` and `rest`: erf and erfc where it is cut off."""
+    return 0.5 * (math.erfc(x / scale) - rest) / edge
 
 
 @bare
@@ -59,25 +58,27 @@ def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:
         return 0.0
+    # Both are cut off at as many deviations. A call of erf costs more than all else here: one for each point.
+    edge, rest = math.erf(1.0 / (ROOT * sigma)), math.erfc(1.0 / (ROOT * sigma))
+    deviation, scale = sigma * narrow, ROOT * sigma * wide
     if narrow == 0.0:
-        return _share(x, wide, sigma)
+        return _tail(x, scale, edge, rest)
     # e = v - w with |v| <= wide, |w| <= narrow: v > x + w is sure below `first`, impossible above `last`.
     first, last = max(-narrow, -wide - x), min(narrow, wide - x)
     total = 0.0
     if first > -narrow:
-        total += 1.0 - _share(first, narrow, sigma)
-    deviation = sigma * narrow
+        total += 1.0 - _tail(first, ROOT * deviation, edge, rest)
     first, last = max(first, -REACH * deviation), min(last, REACH * deviation)
     if last <= first:
         return total
     panels = int(max(1.0, math.ceil((last - first) / (2.0 * deviation))))
     half = 0.5 * (last - first) / panels
-    norm = 1.0 / (math.sqrt(2.0 * math.pi) * deviation * math.erf(narrow / (ROOT * deviation)))
+    norm = 1.0 / (math.sqrt(2.0 * math.pi) * deviation * edge)
     for panel in range(panels):
         middle = first + (2 * panel + 1) * half
         part = 0.0
         for k in range(len(POINTS)):
             w = middle + half * POINTS[k]
-            part += WEIGHTS[k] * math.exp(-0.5 * (w / deviation) ** 2) * _share(x + w, wide, sigma)
+            part += WEIGHTS[k] * math.exp(-0.5 * (w / deviation) ** 2) * _tail(x + w, scale, edge, rest)
         total += part * half * norm
     return total
