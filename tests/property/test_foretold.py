@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from presage.live import state_changes
 from property.prediction_worlds import QUARTER, periods, updates
 from property.test_live_laws import POINTS, SHAPE
-from property.test_predicted_queries import ATTRIBUTES, BUFFERS, KEYS, QUERIES, last_time, rows_of, world
+from property.test_predicted_queries import ATTRIBUTES, BUFFERS, KEYS, QUERIES, UNBUFFERED, last_time, rows_of, world
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from reference.predictions import SECOND, Update
@@ -47,8 +47,8 @@ def event_of(update: Update) -> dict[str, Any]:
 
 
 def within(text: str, bound: str) -> str:
-    """The query with time bounds, which stand before WHERE and WITH."""
-    for word in (" WHERE ", " WITH "):
+    """The query with time bounds, which stand before WHERE, WITH and VALIDATE."""
+    for word in (" WHERE ", " WITH ", " VALIDATE "):
         if word in text:
             head, tail = text.split(word, 1)
             return f"{head} {bound}{word}{tail}"
@@ -70,9 +70,11 @@ def net(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
 
 
 class Told:
-    """A home with one tentative statement, and the query that it is compared with."""
+    """A home with one statement, tentative unless said otherwise, and the query that it is compared with."""
 
-    def __init__(self, folder: Path, text: str, bound: str, period: int, more: str, **job: Any) -> None:
+    def __init__(
+        self, folder: Path, text: str, bound: str, period: int, more: str, tentative: bool = True, **job: Any
+    ) -> None:
         self.folder, self.disk, self.job = folder, MemoryDisk(), job
         self.text, self.bound, self.period, self.more = within(text, bound), bound, period, more
         self.arrived: list[Update] = []
@@ -80,7 +82,7 @@ class Told:
         self.points = CrashAt()
         self.home = self._open()
         self.home.declare(declaration(period, more))
-        self.home.deploy(self.text.replace("SELECT", "SELECT TENTATIVE", 1), "told")
+        self.home.deploy(self.text.replace("SELECT", "SELECT TENTATIVE", 1) if tentative else self.text, "told")
 
     def _open(self) -> Living:
         return Living(self.folder / "home", self.disk, self.points, now=0, **self.job)
@@ -120,12 +122,15 @@ class Told:
         return self.home.rows("told")
 
     def expected(self) -> Counter[tuple[str, ...]]:
+        return Counter(map(told, self.asked()))
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The rows of the query over what has arrived."""
         low, high = BOUNDS[self.bound]
         seen = [update for update in self.arrived if low <= update.at < high]
         if not seen:
-            return Counter()
-        end = last_time(seen, self.period)
-        return Counter(map(told, rows_of(world(self.period, self.more), self.text, seen, [], end)))
+            return []
+        return rows_of(world(self.period, self.more), self.text, seen, [], last_time(seen, self.period))
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -140,8 +145,7 @@ def test_what_has_arrived_is_told_at_once(
     """Also where the process dies, or files are put together, in between; small states are written as changes, too."""
     dice = Random(seed)
     coming = sorted(several, key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
-    # What a buffer has let go is no part of a boundary any more.
-    more = "" if name == "boundary" else buffer
+    more = "" if name in UNBUFFERED else buffer
     with tempfile.TemporaryDirectory() as folder, patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
         life = Told(Path(folder), TEXTS[name], bound, period, more, shards=shards)
         while coming:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,10 @@ from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace
 from property.prediction_worlds import join_terms, periods, updates, value_terms, windows
-from reference.predictions import SECOND, Join, Term, Update, holds_at, matches_at
+from reference.predictions import SECOND, Join, Term, Update, allowed, chance_of_three, holds_at, in_force, matches_at
 
+near_terms = st.builds(Term, st.integers(0, 1), st.sampled_from(["<=", "<"]), st.sampled_from([0.5, 1.0, 2.0]),
+                       st.sampled_from(["plain", "may"]), st.integers(0, 1))  # fmt: skip
 MODES = {"plain": "{}", "may": "MAY ({})", "must": "MUST ({})"}
 ATTRIBUTES = ("x", "y")
 KEYS = (0, 1, 2)
@@ -160,6 +163,40 @@ def test_a_value_holds_when_the_definition_says(several: list[Update], terms: li
             assert any(covers(row, t) for row in own) == held, (key, t)
 
 
+@pytest.mark.parametrize("sigma", [None, 0.3], ids=["uniform", "normal"])
+@settings(max_examples=15)
+@given(
+    updates(KEYS, most=6, lacking=False), near_terms, near_terms, periods, st.lists(value_terms(), max_size=1),
+    st.sampled_from(ATTRIBUTES),
+)  # fmt: skip
+def test_three_items_are_as_likely_as_the_integral_over_the_error_of_the_one_in_the_middle(
+    sigma: float | None, several: list[Update], first: Term, second: Term, period: int, more: list[Term], own: str
+) -> None:
+    """Of b one attribute is compared with both others, or two are compared with one each."""
+    first, second = replace(first, right=0), replace(second, left=ATTRIBUTES.index(own))
+    where = " AND ".join(["a.k < c.k", *(spoken(term, "b", None) for term in more)])
+    text = (
+        f"SELECT a.k, b.k, c.k, probability FROM PREDICTED G a JOIN PREDICTED G b ON {spoken(first, 'a', 'b')} "
+        f"JOIN PREDICTED G c ON {spoken(second, 'b', 'c')} WHERE {where}"
+    )
+    errors = "" if sigma is None else f", errors = 'normal', sigma = {sigma}"
+    for row in rows_of(world(period, errors), text, several, [], last_time(several, period)):
+        low, high = to_micros(row["valid_from"]), to_micros(row["valid_to"])
+        best = 0.0
+        for at in sorted({low, high, *range(low, high, max(1, (high - low) // 16))}):
+            items = [in_force(several, row[name], at, period) for name in ("a.k", "b.k", "c.k")]
+            # At its end a row may meet an update that ends it.
+            ended = low < at == high and None not in items and not (
+                allowed(Join((first,), 0, (), tuple(more)), items[0], at, items[1], at)
+                and allowed(Join((second,), 0), items[1], at, items[2], at)
+            )  # fmt: skip
+            if None not in items and not ended:
+                best = max(best, chance_of_three(first, second, tuple(more), items, at, sigma))
+        assert row["probability"] >= best - 1e-9
+        # A sixteenth of the row may be so far away; one that is a moment is known exactly.
+        assert row["probability"] <= best + (1e-9 if low == high else 0.2)
+
+
 QUERIES = {
     "value": "SELECT s.k, s.x FROM PREDICTED G s WHERE s.x > 0.5",
     "may": "SELECT s.k, s.note FROM PREDICTED G s WHERE MAY (s.x <= 1)",
@@ -184,6 +221,9 @@ QUERIES = {
     "WITH PROBABILITY >= 0.25",
     "three": "SELECT a.k, b.k, c.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 "
     "JOIN PREDICTED G c WINDOW 500 msec ON ABS(b.x - c.x) < 2 WHERE a.k < b.k AND b.k < c.k",
+    "chances of three": "SELECT a.k, b.k, c.k, probability FROM PREDICTED G a JOIN PREDICTED G b "
+    "ON ABS(a.x - b.x) <= 1 JOIN PREDICTED G c ON MAY (ABS(b.x - c.y) < 2) AND ABS(a.y - c.x) <= 2 "
+    "WHERE b.x > -2 AND a.k < c.k",
     "parts": "SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1 VALIDATE EVERY 1 sec",
     "boundary": "SELECT a.k, b.k, boundary FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec ON ABS(a.x - b.x) <= 1 "
     "AND ABS(a.y - b.y) > 1",
@@ -191,19 +231,38 @@ QUERIES = {
 }  # fmt: skip
 BUFFERS = ["", ", buffer = 2", ", buffer = 3, policy = 'random'", ", buffer = 2, policy = 'if-full'",
            ", buffer = 3, policy = 'oldest'"]  # fmt: skip
+# What a buffer has let go is no part of a boundary any more; of three items with a buffer there is no probability.
+UNBUFFERED = ("boundary", "chances of three")
 CUTS = st.lists(st.integers(0, 36).map(lambda n: n * SECOND // 4 + n % 3 * 1237), max_size=5)
 
 
-@pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("name", QUERIES)
 @settings(max_examples=8)
 @given(updates(KEYS, most=9), periods, CUTS, st.sampled_from(BUFFERS))
 def test_rows_do_not_depend_on_how_the_input_is_cut(
-    text: str, several: list[Update], period: int, cuts: list[int], buffer: str
+    name: str, several: list[Update], period: int, cuts: list[int], buffer: str
 ) -> None:
-    end = last_time(several, period)
-    # What a buffer has let go is no part of a boundary any more.
-    workspace = world(period, "" if "boundary" in text else buffer)
+    text, end = QUERIES[name], last_time(several, period)
+    workspace = world(period, "" if name in UNBUFFERED else buffer)
     assert rows_of(workspace, text, several, cuts, end) == rows_of(workspace, text, several, [], end)
+
+
+def test_two_neighbours_of_one_object_share_its_error() -> None:
+    # Each of them is near with 3/4; both are with 7/12, which is more than 9/16: where one is near, so is the other.
+    several = [Update(k, 0, (0.0, 0.0), (0.0, 0.0), (1.0, 0.0)) for k in KEYS]
+    text = """SELECT a.k, b.k, c.k, probability FROM PREDICTED G a JOIN PREDICTED G b ON ABS(a.x - b.x) <= 1
+    JOIN PREDICTED G c ON ABS(b.x - c.x) <= 1 WHERE a.k < c.k"""
+    rows = rows_of(world(SECOND), text, several, [], 9 * SECOND)
+    # The one in the middle is any of the three.
+    assert [row["probability"] for row in rows] == pytest.approx([7 / 12] * 3, abs=1e-12)
+    # What is told apart by its note is another object in between, and sure.
+    turns = [Update(1, n * SECOND // 4, (0.0, float(n % 2)), (0.0, 0.0), (float(n != 1), 0.0)) for n in range(3)]
+    noted = text.replace("probability", "b.note, probability").replace("a.k <", "b.k = 1 AND a.k <")
+    rows = rows_of(world(SECOND), noted, [several[0], *turns, several[2]], [], 9 * SECOND)
+    assert [row["note"] for row in rows] == ["n0.0", "n1.0", "n0.0"]
+    assert [row["probability"] for row in rows] == pytest.approx([7 / 12, 1.0, 7 / 12], abs=1e-12)
+    likely = text.replace("a.k < c.k", "a.k < c.k AND probability > 0.6")
+    assert rows_of(world(SECOND), likely, several, [], 9 * SECOND) == []
 
 
 def rough(keys: tuple[int, ...]) -> st.SearchStrategy[list[Update]]:
@@ -224,6 +283,7 @@ def rough(keys: tuple[int, ...]) -> st.SearchStrategy[list[Update]]:
 def test_no_digit_of_a_probability_depends_on_how_the_input_is_cut(
     name: str, errors: str, several: list[Update], period: int, cuts: list[int], buffer: str
 ) -> None:
+    buffer = "" if name in UNBUFFERED else buffer
     end, workspace = last_time(several, period), world(period, buffer + errors)
     assert rows_of(workspace, QUERIES[name], several, cuts, end) == rows_of(workspace, QUERIES[name], several, [], end)
 

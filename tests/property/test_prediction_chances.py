@@ -80,7 +80,10 @@ def test_the_closed_form_for_uniform_errors_is_the_integral(
 
 
 @settings(max_examples=40)
-@given(comparators, differences, differences, some_sizes, some_sizes, st.floats(0.2, 2.0))
+@given(
+    comparators, differences, differences, some_sizes, some_sizes,
+    st.one_of(st.floats(0.2, 2.0), st.sampled_from([1e-3, 0.02, 100.0])),
+)  # fmt: skip
 def test_quadrature_for_normal_errors_is_the_integral(
     comparator: str, x: float, constant: float, left: float, right: float, sigma: float
 ) -> None:
@@ -266,8 +269,11 @@ def test_the_probability_of_a_row_is_the_greatest_within_it(asked: Join, a: Upda
         assert best == -1 or chance <= best + 0.25
 
 
+# Of a constant below a nanosecond's way nothing is left but the moment in which two values are the same.
+TINY = 1e-9
+near_constants = st.one_of(st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.sampled_from([0.0, 6.6e-173, 1e-12, 1e-3]))
 near = st.lists(
-    st.builds(JoinTerm, st.just(0), st.just(0), st.sampled_from([Comparator.LE, Comparator.LT]), st.floats(0.2, 3.0)),
+    st.builds(JoinTerm, st.just(0), st.just(0), st.sampled_from([Comparator.LE, Comparator.LT]), near_constants),
     min_size=1,
     max_size=1,
 ).flatmap(lambda terms: st.just((*terms, replace(terms[0], left=1, right=1))))
@@ -305,9 +311,36 @@ def test_the_probability_of_two_near_dimensions_is_the_greatest_of_a_fine_grid(
     if len(found):
         # Nothing on a grid is greater; the finest is a few millionths of a second wide, where it meets the region.
         assert found.probability.max() >= best - 1e-9
-        assert best <= 0 or window == 0 or found.probability.max() <= best + 1e-3
+        # A grid seldom meets the line on which two values are the same.
+        assert best <= 0 or window == 0 or terms[0].constant < 1e-2 or found.probability.max() <= best + 1e-3
     else:
-        assert best <= 0
+        # An interval with open ends is longer than a nanosecond.
+        assert best <= 0 or (terms[0].comparator is Comparator.LT and terms[0].constant <= TINY)
+
+
+@pytest.mark.parametrize("thresholds", [(0.0, 0.0), (1.0, 0.5)], ids=["sure", "not sure"])
+@pytest.mark.parametrize("model", ErrorModel)
+def test_a_constant_smaller_than_any_difference_asks_whether_two_values_are_the_same(
+    model: ErrorModel, thresholds: tuple[float, float]
+) -> None:
+    # One meets the other after two seconds, or they are the same all the time.
+    meeting, still = Update(0, 0, (2.0,), (-1.0,), thresholds[:1]), Update(0, 0, (0.0,), (0.0,), thresholds[:1])
+    other = pieces_of([Update(1, 0, (0.0,), (0.0,), thresholds[1:])], PERIOD)
+
+    def found(a: Update, comparator: Comparator) -> list[tuple[int, int, bool, bool]]:
+        spec = JoinSpec((JoinTerm(0, 0, comparator, 6.6e-173),), 0, probability=True, errors=Errors(model))
+        matches = join(pieces_of([a], PERIOD), other, spec)
+        sure = 1.0 if thresholds == (0.0, 0.0) or comparator in (Comparator.GT, Comparator.GE, Comparator.NE) else 0.0
+        assert matches.probability == pytest.approx([sure] * len(matches), abs=1e-9)
+        return rows_of(matches, 0, 1)
+
+    at, always = 2 * SECOND, (0, PERIOD, False, False)
+    assert found(meeting, Comparator.LE) == [(at, at, False, False)]
+    # Shorter than a nanosecond, and without its ends.
+    assert found(meeting, Comparator.LT) == []
+    assert found(meeting, Comparator.GT) == [(0, at, False, True), (at, PERIOD, True, False)]
+    assert found(still, Comparator.LE) == found(still, Comparator.LT) == found(still, Comparator.NE) == [always]
+    assert found(still, Comparator.GE) == found(still, Comparator.GT) == found(still, Comparator.EQ) == []
 
 
 def test_a_dimension_that_may_be_far_and_a_near_one_are_likely_together_where_a_fine_grid_says() -> None:
@@ -321,7 +354,8 @@ def test_a_dimension_that_may_be_far_and_a_near_one_are_likely_together_where_a_
 
 
 far = st.lists(
-    st.tuples(st.sampled_from([Comparator.GE, Comparator.GT]), st.sampled_from([0.13, 0.815, 1.37])),
+    # Much less than 1e-6 would be lost in the rounding of the grid's differences.
+    st.tuples(st.sampled_from([Comparator.GE, Comparator.GT]), st.one_of(st.floats(1e-6, 3.0), st.just(0.815))),
     min_size=1,
     max_size=2,
 )

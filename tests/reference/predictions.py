@@ -192,9 +192,11 @@ def _some_earlier(
 def chance_of(term: Term, x: float, left: float, right: float | None, normal: float | None = None) -> float:
     """P that the real values satisfy the term: x is the difference (or the value, where `right` is None), left and
     right are thresholds. `normal`: the deviation as a part of the threshold; None: uniform. The mode has no say."""
-    return _integral(lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, [
-        x + k * left + s * term.constant for k in (-1, 1) for s in (-1, 1)
-    ])  # fmt: skip
+    ends = (-1.0, 1.0) if normal is None else (-1.0, *(k * normal for k in (-9, -3, 0, 3, 9)), 1.0)
+    kinks = [x + k * left + s * term.constant for k in ends for s in (-1, 1)]
+    return _integral(
+        lambda w: _chance_of_one(term, x - w, left, right is not None, normal), right or 0.0, normal, kinks
+    )
 
 
 def _chance_of_one(term: Term, x: float, threshold: float, distance: bool, normal: float | None) -> float:
@@ -243,6 +245,9 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
     """Of chance(w) over the other error w, cut where it has kinks."""
     if threshold == 0:
         return float(chance(0.0))
+    if normal is not None:
+        # Where a density is narrow, whoever looks at a few places of a wide piece would miss it.
+        kinks = [*kinks, *(k * normal * threshold for k in (-9, -3, 0, 3, 9))]
     # A kink that is an end but for rounding would leave a piece too thin to integrate.
     inside = sorted({round(k, 12) for k in kinks if abs(k) < threshold * (1 - 1e-9)})
     cuts = [-threshold, *inside, threshold]
@@ -288,6 +293,48 @@ def chance_of_values(terms: tuple[Term, ...], update: Update, at: Fraction | int
         # There is no other side: its value is 0, and nothing is said of it.
         result *= _chance_together((), (), own, 0.0, float(x), 0.0, update.thresholds[attribute], normal)
     return result
+
+
+def chance_of_three(
+    first: Term, second: Term, more: tuple[Term, ...], items: list[Update], at: int, normal: float | None = None
+) -> float:
+    """P that at one time a and b, and b and c are near each other, and b's values satisfy `more`. Where both terms are
+    about one value of b: over its error, what is left for a and for c."""
+    a, b, c = items
+    if first.right != second.left:
+        of_b = tuple(term for term in more if term.left == first.right)
+        rest = tuple(term for term in more if term.left != first.right)
+        return chance_at(Join((first,), 0, (), of_b), a, at, b, at, normal) * chance_at(
+            Join((second,), 0, rest, ()), b, at, c, at, normal
+        )
+    ends = (a, first.left, first.constant), (c, second.right, second.constant)
+    middle = float(value_of(b, first.right, at) or 0)
+    size = b.thresholds[first.right]
+    own = tuple(term for term in more if term.left == first.right)
+    sure = [term for term in own if size == 0 or not _chancy(term)]
+    result = math.prod(chance_of(term, middle, size, None, normal) for term in sure)
+    result *= chance_of_values(tuple(term for term in more if term not in own), b, at, normal)
+    low, high = _bounds(tuple(term for term in own if term not in sure))
+    edges = [low - middle, high - middle]
+    for update, attribute, reach in ends:
+        x, error = float(value_of(update, attribute, at) or 0), update.thresholds[attribute]
+        places = (-1.0, 1.0) if normal is None else (-1.0, *(k * normal for k in (-9, -3, 0, 3, 9)), 1.0)
+        edges += [x + k * error + sign * reach - middle for k in places for sign in (-1, 1)]
+
+    def over_both(error: float) -> float:
+        if not low <= middle + error <= high:
+            return 0.0
+        left = 1.0
+        for update, attribute, reach in ends:
+            x = float(value_of(update, attribute, at) or 0) - middle - error
+            size_x = update.thresholds[attribute]
+            if size_x > 0:
+                left *= _integral_of_density(-reach - x, reach - x, size_x, normal)
+            elif size > 0:
+                left *= abs(x) <= reach
+        return left
+
+    return result * _integral(over_both, size, normal, edges)
 
 
 def chained(join: Join) -> bool:

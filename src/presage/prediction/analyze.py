@@ -23,6 +23,7 @@ from presage.plan.prepared import Prepared
 from presage.prediction.conditions import Conditions, read_conditions, refuse_modes
 from presage.prediction.kernel.query import Pair, PredictionTables, Side, Stream
 from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm, chained
+from presage.prediction.kernel.stars import stars_of
 from presage.prediction.nodes import PredictedMatch
 
 Events = Callable[[EventType, str, Span], Node]
@@ -115,7 +116,7 @@ class _Binder:
                             fix="write PREDICTED before it if it is a predicted stream; else INSERT the rows of this "
                             "query INTO a stream and join that")  # fmt: skip
         conditions = self._conditions(others)
-        unknown = _no_probability(conditions)
+        unknown = self._no_probability(conditions)
         for number, side in enumerate(self.sides):
             side.terms = conditions.values[number]
             side.eligible = conditions.eligible[number]
@@ -229,6 +230,30 @@ class _Binder:
         modes += [term.mode for terms in conditions.joins.values() for term in terms]
         return self.query.probability is not None or any(mode != Mode.PLAIN for mode in modes)
 
+    def _no_probability(self, conditions: Conditions) -> tuple[str, str] | None:
+        """Where it is not known how likely all conditions are together: in which case, and what can be done."""
+        if len(conditions.joins) > 1:
+            return self._no_chances_of_rows(conditions)
+        if any(chained(terms) for terms in conditions.joins.values()):
+            return "where one attribute is compared with several", "compare each with one other"
+        return None
+
+    def _no_chances_of_rows(self, conditions: Conditions) -> tuple[str, str] | None:
+        """The same of more than two items. With a window one of them may stand at two times at once, whose errors are
+        not known to be related."""
+        where, two = "of a join of more than two items", "INSERT the rows of two of them INTO a stream"
+        if any(side.item.valid_window for side in self.sides):
+            return f"{where} with a WINDOW", two
+        if any(source.predicted.buffer is not None for source in self.sources):
+            return f"{where} with a buffer", two
+        if stars_of(conditions.values, conditions.joins) is None:
+            return (f"{where}, unless distances have upper bounds and all attributes that are compared with each other "
+                    "are compared with one of them"), two  # fmt: skip
+        bound = self.query.probability
+        if bound is not None:
+            return where, f"ask for rows WHERE probability >= {bound.threshold:g}"
+        return None
+
     def _node(self, conditions: Conditions, probability: bool, boundary: bool, upper: int | None) -> PredictedMatch:
         streams = tuple(source.stream() for source in self.sources)
         sides = tuple(self._kernel_side(side) for side in self.sides)
@@ -293,7 +318,7 @@ class _Binder:
             reached |= {a, b}
             same = replace(sides[a], shown=()) == replace(sides[b], shown=())
             spec = JoinSpec(terms, self.sides[b].item.valid_window or 0, sides[a].terms, sides[b].terms, same, errors,
-                            at_least, probability)  # fmt: skip
+                            at_least, probability and len(conditions.joins) == 1)  # fmt: skip
             yield Pair(a, b, spec)
 
     def _errors(self) -> Errors:
@@ -343,15 +368,6 @@ def _probability(query: s.Query) -> s.Node | None:
     """Where a query names how likely its rows are, if it does."""
     named = [n for n in nodes_of(query) if isinstance(n, s.Name | s.Member) and n.name == PROBABILITY]
     return next((n for n in named if isinstance(n, s.Name) or n.base == s.Name(VALIDITY)), None)
-
-
-def _no_probability(conditions: Conditions) -> tuple[str, str] | None:
-    """Where it is not known how likely all conditions are together: in which case, and what can be done."""
-    if len(conditions.joins) > 1:
-        return "of a join of more than two items", "INSERT the rows of two of them INTO a stream"
-    if any(chained(terms) for terms in conditions.joins.values()):
-        return "where one attribute is compared with several", "compare each with one other"
-    return None
 
 
 def _with_validity(query: s.Query, probability: bool) -> s.Query:

@@ -21,6 +21,7 @@ CREATE STREAM Rough (id LONG, temp DOUBLE, at TIMESTAMP) EVENT TIME at KEY (id)
   PREDICTED (temp) WITH (errors = 'normal');
 CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at;
 CREATE RELATION Fleet (name STRING, town STRING) VALUES ('f', 't');
+CREATE STREAM Small (car STRING, x DOUBLE, at TIMESTAMP) EVENT TIME at KEY (car) PREDICTED (x) WITH (buffer = 9);
 CREATE RELATION Rated (id LONG, probability DOUBLE, valid_from STRING) VALUES (1, 0.5, 'x');
 """
 PAIR = "FROM PREDICTED Gps a JOIN PREDICTED Gps b"
@@ -116,9 +117,15 @@ MISTAKES = [
     ("⟦SELECT sym FROM Tick VALIDATE EVERY 1 sec⟧", "UNSUPPORTED", "no PREDICTED stream", "leave VALIDATE EVERY out"),
     ("⟦SELECT TENTATIVE sym FROM Tick⟧", "UNSUPPORTED", "its rows never change", "leave SELECT TENTATIVE out"),
     (f"SELECT a.car {PAIR} ON {NEAR} JOIN PREDICTED Gps c ON ABS(c.x - a.x) < 1 ⟦WITH PROBABILITY > 0.5⟧",
-     "UNSUPPORTED", "of a join of more than two items", "INTO a stream"),
-    (f"SELECT a.car, ⟦probability⟧ {PAIR} ON {NEAR} JOIN PREDICTED Gps c ON ABS(c.x - a.x) < 1", "UNSUPPORTED",
-     "of a join of more than two items", "leave it out"),
+     "UNSUPPORTED", "of a join of more than two items", "WHERE probability >= 0.5"),
+    (f"SELECT a.car, ⟦probability⟧ {PAIR} ON {NEAR} JOIN PREDICTED Gps c WINDOW 1 sec ON ABS(c.x - a.x) < 1",
+     "UNSUPPORTED", "of more than two items with a WINDOW", "leave it out"),
+    (f"SELECT a.car, ⟦probability⟧ {PAIR} ON {NEAR} JOIN PREDICTED Small c ON ABS(c.x - a.x) < 1", "UNSUPPORTED",
+     "of more than two items with a buffer", "INTO a stream"),
+    (f"SELECT a.car, ⟦probability⟧ {PAIR} ON {NEAR} JOIN PREDICTED Gps c ON ABS(c.x - a.x) > 1", "UNSUPPORTED",
+     "unless distances have upper bounds", "INTO a stream"),
+    (f"SELECT a.car, ⟦probability⟧ {PAIR} ON {NEAR} JOIN PREDICTED Gps c ON ABS(c.x - a.x) < 1 AND ABS(c.x - b.x) < 1",
+     "UNSUPPORTED", "are compared with one of them", "INTO a stream"),
     ("SELECT a.id FROM PREDICTED Temp a JOIN ⟦PREDICTED Rough b⟧ ON ABS(a.temp - b.temp) < 1", "UNSUPPORTED",
      "of streams whose errors differ", "the same errors"),
     ("SELECT t.id FROM PREDICTED Temp⟦#time(5 sec)⟧ t", "UNSUPPORTED", "a window of events", "WINDOW d"),
@@ -160,6 +167,8 @@ def test_a_mistake_is_told_with_its_place_and_a_fix(text: str, code: str, messag
         (f"SELECT a.car {PAIR} ON MAY ({NEAR}) AND ABS(a.x - b.y) <> 1",
          ["car", "valid_from", "valid_to", "probability", "at"]),
         (f"SELECT a.car {PAIR} ON MAY ({NEAR}) JOIN PREDICTED Gps c ON ABS(c.x - a.x) < 1",
+         ["car", "valid_from", "valid_to", "probability", "at"]),
+        (f"SELECT a.car {PAIR} ON MAY ({NEAR}) JOIN PREDICTED Gps c WINDOW 1 sec ON ABS(c.x - a.x) < 1",
          ["car", "valid_from", "valid_to", "at"]),
     ],
 )  # fmt: skip

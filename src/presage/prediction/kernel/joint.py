@@ -12,7 +12,7 @@ import math
 from presage.prediction.kernel.ascent import STEEP
 from presage.prediction.kernel.bare import bare
 from presage.prediction.kernel.likelihood import NORMAL
-from presage.prediction.kernel.normal_errors import PANELS, POINTS, ROOT, WEIGHTS
+from presage.prediction.kernel.normal_errors import POINTS, REACH, ROOT, WEIGHTS, erf_between
 
 # Of a linear integrand two points are enough.
 _PAIR = math.sqrt(1.0 / 3.0)
@@ -75,7 +75,9 @@ def _within(
     if bottom >= top or first > last or (first == last and error_a > 0.0):
         return 0.0, 0.0, 0.0
     if error_a == 0.0:
-        return _over_b(a, b, error_b, low_b, high_b, least, most, model, sigma)
+        return share_within(a, b, error_b, low_b, high_b, least, most, model, sigma)
+    if model == NORMAL:
+        first, last = max(first, a - REACH * sigma * error_a), min(last, a + REACH * sigma * error_a)
     total, by_a, by_b = 0.0, 0.0, 0.0
     here = first
     while here < last:
@@ -86,28 +88,28 @@ def _within(
                 there = kink
         panels = 1
         if model == NORMAL:
-            panels = int(min(PANELS, max(1.0, math.ceil((there - here) / (2.0 * sigma * error_a)))))
+            panels = int(max(1.0, math.ceil((there - here) / (2.0 * sigma * error_a))))
         half = 0.5 * (there - here) / panels
         for panel in range(panels):
             middle = here + (2 * panel + 1) * half
             for k in range(len(POINTS) if model == NORMAL else 2):
                 point, weight = (POINTS[k], WEIGHTS[k]) if model == NORMAL else ((2 * k - 1) * _PAIR, 1.0)
                 x = middle + half * point
-                chance, by_x, moved = _over_b(x, b, error_b, low_b, high_b, least, most, model, sigma)
-                weight *= half * _density(x - a, error_a, model, sigma)
+                chance, by_x, moved = share_within(x, b, error_b, low_b, high_b, least, most, model, sigma)
+                weight *= half * density_at(x - a, error_a, model, sigma)
                 total, by_a, by_b = total + weight * chance, by_a + weight * by_x, by_b + weight * moved
         here = there
     if low_a > a - error_a:
-        chance, _, _ = _over_b(low_a, b, error_b, low_b, high_b, least, most, model, sigma)
-        by_a += _density(low_a - a, error_a, model, sigma) * chance
+        chance, _, _ = share_within(low_a, b, error_b, low_b, high_b, least, most, model, sigma)
+        by_a += density_at(low_a - a, error_a, model, sigma) * chance
     if high_a < a + error_a:
-        chance, _, _ = _over_b(high_a, b, error_b, low_b, high_b, least, most, model, sigma)
-        by_a -= _density(high_a - a, error_a, model, sigma) * chance
+        chance, _, _ = share_within(high_a, b, error_b, low_b, high_b, least, most, model, sigma)
+        by_a -= density_at(high_a - a, error_a, model, sigma) * chance
     return total, by_a, by_b
 
 
 @bare
-def _over_b(
+def share_within(
     x: float, b: float, error: float, low: float, high: float, least: float, most: float, model: int, sigma: float
 ) -> tuple[float, float, float]:
     """P(low <= B <= high, least <= x − B <= most), and how it changes with x and with b."""
@@ -117,23 +119,23 @@ def _over_b(
         return 0.0, 0.0, 0.0
     by_x, by_b = 0.0, 0.0
     if top < b + error:
-        density = _density(top - b, error, model, sigma)
+        density = density_at(top - b, error, model, sigma)
         by_b -= density
         by_x += density if top == x - least else 0.0
     if bottom > b - error:
-        density = _density(bottom - b, error, model, sigma)
+        density = density_at(bottom - b, error, model, sigma)
         by_b += density
         by_x -= density if bottom == x - most else 0.0
     if model == NORMAL:
         scale = ROOT * sigma * error
-        chance = 0.5 * (math.erf((last - b) / scale) - math.erf((first - b) / scale)) / math.erf(error / scale)
+        chance = 0.5 * erf_between((first - b) / scale, (last - b) / scale) / math.erf(error / scale)
     else:
         chance = (last - first) / (2.0 * error)
     return chance, by_x, by_b
 
 
 @bare
-def _density(e: float, error: float, model: int, sigma: float) -> float:
+def density_at(e: float, error: float, model: int, sigma: float) -> float:
     if model != NORMAL:
         return 0.5 / error
     deviation = sigma * error

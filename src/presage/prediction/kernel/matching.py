@@ -33,6 +33,7 @@ from presage.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionT
 from presage.prediction.kernel.rows import Hashes, object_column, row_table, shown_values
 from presage.prediction.kernel.spans import Spans, continued, joined, linked, of_one, of_pair, turned
 from presage.prediction.kernel.spec import ValueSpec
+from presage.prediction.kernel.star_chances import chances_of
 from presage.prediction.kernel.tentative import FORESEEN, told_rows
 from presage.prediction.kernel.ticks import ticks_within
 from presage.prediction.kernel.updates import Updates, read_updates
@@ -370,6 +371,8 @@ class _Step:
         if self.spec.mirrored:
             other = turned(spans, shown)
             spans, shown = joined([spans, other[0]]), np.concatenate([shown, other[1]])
+        if self.spec.chances_of_rows:
+            spans = replace(spans, probability=chances_of(self.spec, self._side_pieces(now=True)[0], spans))
         more = [self._boundaries(spans)] if self.spec.boundary else []
         return row_table(self.spec, self._known_objects(spans), spans, shown, self.hashes, more)
 
@@ -386,7 +389,7 @@ class _Step:
         tables: dict[str, pa.Table] = {}
         numbers: dict[str, int] = {}
         since = -(1 << 62) if self.asked is None else self.asked - self.spec.window
-        if self.spec.boundary and len(self.ongoing):
+        if (self.spec.boundary or self.spec.chances_of_rows) and len(self.ongoing):
             # An interval is told with all functions that it comes from.
             since = min(since, int(self.ongoing.spans.start.min()) - self.spec.window)
         for number, held in enumerate(self.held):

@@ -75,6 +75,11 @@ class PredictionTables:
         return len(self.pairs) == 1 and self.pairs[0].spec.symmetric and self.sides[0] == self.sides[1]
 
     @property
+    def chances_of_rows(self) -> bool:
+        """Whether chances are found when a row is over, of all items together: those of pairs are no product."""
+        return self.probability and len(self.pairs) > 1
+
+    @property
     def window(self) -> int:
         """How far back a value can still matter."""
         return max([pair.spec.window for pair in self.pairs], default=0)

@@ -9,7 +9,10 @@ from presage.prediction.kernel.join import join, join_with_boundary
 from presage.prediction.kernel.likelihood import value_chances
 from presage.prediction.kernel.ordering import row_order
 from presage.prediction.kernel.pieces import build_pieces
+from presage.prediction.kernel.query import Pair, PredictionTables, Side
+from presage.prediction.kernel.spans import Spans
 from presage.prediction.kernel.spec import Comparator, Errors, JoinSpec, JoinTerm, ValueSpec, ValueTerm
+from presage.prediction.kernel.star_chances import chances_of
 from presage.prediction.kernel.values import validity
 from presage.prediction.kernel.warm_buffer import warm_buffer
 
@@ -27,6 +30,9 @@ def warm() -> None:
     validity(pieces, ValueSpec((ValueTerm(0, Comparator.LE, 1.0),)))
     row_order(at, [pa.chunked_array([key])], at)
     warm_buffer()
+    closed, codes = np.zeros(1, np.bool_), np.zeros((1, 3), np.int64)
+    three = PredictionTables((), (Side(0),) * 3, (Pair(0, 1, spec), Pair(1, 2, spec)))
+    chances_of(three, [pieces] * 3, Spans(codes, at[:1], at[:1], closed, closed, np.zeros(1)))
     value_chances(value[:, 0], threshold[:, 0], Comparator.LE, 1.0, Errors())
 
 
