@@ -3,6 +3,7 @@ over the past that it covers, and the last one over all of it."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -23,12 +24,14 @@ from presage.model.state import State
 from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.recall import past as recall_past
+from presage.recall import survey
 from presage.recall.asking import EVER
 from presage.recall.columnar import OPERATORS, Recalling
 from presage.recall.desk import Archive, Said, outlook_of, recalls_of
 from presage.recall.nodes import Recall, Similar
 from presage.recall.progress import History
 from presage.recall.similar_rows import PastEvents
+from presage.recall.survey import Slice
 from presage.recall.units import Unit
 from presage.workspace import Workspace
 from property.test_recalled import Answering
@@ -53,6 +56,7 @@ QUERIES = {
     "in pauses": SIMILAR.format("") + " PAUSE EVERY 1 CHUNKS",
 }
 SHOWN = "e.v, s.rank, s.similarity, s.k AS sk, s.v AS sv, s.at AS sat"
+SAMPLED = "_sampled"
 SECOND = 1_000_000
 END = 100 * SECOND
 
@@ -161,7 +165,8 @@ def archive_of(recall: Recall, world: World, position: int) -> Archive:
         raise AssertionError("nobody asks for what is around")
 
     history = History(answering.ask, answering.last_arrival, answering.similar, min(times, default=None))
-    return Archive(units, history, PastEvents(past, answering.ask, near, lambda _: world.in_parts))
+    spans = [(at, at, 1) for at in times]
+    return Archive(units, history, PastEvents(past, answering.ask, near, lambda _: world.in_parts, lambda: spans))
 
 
 @dataclass
@@ -187,6 +192,16 @@ class Life:
         place = str(self.program.places[id(self.recalling)])
         found = recalls_of(State.from_bytes(self.states[place])) if place in self.states else []
         return [one.task for one in found]
+
+    @property
+    def sampled(self) -> list[Slice]:
+        """The slices of old history that say how rare terms are there."""
+        place = str(self.program.places[id(self.recalling)])
+        if place not in self.states:
+            return []
+        past = json.loads(State.from_bytes(self.states[place]).tables["about"]["json"][0].as_py())["past"]
+        known = [Slice(*one) for one in past["slices"] or []]
+        return known[: past["samples"] * recall_past.SLICES_AT_ONCE]
 
     @property
     def ready(self) -> int:
@@ -217,8 +232,10 @@ class Life:
         self.states |= {place: book.states[place].to_bytes() for place in book.changed}
         self.released |= {row[ARRIVED] for row in rows}
         self.cancelled |= {one.event for one in said if one.action == "cancel"}
+        sampled = {SAMPLED: self.sampled}
         self.made += [
-            {n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} for row in made.to_pylist()
+            {n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} | sampled
+            for row in made.to_pylist()
         ]
         if number % 3 == 2:
             self.compiled = {}  # another life
@@ -243,8 +260,8 @@ def pending(life: Life) -> bool:
     return mine != life.released
 
 
-def expected(life: Life, similar: Similar, event: Row, low: int) -> list[tuple[int, float, Row]]:
-    """The twin: rank, similarity and the past event, over the past from `low` on."""
+def expected(life: Life, similar: Similar, event: Row, low: int, sampled: list[Slice]) -> list[tuple[int, float, Row]]:
+    """The twin: rank, similarity and the past event, over the past from `low` on; what was sampled before is weighed."""
     recall, world = life.recalling.unread.recall, life.world
     histories = {n: rows_of(source, world, len(world.happened)) for n, source in enumerate(recall.histories)}
     columns = {n: [c.name for c in source.columns] for n, source in enumerate(recall.histories)}
@@ -261,13 +278,16 @@ def expected(life: Life, similar: Similar, event: Row, low: int) -> list[tuple[i
         own = {n: v for n, v in row.items() if n not in (WHEN, ARRIVED)}
         return [term for select in similar.contexts for one in answers(select, own, past) for term in one.items()]
 
-    found = most_similar([terms(r) for r in before], [terms(event)], [len(before)], [0], similar.count, {})
+    wanted = -EVER if similar.last is None else event[WHEN] - similar.last
+    older = [(r, s) for r in known if wanted <= r[WHEN] < low for s in sampled if s.low <= r[WHEN] < s.high]
+    beyond = [(terms(r), s.weight) for r, s in older]
+    found = most_similar([terms(r) for r in before], [terms(event)], [len(before)], [0], similar.count, {}, beyond)
     return [(one.rank, one.similarity, before[one.past]) for one in found]
 
 
-def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int) -> None:
+def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int, sampled: list[Slice]) -> None:
     similars = [r for r in life.recalling.unread.recall.recalls if isinstance(r, Similar)]
-    wanted = expected(life, similars[0], event, covered)
+    wanted = expected(life, similars[0], event, covered, sampled)
     made = sorted((row for row in rows.values()), key=lambda row: row["rank"] or 0)
     ranked = {row["rank"]: row for row in made}
     assert sorted(ranked, key=lambda rank: rank or 0) == ([rank for rank, _, _ in wanted] or [None])
@@ -277,7 +297,7 @@ def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int) -
         if [round(s, 9) for _, s, _ in wanted].count(round(similarity, 9)) == 1:
             assert (row["sk"], row["sv"], row["sat"]) == (past["e.k"], past["e.v"], past[WHEN])
     if len(similars) > 1:
-        other = expected(life, similars[1], event, covered)
+        other = expected(life, similars[1], event, covered, sampled)
         assert {(row["tv"], row["tat"]) for row in made} == (
             {(p["e.v"], p[WHEN]) for _, _, p in other} or {(None, None)}
         )
@@ -302,7 +322,7 @@ def check(life: Life) -> None:
                     rows[key] = row
             (covered,) = {row["covered_from"] for row in now}
             (partial,) = {row["extrapolated"] for row in now}
-            check_revision(life, event, rows, covered if partial else -EVER)
+            check_revision(life, event, rows, covered if partial else -EVER, now[0][SAMPLED])
             ended |= set() if partial else {seq}
         if not any(row["event_id"] in life.cancelled for row in mine) and not life.cancelled:
             assert seq in ended, "all history has been read for it"
@@ -310,13 +330,14 @@ def check(life: Life) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 @settings(max_examples=25, deadline=None)
-@given(world=worlds(), recent=st.integers(0, 3))
-def test_every_revision_is_that_of_the_twin(name: str, world: World, recent: int) -> None:
-    before, recall_past.RECENT_UNITS = recall_past.RECENT_UNITS, recent
-    try:
+@given(world=worlds(), recent=st.integers(0, 3), events=st.sampled_from([1, 2, 2**40]), at_once=st.integers(1, 2))
+def test_every_revision_is_that_of_the_twin(name: str, world: World, recent: int, events: int, at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall_past, "RECENT_UNITS", recent)
+        patch.setattr(recall_past, "SLICES_AT_ONCE", at_once)
+        for figure, value in (("SAMPLE_EVENTS", events), ("SLICES", 3), ("FEWEST_SLICES", 1)):
+            patch.setattr(survey, figure, value)
         check(lived(world, bound(name, "")))
-    finally:
-        recall_past.RECENT_UNITS = before
 
 
 @pytest.mark.parametrize("in_parts", [True, False])

@@ -117,7 +117,7 @@ class Desk:
         """Past events up to the new ones; with the first step begins what goes on in the background."""
         if past.units is None:
             past.begin(self.archive().units, horizon, self._past_events())
-            if not past.has_recent:
+            if not past.prepared:
                 self.scheduler.submit([Task(OURS, PAST_EVENTS, BACKGROUND, plan=NO_COHORT)])
         if events.num_rows:
             past.extend(events, horizon, self._past_events())
@@ -194,13 +194,14 @@ class Desk:
         return replace(history, similar=lambda similar, events, _: past.similar_rows(similar, events, low, archive))
 
     def _read_past(self, chosen: TaskSet) -> pa.Table:
-        """A unit of past events, of which nobody is told; it may be there already, for an event that needed it."""
+        """A unit of past events, or a part of a sample, of which nobody is told; it may be there already, for an event
+        that needed it."""
         assert self.past is not None
         before = self.past.count
-        if not self.past.has_recent:
-            self.past.read_next(self._past_events())
+        if not self.past.prepared:
+            self.past.prepare(self._past_events())
         (task,) = chosen.tasks
-        done = [task.number] if self.past.has_recent else []
+        done = [task.number] if self.past.prepared else []
         self.scheduler.completed(chosen, {task.number: self.past.count - before}, done, self.now())
         return schema_of(self.node.columns, self.node.order).empty_table()
 

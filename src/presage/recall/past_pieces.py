@@ -24,6 +24,8 @@ from presage.recall.similar_terms import TERMS
 
 KERNEL = "past"
 ROWS, TERMS_OF, IDENTITY = "rows", "terms ", "id"
+# In a piece of a sample: how many events each stands for.
+WEIGHT = "weight"
 # A term as it is kept: the place of its event in the piece, that of its attribute among those of the contexts, what is
 # shown of it, and its number if it is one.
 KEPT = pa.schema(
