@@ -261,7 +261,7 @@ def pending(life: Life) -> bool:
 
 
 def expected(life: Life, similar: Similar, event: Row, low: int, sampled: list[Slice]) -> list[tuple[int, float, Row]]:
-    """The twin: rank, similarity and the past event, over the past from `low` on; what was sampled before is weighed."""
+    """The twin: rank, similarity and the past event, over the past from `low` on, with the weights of the sample."""
     recall, world = life.recalling.unread.recall, life.world
     histories = {n: rows_of(source, world, len(world.happened)) for n, source in enumerate(recall.histories)}
     columns = {n: [c.name for c in source.columns] for n, source in enumerate(recall.histories)}

@@ -19,6 +19,7 @@ from presage.recall.desk import REACHED, Archive, Desk, has_tasks
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past import RECENT_UNITS, SLOT, Past
 from presage.recall.past_index import Held
+from presage.recall.reading import Beside
 from presage.recall.retained import held_rows
 
 STATEFUL: tuple[type[Node], ...] = ()
@@ -191,7 +192,10 @@ def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) 
     archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
     similars = _similars(node)
     past = Past(recall, context.evaluator, context.once(node, lambda: Held(similars))) if similars else None
-    desk = Desk(recall, context.evaluator, archive, wall_clock, past)
+    beside = Beside() if similars else context.once(node, Beside)
+    # A statement that ends waits for its answers.
+    later = None if context.end else context.later
+    desk = Desk(recall, context.evaluator, archive, wall_clock, past, beside, later)
     place = str(context.places[id(node)])
     known = context.book.states.get(place)
     if known is not None:

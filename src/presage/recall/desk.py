@@ -24,6 +24,7 @@ from presage.recall.asking import EVER
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past import Past
 from presage.recall.progress import History, Progress
+from presage.recall.reading import Beside, Later
 from presage.recall.scheduling import BACKGROUND, READY, RUNNING, SUSPENDED, Scheduler, Task, TaskSet
 from presage.recall.similar_rows import PastEvents
 from presage.recall.units import Unit
@@ -91,6 +92,8 @@ class Desk:
     archive: Callable[[], Archive]
     now: Callable[[], int]
     past: Past | None = None  # where similar events are asked for
+    beside: Beside = field(default_factory=Beside)  # what is read for it by a thread
+    later: Later | None = None  # lets one read; without it, steps wait for history
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(at_once=1))
     cohorts: dict[int, Cohort] = field(default_factory=dict)
 
@@ -138,21 +141,22 @@ class Desk:
             act[command.action](command.event, self.now())
 
     def turn(self, wake: bool = False) -> pa.Table | None:
-        """Let the next set of events read the next span of history; None if none is ready.
+        """Let the next set of events read the next span of history; None if none is ready, or history is being read.
 
         `wake`: those that wait for somebody who asks for more need not."""
         if wake:
             self.hear([Said("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED])
         self.scheduler.drop_overdue(self.now())
-        chosen = self.scheduler.choose(EVENTS_AT_ONCE)
         made = None
+        waits = self.later is not None and self.beside.is_awaited()
+        chosen = None if waits else self.scheduler.choose(EVENTS_AT_ONCE, self.beside.tasks())
         if chosen is not None:
             made = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
         self._clear()
         return made
 
-    def _read(self, chosen: TaskSet) -> pa.Table:
-        """The revisions of events that read the next span of history."""
+    def _read(self, chosen: TaskSet) -> pa.Table | None:
+        """The revisions of events that read the next span of history; None if that is done beside."""
         cohort = self.cohorts[chosen.plan]
         place = {number: row for row, number in enumerate(cohort.tasks)}
         rows = np.array([place[task.number] for task in chosen.tasks])
@@ -160,6 +164,12 @@ class Desk:
         mask[rows] = True
         unit, last = self._span(cohort, chosen, cohort.progress.covered[rows])
         cohort.progress.history = self._history(unit, last)
+        if self.past is None:
+            history = self.beside.history(cohort.progress, chosen, unit, last, mask, self.later)
+            if history is None:
+                self.scheduler.put_back(chosen)
+                return None
+            cohort.progress.history = history
         now, every = self.now(), self.node.pace.report_every or 0
         quiet = now - cohort.reported < every
         # What is known when an event begins to wait for somebody is told to them.
