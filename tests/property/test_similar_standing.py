@@ -4,6 +4,7 @@ over the past that it covers, and the last one over all of it."""
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -89,6 +90,7 @@ class World:
     fails: list[bool]  # of each step: it has not happened, or a new life begins after it
     said: list[str]
     in_parts: bool
+    beside: bool = False  # history is read by a thread
 
 
 TIMES = st.integers(0, 12).map(lambda half: half * SECOND // 2)
@@ -109,7 +111,7 @@ def worlds(draw: st.DrawFn) -> World:
         happened, draw(places), ends, draw(st.lists(TIMES, max_size=3)),
         draw(st.lists(st.sampled_from([False, False, True]), min_size=steps, max_size=steps)),
         draw(st.lists(st.sampled_from(["", "", "continue", "accelerate", "cancel"]), min_size=steps, max_size=steps)),
-        draw(st.booleans()),
+        draw(st.booleans()), draw(st.booleans()),
     )  # fmt: skip
 
 
@@ -182,6 +184,17 @@ class Life:
     cancelled: set[str] = field(default_factory=set)
     first_clock: int | None = None
     steps: int = 0
+    reading: list[tuple[Future[Any], Any]] = field(default_factory=list)
+
+    def later(self, work: Any) -> Future[Any]:
+        """A thread that has read by the next step but one."""
+        self.reading.append((Future(), work))
+        return self.reading[-1][0]
+
+    def read(self) -> None:
+        while self.steps % 2 and self.reading:
+            found, work = self.reading.pop()
+            found.set_result(work())
 
     @property
     def recalling(self) -> Recalling:
@@ -209,6 +222,7 @@ class Life:
         return sum(outlook.ready for outlook in outlooks if outlook is not None)
 
     def step(self, position: int, clock: int) -> None:
+        self.read()
         number, self.steps = self.steps, self.steps + 1
         world = self.world
         (scan,) = self.program.scans
@@ -224,6 +238,7 @@ class Life:
         context = StepContext(
             lambda _: table_of(scan, rows), Evaluator({}), {}, OPERATORS, self.program.places, book, clock, clock,
             compiled=self.compiled, said=said, histories=lambda node: archive_of(node, world, position),
+            later=self.later if world.beside else None,
         )  # fmt: skip
         made = run(self.recalling, context).table
         if number < len(world.fails) and world.fails[number]:
@@ -247,7 +262,7 @@ def lived(world: World, program: Program) -> Life:
         clock = clock_at(world, position)
         if clock != NOTHING_KNOWN and position >= world.since:
             life.step(position, clock)
-    for _ in range(60):
+    for _ in range(120):
         life.step(len(world.happened), END)
         if not life.ready and not [task for task in life.tasks if not task.has_ended] and not pending(life):
             break

@@ -191,8 +191,8 @@ def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) 
     recall = node.unread.recall
     archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
     similars = _similars(node)
-    past = Past(recall, context.evaluator, context.once(node, lambda: Held(similars))) if similars else None
-    beside = Beside() if similars else context.once(node, Beside)
+    held, beside = context.once(node, lambda: (Held(similars), Beside()))
+    past = Past(recall, context.evaluator, held) if similars else None
     # A statement that ends waits for its answers.
     later = None if context.end else context.later
     desk = Desk(recall, context.evaluator, archive, wall_clock, past, beside, later)

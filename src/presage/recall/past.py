@@ -7,13 +7,14 @@ lies before, a sample is read in the background, too: it says how rare terms are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import selected
+from presage.arrays.jit import Bools
 from presage.arrays.rows import lexical_order
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import schema_of
@@ -24,7 +25,18 @@ from presage.recall.asking import EVER
 from presage.recall.kernel.similarity import most_similar
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past_index import Held, contexts_at, rows_at
-from presage.recall.past_pieces import KEPT, WEIGHT, Piece, in_order, joined, kept_terms, new_piece, no_piece, piece_of
+from presage.recall.past_pieces import (
+    KEPT,
+    WEIGHT,
+    Piece,
+    in_order,
+    joined,
+    kept_terms,
+    new_piece,
+    no_piece,
+    piece_of,
+    without_rows,
+)
 from presage.recall.similar_rows import PastEvents, no_similar_rows, shown_rows
 from presage.recall.similar_terms import Moments, widest
 from presage.recall.survey import Slice, plan_slices
@@ -35,7 +47,23 @@ RECENT_UNITS = SMALL_UNITS
 # What a piece is called in the state of a statement, before its slot.
 SLOT, SAMPLE = "past", "past sample "
 # Slices of a sample that are read in one turn.
-SLICES_AT_ONCE = 8
+SLICES_AT_ONCE = 16
+
+
+class Computed(NamedTuple):
+    """Past events, in order, and for each RECALL SIMILAR the terms of their contexts."""
+
+    rows: pa.Table
+    terms: list[pa.Table]
+
+
+# Gives what is computed, by a name for that; None while it is computed beside.
+Ahead = Callable[[tuple[Any, ...], Callable[[], list[Computed]]], list[Computed] | None]
+
+
+def at_once(name: tuple[Any, ...], work: Callable[[], list[Computed]]) -> list[Computed]:
+    """For those who wait."""
+    return work()
 
 
 class Past:
@@ -99,29 +127,44 @@ class Past:
         """New events of the statement, and all past ones up to the horizon."""
         number = self.similars[0].past
         if archive.in_parts(number) and horizon > self.high:
-            self._add(archive.past(number, Unit(self.high, horizon)), archive)
+            self._add_rows(archive.past(number, Unit(self.high, horizon)), archive)
         self.high = max(horizon, self.high)
-        self._add(self._as_past(events), archive)
+        self._add_rows(self._as_past(events), archive)
 
-    def read_next(self, archive: PastEvents) -> None:
-        """The next older unit."""
+    def read_next(self, archive: PastEvents, ahead: Ahead = at_once) -> bool:
+        """The next older unit; False if it is being computed yet."""
         assert self.units is not None
         unit = self.units[self.read]
-        self._add(archive.past(self.similars[0].past, unit), archive)
+        found = ahead(("unit", unit), lambda: [self._computed(unit, archive)])
+        if found is None:
+            return False
+        (computed,) = found
+        self._add(computed)
         self.read += 1
         self.low = unit.low
+        return True
 
-    def prepare(self, archive: PastEvents) -> None:
+    def _computed(self, span: Unit, archive: PastEvents) -> Computed:
+        """Past events of a span, and their contexts. Reads nothing that changes: it may run beside."""
+        return self._with_terms(archive.past(self.similars[0].past, span), archive)
+
+    def _with_terms(self, rows: pa.Table, archive: PastEvents) -> Computed:
+        if not rows.num_rows:
+            return Computed(rows, [KEPT.empty_table() for _ in self.similars])
+        moments = Moments(rows, archive.ask, self._evaluator)
+        return Computed(rows, [kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars])
+
+    def prepare(self, archive: PastEvents, ahead: Ahead = at_once) -> None:
         """The next of what is done in the background: a recent unit, or a part of the sample. Where the sample would be
         about all that is left, that is read."""
         if not self.has_recent:
-            self.read_next(archive)
+            self.read_next(archive, ahead)
         elif self.slices is not None:
-            self._sample(self._unread_slices[:SLICES_AT_ONCE], archive)
+            self._sample(self._unread_slices[:SLICES_AT_ONCE], archive, ahead)
         elif (slices := self._laid_out(archive)) is not None:
             self.slices = slices
         else:
-            self.read_next(archive)
+            self.read_next(archive, ahead)
 
     def _laid_out(self, archive: PastEvents) -> list[Slice] | None:
         contexts = [select for similar in self.similars for select in similar.contexts]
@@ -130,18 +173,15 @@ class Past:
         window = max((widest(select) for select in contexts), default=0)
         return plan_slices(archive.spans(), Unit(self.low, self.high), self.count, self._back, window)
 
-    def _sample(self, slices: Sequence[Slice], archive: PastEvents) -> None:
+    def _sample(self, slices: Sequence[Slice], archive: PastEvents, ahead: Ahead) -> None:
+        spans = [Unit(each.low, each.high) for each in reversed(slices)]
+        found = ahead(("sample", *spans), lambda: [self._computed(span, archive) for span in spans])
+        if found is None:
+            return
         pieces = []
-        for low, high, weight in reversed(slices):
-            rows = archive.past(self.similars[0].past, Unit(low, high))
-            if rows.num_rows:
-                terms = Moments(rows, archive.ask, self._evaluator)
-                weights = pa.table({TIME: rows[TIME], WEIGHT: np.full(rows.num_rows, weight)})
-                made = [kept_terms(similar, terms.terms(similar.contexts)) for similar in self.similars]
-                pieces.append(new_piece(weights, made))
-        if not pieces:
-            none = pa.table({TIME: np.zeros(0, np.int64), WEIGHT: np.zeros(0, np.int64)})
-            pieces = [new_piece(none, [KEPT.empty_table() for _ in self.similars])]
+        for computed, each in zip(found, reversed(slices), strict=True):
+            weights = {TIME: computed.rows[TIME], WEIGHT: np.full(computed.rows.num_rows, each.weight)}
+            pieces.append(new_piece(pa.table(weights), computed.terms))
         self._samples.append(joined(pieces))
         self._held.add_sample(self._samples[-1])
         self._held.ids = self._ids
@@ -167,13 +207,19 @@ class Past:
                                     schema=self._schema)  # fmt: skip
         return made.take(pa.array(lexical_order([made[name].to_numpy() for name in (TIME, SEQ, *self._order)])))
 
-    def _add(self, rows: pa.Table, archive: PastEvents) -> None:
+    def _add_rows(self, rows: pa.Table, archive: PastEvents) -> None:
         """Take in those of the rows that are not held yet; their contexts are asked for now."""
-        rows = selected(rows, self._held.places(rows, self._pieces, self._order) < 0)
+        self._add(self._with_terms(selected(rows, self._unheld(rows)), archive))
+
+    def _unheld(self, rows: pa.Table) -> Bools:
+        return self._held.places(rows, self._pieces, self._order) < 0
+
+    def _add(self, computed: Computed) -> None:
+        """Take in those of the events that are not held yet."""
+        piece = without_rows(new_piece(*computed), self._unheld(computed.rows))
+        rows = piece.rows
         if not rows.num_rows:
             return
-        moments = Moments(rows, archive.ask, self._evaluator)
-        piece = new_piece(rows, [kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars])
         time, seq = self._held.time.view(), self._held.seq.view()
         first, last = _place(rows, 0), _place(rows, rows.num_rows - 1)
         if not len(time) or first > (time[-1], seq[-1]):

@@ -25,16 +25,16 @@ from presage.recall.scheduling import TaskSet
 from presage.recall.units import Unit
 
 # Lets a thread do work; the future has what it gives.
-Later = Callable[[Callable[[], list[pa.Table]]], "Future[list[pa.Table]]"]
+Later = Callable[[Callable[[], list[Any]]], "Future[list[Any]]"]
 
 
 class Reading(NamedTuple):
-    """What is being read: for which tasks, of which events that have read how much, and as history was then."""
+    """What is being read: by which name, for which tasks, and from history as it was then."""
 
-    tasks: tuple[int, ...]
     key: tuple[Any, ...]
-    history: History
-    answers: Future[list[pa.Table]]
+    answers: Future[list[Any]]
+    tasks: tuple[int, ...] = ()
+    history: History | None = None
 
 
 @dataclass
@@ -50,15 +50,26 @@ class Beside:
     def tasks(self) -> tuple[int, ...]:
         return self.reading.tasks if self.reading is not None else ()
 
+    def found(self, key: tuple[Any, ...], work: Callable[[], list[Any]], later: Later | None) -> list[Any] | None:
+        """What work of that name gives, or `later` does it: then None. Without that it is done at once."""
+        if later is not None and self.is_awaited():
+            return None  # one at a time, whatever it is
+        reading, self.reading = self.reading, None
+        if reading is not None and reading.key == key:
+            return reading.answers.result()
+        if later is None:
+            return work()
+        self.reading = Reading(key, later(work))
+        return None
+
     def history(
         self, progress: Progress, chosen: TaskSet, unit: Unit, last: bool, mask: Bools, later: Later | None
     ) -> History | None:
         """History that has the answers, or `later` reads them: then None. Without that they are asked for at once."""
         reading, key = self.reading, _key(progress, chosen, unit, last, mask)
-        if reading is not None and reading.key == key:
-            self.reading = None  # also where it failed: then it is read again
+        self.reading = None  # also where it failed: then it is read again
+        if reading is not None and reading.history is not None and reading.key == key:
             return replace(reading.history, ask=_Told(reading.answers.result()), present=progress.history.present)
-        self.reading = None
         if later is None:
             return progress.history
         asking = _Asking(progress.history)
@@ -70,7 +81,7 @@ class Beside:
             return asking.answers
 
         tasks = tuple(task.number for task in chosen.tasks)
-        self.reading = Reading(tasks, key, progress.history, later(read))
+        self.reading = Reading(key, later(read), tasks, progress.history)
         return None
 
 

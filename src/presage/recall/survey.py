@@ -12,7 +12,7 @@ from typing import NamedTuple
 from presage.recall.units import ROW, RowsByTime, Unit
 
 # So many past events are looked for, in so many slices; and so many rows of all streams are read for that at most.
-SAMPLE_EVENTS, SLICES, MOST_ROWS = 16_384, 64, 2_000_000
+SAMPLE_EVENTS, SLICES, MOST_ROWS = 32_768, 128, 2_000_000
 # With fewer slices than this, values that come and go would be taken for those that stay.
 FEWEST_SLICES = 8
 
