@@ -91,6 +91,7 @@ class World:
     said: list[str]
     in_parts: bool
     beside: bool = False  # history is read by a thread
+    idle: int = 0  # steps after each of the steps, in which nothing arrives
 
 
 TIMES = st.integers(0, 12).map(lambda half: half * SECOND // 2)
@@ -111,7 +112,7 @@ def worlds(draw: st.DrawFn) -> World:
         happened, draw(places), ends, draw(st.lists(TIMES, max_size=3)),
         draw(st.lists(st.sampled_from([False, False, True]), min_size=steps, max_size=steps)),
         draw(st.lists(st.sampled_from(["", "", "continue", "accelerate", "cancel"]), min_size=steps, max_size=steps)),
-        draw(st.booleans()), draw(st.booleans()),
+        draw(st.booleans()), draw(st.booleans()), draw(st.sampled_from([0, 6])),
     )  # fmt: skip
 
 
@@ -261,7 +262,8 @@ def lived(world: World, program: Program) -> Life:
     for position in world.ends:
         clock = clock_at(world, position)
         if clock != NOTHING_KNOWN and position >= world.since:
-            life.step(position, clock)
+            for _ in range(1 + world.idle):
+                life.step(position, clock)
     for _ in range(120):
         life.step(len(world.happened), END)
         if not life.ready and not [task for task in life.tasks if not task.has_ended] and not pending(life):
@@ -353,6 +355,33 @@ def test_every_revision_is_that_of_the_twin(name: str, world: World, recent: int
         for figure, value in (("SAMPLE_EVENTS", events), ("SLICES", 3), ("FEWEST_SLICES", 1)):
             patch.setattr(survey, figure, value)
         check(lived(world, bound(name, "")))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_rare_in_old_history_is_known_before_that_is_read(
+    beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_past, "RECENT_UNITS", 1)
+    for figure, value in (("SAMPLE_EVENTS", 2), ("SLICES", 2), ("FEWEST_SLICES", 1)):
+        monkeypatch.setattr(survey, figure, value)
+    happened: list[Happened] = []
+    for second in range(20):
+        # 'b' is usual in old history and rare lately, 'a' the other way round.
+        happened.append(("C", second * SECOND, ("b" if second < 15 else "a", 0.5)))
+        happened.append(("E", second * SECOND, ("b" if second < 16 or second == 18 else "a", second % 3)))
+    happened += [("C", 20 * SECOND, ("b", 0.5)), ("E", 20 * SECOND, ("a", 1)), ("C", 22 * SECOND, (None, 0.5))]
+    ends = [40, 43]
+    world = World(happened, 40, ends, [16 * SECOND], [], [""] * 40, True, beside, 8)
+    life = lived(world, bound("all", ""))
+    check(life)
+    first = [row for row in life.made if row["revision"] == 1]
+    assert first[0]["extrapolated"]
+    assert first[0][SAMPLED], "the sample was there"
+    (similar,) = [r for r in life.recalling.unread.recall.recalls if isinstance(r, Similar)]
+    (event,) = [row for row in rows_of(life.program.scans[0], world, 99) if row[ARRIVED] == 41]
+    low = first[0]["covered_from"]
+    with_sample = expected(life, similar, event, low, first[0][SAMPLED])
+    assert [s for _, s, _ in with_sample] != [s for _, s, _ in expected(life, similar, event, low, [])]
 
 
 @pytest.mark.parametrize("in_parts", [True, False])

@@ -260,14 +260,15 @@ class Past:
         if np.any(mine < 0):
             raise error("INTERNAL", what="an event that is not among the past events of its own statement")
         place = self._held.before(events)
-        back = low if similar.last is None else np.maximum(events[TIME].to_numpy() - similar.last, low)
-        begin = np.minimum(np.broadcast_to(self._held.since(back), place.shape), place)
+        at = events[TIME].to_numpy()
+        back = np.full(len(at), -EVER) if similar.last is None else at - similar.last
+        begin = np.minimum(self._held.since(np.maximum(back, low)), place)
         if not np.any(place > begin):
             return no_similar_rows(similar)
         found = most_similar(
-            self._held.stores[number], self._held.contexts(number, mine), place, begin.copy(),
+            self._held.stores[number], self._held.contexts(number, mine), place, begin,
             min(similar.count, int((place - begin).max())), dict(similar.bandwidths),
-            beyond=self._held.beyond(number, np.broadcast_to(back, place.shape), low),
+            beyond=self._held.beyond(number, back, low),
         )  # fmt: skip
         past = rows_at(self._pieces, found.past)
         contexts = contexts_at(similar, number, self._pieces, found.past)
