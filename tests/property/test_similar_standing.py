@@ -96,7 +96,8 @@ class World:
 
 TIMES = st.integers(0, 12).map(lambda half: half * SECOND // 2)
 EVENTS = st.tuples(st.just("E"), TIMES, st.tuples(st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1, 2])))
-OTHERS = st.tuples(st.just("C"), TIMES, st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([0.5, 2.0])))
+YS = st.sampled_from([0.5, 2.0, 0.0, -0.0, float("nan"), None])
+OTHERS = st.tuples(st.just("C"), TIMES, st.tuples(st.sampled_from(["a", "b", "c", None]), YS))
 HAPPENED = st.lists(EVENTS | OTHERS, min_size=4, max_size=18).flatmap(
     lambda happened: st.sampled_from([sorted(happened, key=lambda one: one[1]), happened])
 )

@@ -131,8 +131,8 @@ def described(plan: Node) -> list[str]:
     streams = ", ".join(sorted(waited_for(plan)))
     waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
     return [
-        f"past events: computed newest first, {RECENT_UNITS} chunks in the background and older ones when an event "
-        f"asks for them; kept with their contexts{waits}"
+        f"past events: computed newest first, {RECENT_UNITS} chunks in the background, then a sample of what is older, "
+        f"to know how rare terms are, and older ones when an event asks for them; kept with their contexts{waits}"
     ]
 
 
