@@ -246,10 +246,10 @@ class Life:
         if number < len(world.fails) and world.fails[number]:
             return  # nothing of it has happened, whatever memory says
         self.first_clock = clock if self.first_clock is None else self.first_clock
+        sampled = {SAMPLED: self.sampled}  # events come before the background
         self.states |= {place: book.states[place].to_bytes() for place in book.changed}
         self.released |= {row[ARRIVED] for row in rows}
         self.cancelled |= {one.event for one in said if one.action == "cancel"}
-        sampled = {SAMPLED: self.sampled}
         self.made += [
             {n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} | sampled
             for row in made.to_pylist()

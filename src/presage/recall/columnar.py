@@ -159,10 +159,11 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     desk.take(rows.table, _horizon(rows, context))
     if context.end:
         desk.end()
-    # A statement that ends is answered at once.
+    # A statement that ends is answered at once. A thread begins with the next span when the last one is taken in.
+    turns = 1 if desk.later is None else 2
     while (turn := desk.turn(wake=context.end)) is not None:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
-        if not context.end:
+        if not context.end and len(made) > turns:
             break
     # Those at the very time of the clock wait for their contexts.
     told = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)

@@ -29,12 +29,14 @@ class Gate:
     def __init__(self) -> None:
         self.open, self.read = threading.Event(), threading.Event()
         self.failing = False
+        self.asked: list[str] = []  # which RECALLs, in order
 
     def before(self, archive: Any) -> Any:
         return archive._replace(history=replace(archive.history, ask=lambda *asked: self._ask(archive, asked)))
 
     def _ask(self, archive: Any, asked: tuple[Any, ...]) -> Any:
         assert self.open.wait(30), "nobody opens the gate"
+        self.asked.append(asked[0].alias)
         if self.failing:
             raise OSError("the disk is gone")
         return archive.history.ask(*asked)
@@ -116,3 +118,30 @@ def test_a_failure_of_the_thread_is_one_of_the_statement_and_it_can_go_on(home: 
     home.standing["told"].resume()
     home.drain()
     assert [row["n"] for row in home.rows("told")][-1] == 12
+
+
+def test_one_event_with_a_huge_history_does_not_starve_a_hundred_small_ones(home: Living, gate: Gate) -> None:
+    home.stop("told")
+    moments = [f"2024-01-01T00:{second // 60:02}:{second % 60:02}Z" for second in range(61, 1500)]
+    home.load("Traffic", [{"sid": "s", "bw": 1.0, "at": at} for at in moments])
+    asked = (
+        "SELECT e.sid, {0}.n FROM Overload e RECALL {1} ( SELECT count(*) AS n FROM Traffic h ) AS {0} WHERE e.sid {2}"
+    )
+    home.deploy(asked.format("b", "", "= 'huge'"), "huge")
+    small = home.deploy(asked.format("s", "LAST 2 sec", "<> 'huge'"), "small")
+    home.load("Overload", [{"sid": "huge", "bw": 1.0, "at": "2024-01-01T00:30:00Z"}])
+    go_on(home)
+    for ten in range(10):
+        rows = [{"sid": f"{ten}-{i}", "bw": 1.0, "at": f"2024-01-01T00:30:{ten + 1:02}Z"} for i in range(10)]
+        home.load("Overload", rows)
+        go_on(home)
+    gate.open.set()
+    while small.status.recalls_ready:
+        assert gate.read.wait(30)
+        gate.read.clear()
+        go_on(home)
+    assert len({row["sid"] for row in home.rows("small") if not row["extrapolated"]}) == 100
+    assert home.standing["huge"].status.recalls_ready == 1, "its history is long"
+    # They take turns, and both have theirs; who is a little late misses one.
+    huge, others = gate.asked.count("b"), gate.asked.count("s")
+    assert others // 2 - 2 <= huge <= 2 * others + 2
