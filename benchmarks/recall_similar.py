@@ -6,8 +6,8 @@ by the number of events (for texts its cost grows with them; for numbers with th
 out). Then what the newest tenth, fifth and half of history know of the exact top ten. That is a matter of the data: if
 the same values are about all the time, any part of history knows as much as it is long. So contexts are made in which
 users, processes and hosts come and go: each is about for a half, a fifth, a tenth or a twentieth of history, but for a
-share that is there for good. Weights are once those of the part that was read, as the engine has them, once those of
-all of history: then what is missed is just what does not lie in the part.
+share that is there for good. Weights are once those of the part alone, once those of the part and of the sample that
+the engine reads of older history, once those of all of history: then what is missed is just what is not in the part.
 Processor time of one thread. Run as: python benchmarks/recall_similar.py [past events] [recent]
 """
 
@@ -21,9 +21,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from presage.recall.kernel.beyond import Beyond
 from presage.recall.kernel.similarity import Similar, most_similar
 from presage.recall.kernel.store import Store
 from presage.recall.kernel.warm import warm
+from presage.recall.survey import Slice, plan_slices
+from presage.recall.units import Unit
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.similar_contexts import most_similar as slowly
@@ -90,9 +93,25 @@ def cost(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def ask(store: Store, terms: pa.Table, events: int, begin: int = 0, count: int = K) -> Similar:
+def ask(
+    store: Store, terms: pa.Table, events: int, begin: int = 0, count: int = K, beyond: Beyond | None = None
+) -> Similar:
     fresh = store.code(events, terms)
-    return most_similar(store, fresh, np.full(events, len(store)), np.full(events, begin), count)
+    return most_similar(store, fresh, np.full(events, len(store)), np.full(events, begin), count, beyond=beyond)
+
+
+def sample_of(store: Store, terms: pa.Table, begin: int, new: int) -> Beyond:
+    """What the engine reads of the events before `begin`: an event each second, and each is a row of a file."""
+    past, owner = len(store), terms["event"].to_numpy()
+    slices = plan_slices([(0, past - 1, past)], Unit(begin, past), past - begin, 0, 0)
+    slices = [Slice(0, begin, 1)] if slices is None else slices  # all of it is read
+    chosen = np.concatenate([np.arange(each.low, each.high) for each in reversed(slices)])
+    place = np.full(past, -1)
+    place[chosen] = np.arange(len(chosen))
+    taken = terms.filter(pa.array(place[owner] >= 0))
+    taken = taken.set_column(0, "event", pa.array(place[taken["event"].to_numpy()]))
+    weight = np.full(len(chosen), slices[0].weight)
+    return Beyond(store.code(len(chosen), taken), weight, np.zeros(new, np.int64))
 
 
 def compare(past: int, numbers: int) -> None:
@@ -129,11 +148,12 @@ def know_recent(past: int, lives: int, staying: float) -> str:
     found = []
     for part in PARTS.values():
         begin = int(past * (1 - part))
-        recent = pairs(ask(store, new, 100, begin))
-        same = len(exact.keys() & set(recent)) / len(exact)
+        alone = pairs(ask(store, new, 100, begin))
+        recent = pairs(ask(store, new, 100, begin, beyond=sample_of(store, terms, begin, 100)))
+        same, before = (len(exact.keys() & set(found)) / len(exact) for found in (recent, alone))
         there = sum(event >= begin for _, event in exact) / len(exact)
         alike = sum(score.get(pair, 0) for pair in recent) / sum(exact.values())
-        found.append(f"{same:.2f} ({there:.2f}), {alike:.2f}")
+        found.append(f"{same:.2f} ({before:.2f}, {there:.2f}), {alike:.2f}")
     return " | ".join(found)
 
 
@@ -147,7 +167,8 @@ if __name__ == "__main__":
     if "recent" not in sys.argv:
         compare(events, 0)
         compare(events, 2)
-    print("of the exact top ten, those found in the newest part of history (with the weights of all of it), as similar")
+    print("of the exact top ten, those found in the newest part of history (with its own weights, with those of all of")
+    print("history), and how similar those found are in all")
     print(f"| a value is about for | stay for good | {' | '.join(PARTS)} |")
     for life, lives in LIVES.items():
         for staying in (0.2, 0.05, 0) if lives else (1,):

@@ -103,7 +103,7 @@ def test_every_revision_meets_what_is_there_when_it_is_made(
             if not open_before[number] or not (event[TIME] > unit.low or unit is units[-1]):
                 assert mine == []
                 continue
-            told[number].follow(mine, changing)
+            told[number].follow(mine, changing or bool(progress.done[number]))
             covered = min(unit.low, event[TIME])
             now = expected(node, event, answering, covered, world.start, present)
             assert Counter(map(_key, told[number].rows)) == Counter(map(_key, now))

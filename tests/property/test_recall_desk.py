@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,6 +16,7 @@ from presage.plan.nodes import SEQ
 from presage.recall.desk import Archive, Desk, Outlook, Said, outlook_of, recalls_of
 from presage.recall.nodes import Recall
 from presage.recall.progress import ROW, Progress
+from presage.recall.reading import Beside
 from property.test_recalled import WORLDS, World, bound, started
 from reference.recalled import Row
 
@@ -82,3 +86,73 @@ def test_a_cancelled_event_is_not_told_of_again() -> None:
     desk.hear([Said("cancel", task.event)])
     assert desk.turn() is None
     assert not desk.cohorts
+
+
+class Threads:
+    """Work that is done when the test says so."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[Future[list[pa.Table]], Callable[[], list[pa.Table]]]] = []
+
+    def __call__(self, work: Callable[[], list[pa.Table]]) -> Future[list[pa.Table]]:
+        self.open.append((Future(), work))
+        return self.open[-1][0]
+
+    def go_on(self) -> None:
+        while self.open:
+            found, work = self.open.pop()
+            found.set_result(work())
+
+
+@pytest.mark.parametrize("name", ["groups", "rows", "some groups", "one in another"])
+@settings(max_examples=30, deadline=None)
+@given(world=WORLDS, said=SAID, late=st.lists(st.booleans(), max_size=12), lost=st.lists(st.booleans(), max_size=12))
+def test_history_that_is_read_beside_the_steps_gives_the_same_last_rows(
+    name: str, world: World, said: list[str], late: list[bool], lost: list[bool]
+) -> None:
+    node = bound(name, None, "", False)
+    together, asked, events = prepared(node, world)
+    plain = [together.read(unit, unit is asked.units[-1]) for unit in asked.units]
+    now, threads, beside = iter(range(10_000)), Threads(), Beside()
+    half = events.num_rows // 2
+    made, state, taken = [], None, 0
+    for step in range(8 * len(asked.units) + 24):
+        desk = Desk(node, EVALUATOR, lambda: asked, lambda: next(now), None, beside, None if step % 7 == 6 else threads)
+        if desk.later is None or step >= len(late) or not late[step]:
+            threads.go_on()
+        if state is not None:
+            desk.restore(State.from_bytes(state))
+        if taken < 2 and step >= 2 * taken:
+            desk.take(events.slice(0, half) if taken == 0 else events.slice(half))
+        if step < len(said) and said[step]:
+            desk.hear([Said(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
+        turn = desk.turn()
+        if step < len(lost) and lost[step]:
+            continue  # the step was never published, but memory knows of it
+        taken += taken < 2 and step >= 2 * taken
+        made += [turn] if turn is not None else []
+        state = desk.state().to_bytes()
+    assert last_rows(made) == last_rows(plain)
+    assert not desk.cohorts
+
+
+def test_an_event_that_is_cancelled_while_its_history_is_read_is_not_told_of() -> None:
+    happened = [("H", 0, ("a", 1, 1.0)), ("E", 8_000_000, ("a", 1)), ("E", 9_000_000, ("b", 1))]
+    node = bound("groups", None, "", False)
+    _, asked, events = prepared(node, World(happened, [], True))
+    threads = Threads()
+    desk = Desk(node, EVALUATOR, lambda: asked, lambda: 0, None, Beside(), threads)
+    desk.take(events)
+    assert desk.turn() is None
+    assert desk.turn() is None, "one is read at a time"
+    assert len(threads.open) == 1
+    one, other = [task.event for task in desk.scheduler.tasks()]
+    again = Desk(node, EVALUATOR, lambda: asked, lambda: 0, None, desk.beside, threads)
+    again.restore(State.from_bytes(desk.state().to_bytes()))
+    again.hear([Said("cancel", one)])
+    threads.go_on()
+    assert again.turn() is None, "the answers were for both: the other one asks anew"
+    threads.go_on()
+    turn = again.turn()
+    assert turn is not None
+    assert {row["event_id"] for row in turn.to_pylist()} == {other}

@@ -146,3 +146,23 @@ def test_each_task_stays_within_one_turn_of_its_share_against_each_other(tickets
                 assert task.due - other.due <= max(task.stride, other.stride)
     for task, count in zip(scheduler.tasks(), tickets, strict=True):
         assert abs(task.unit - rounds * count) <= 1
+
+
+def test_a_set_that_is_put_back_is_chosen_again_although_others_are_due_by_then() -> None:
+    scheduler = Scheduler(at_once=1)
+    first, second = scheduler.submit([Task("", "a"), Task("", "b", plan=1)])
+    chosen = scheduler.choose(10)
+    assert chosen is not None
+    assert [task.number for task in chosen.tasks] == [first.number]
+    scheduler.put_back(chosen)
+    scheduler.accelerate("b", 0)
+    scheduler.submit([Task("", "c")])
+    again = scheduler.choose(10, (first.number,))
+    assert again is not None
+    assert [task.number for task in again.tasks] == [first.number]
+    scheduler.put_back(again)
+    scheduler.cancel("a", 0)
+    other = scheduler.choose(10, (first.number,))
+    assert other is not None
+    assert first.number not in {task.number for task in other.tasks}
+    assert second.number in {task.number for task in scheduler.tasks()}

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.recall.kernel import store as store_module
+from presage.recall.kernel.beyond import Beyond
 from presage.recall.kernel.similarity import Similar, most_similar
 from presage.recall.kernel.store import Store
-from property.context_worlds import World, grown_store, terms_of, worlds
-from reference.similar_contexts import Answer
+from property.context_worlds import World, grown_store, terms, terms_of, worlds
+from reference.similar_contexts import Answer, Term
 from reference.similar_contexts import most_similar as slowly
 
 
@@ -44,6 +45,21 @@ def loose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_search_is_its_twin(world: World, data: st.DataObject) -> None:
     found = ask(cut(data, world), world, list(range(len(world.new))))
     agrees(found, slowly(*world))
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), st.lists(st.tuples(st.lists(terms(), max_size=5), st.integers(1, 9)), max_size=5), st.data())
+def test_what_lies_beyond_is_weighed_and_not_compared(
+    world: World, others: list[tuple[list[Term], int]], data: st.DataObject
+) -> None:
+    store = cut(data, world)
+    since = [data.draw(st.integers(0, len(others))) for _ in world.new]
+    fresh = store.code(len(world.new), terms_of(world.new))
+    bags = store.code(len(others), terms_of([context for context, _ in others]))
+    beyond = Beyond(bags, np.array([times for _, times in others], np.int64), np.array(since, np.int64))
+    place, begin = np.array(world.place, np.int64), np.array(world.begin, np.int64)
+    found = most_similar(store, fresh, place, begin, world.k, world.bandwidths, beyond=beyond)
+    agrees(found, slowly(*world, others, since))
 
 
 @settings(max_examples=20, deadline=None)

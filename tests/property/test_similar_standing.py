@@ -3,6 +3,8 @@ over the past that it covers, and the last one over all of it."""
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -23,12 +25,14 @@ from presage.model.state import State
 from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.recall import past as recall_past
+from presage.recall import survey
 from presage.recall.asking import EVER
 from presage.recall.columnar import OPERATORS, Recalling
 from presage.recall.desk import Archive, Said, outlook_of, recalls_of
 from presage.recall.nodes import Recall, Similar
 from presage.recall.progress import History
 from presage.recall.similar_rows import PastEvents
+from presage.recall.survey import Slice
 from presage.recall.units import Unit
 from presage.workspace import Workspace
 from property.test_recalled import Answering
@@ -53,6 +57,7 @@ QUERIES = {
     "in pauses": SIMILAR.format("") + " PAUSE EVERY 1 CHUNKS",
 }
 SHOWN = "e.v, s.rank, s.similarity, s.k AS sk, s.v AS sv, s.at AS sat"
+SAMPLED = "_sampled"
 SECOND = 1_000_000
 END = 100 * SECOND
 
@@ -85,11 +90,14 @@ class World:
     fails: list[bool]  # of each step: it has not happened, or a new life begins after it
     said: list[str]
     in_parts: bool
+    beside: bool = False  # history is read by a thread
+    idle: int = 0  # steps after each of the steps, in which nothing arrives
 
 
 TIMES = st.integers(0, 12).map(lambda half: half * SECOND // 2)
 EVENTS = st.tuples(st.just("E"), TIMES, st.tuples(st.sampled_from(["a", "b"]), st.sampled_from([None, 0, 1, 2])))
-OTHERS = st.tuples(st.just("C"), TIMES, st.tuples(st.sampled_from(["a", "b", "c", None]), st.sampled_from([0.5, 2.0])))
+YS = st.sampled_from([0.5, 2.0, 0.0, -0.0, float("nan"), None])
+OTHERS = st.tuples(st.just("C"), TIMES, st.tuples(st.sampled_from(["a", "b", "c", None]), YS))
 HAPPENED = st.lists(EVENTS | OTHERS, min_size=4, max_size=18).flatmap(
     lambda happened: st.sampled_from([sorted(happened, key=lambda one: one[1]), happened])
 )
@@ -105,7 +113,7 @@ def worlds(draw: st.DrawFn) -> World:
         happened, draw(places), ends, draw(st.lists(TIMES, max_size=3)),
         draw(st.lists(st.sampled_from([False, False, True]), min_size=steps, max_size=steps)),
         draw(st.lists(st.sampled_from(["", "", "continue", "accelerate", "cancel"]), min_size=steps, max_size=steps)),
-        draw(st.booleans()),
+        draw(st.booleans()), draw(st.booleans()), draw(st.sampled_from([0, 6])),
     )  # fmt: skip
 
 
@@ -161,7 +169,8 @@ def archive_of(recall: Recall, world: World, position: int) -> Archive:
         raise AssertionError("nobody asks for what is around")
 
     history = History(answering.ask, answering.last_arrival, answering.similar, min(times, default=None))
-    return Archive(units, history, PastEvents(past, answering.ask, near, lambda _: world.in_parts))
+    spans = [(at, at, 1) for at in times]
+    return Archive(units, history, PastEvents(past, answering.ask, near, lambda _: world.in_parts, lambda: spans))
 
 
 @dataclass
@@ -177,6 +186,17 @@ class Life:
     cancelled: set[str] = field(default_factory=set)
     first_clock: int | None = None
     steps: int = 0
+    reading: list[tuple[Future[Any], Any]] = field(default_factory=list)
+
+    def later(self, work: Any) -> Future[Any]:
+        """A thread that has read by the next step but one."""
+        self.reading.append((Future(), work))
+        return self.reading[-1][0]
+
+    def read(self) -> None:
+        while self.steps % 2 and self.reading:
+            found, work = self.reading.pop()
+            found.set_result(work())
 
     @property
     def recalling(self) -> Recalling:
@@ -189,11 +209,22 @@ class Life:
         return [one.task for one in found]
 
     @property
+    def sampled(self) -> list[Slice]:
+        """The slices of old history that say how rare terms are there."""
+        place = str(self.program.places[id(self.recalling)])
+        if place not in self.states:
+            return []
+        past = json.loads(State.from_bytes(self.states[place]).tables["about"]["json"][0].as_py())["past"]
+        known = [Slice(*one) for one in past["slices"] or []]
+        return known[: past["samples"] * recall_past.SLICES_AT_ONCE]
+
+    @property
     def ready(self) -> int:
         outlooks = [outlook_of(State.from_bytes(data)) for data in self.states.values()]
         return sum(outlook.ready for outlook in outlooks if outlook is not None)
 
     def step(self, position: int, clock: int) -> None:
+        self.read()
         number, self.steps = self.steps, self.steps + 1
         world = self.world
         (scan,) = self.program.scans
@@ -209,16 +240,19 @@ class Life:
         context = StepContext(
             lambda _: table_of(scan, rows), Evaluator({}), {}, OPERATORS, self.program.places, book, clock, clock,
             compiled=self.compiled, said=said, histories=lambda node: archive_of(node, world, position),
+            later=self.later if world.beside else None,
         )  # fmt: skip
         made = run(self.recalling, context).table
         if number < len(world.fails) and world.fails[number]:
             return  # nothing of it has happened, whatever memory says
         self.first_clock = clock if self.first_clock is None else self.first_clock
+        sampled = {SAMPLED: self.sampled}  # events come before the background
         self.states |= {place: book.states[place].to_bytes() for place in book.changed}
         self.released |= {row[ARRIVED] for row in rows}
         self.cancelled |= {one.event for one in said if one.action == "cancel"}
         self.made += [
-            {n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} for row in made.to_pylist()
+            {n: to_micros(v) if hasattr(v, "tzinfo") else v for n, v in row.items()} | sampled
+            for row in made.to_pylist()
         ]
         if number % 3 == 2:
             self.compiled = {}  # another life
@@ -229,8 +263,9 @@ def lived(world: World, program: Program) -> Life:
     for position in world.ends:
         clock = clock_at(world, position)
         if clock != NOTHING_KNOWN and position >= world.since:
-            life.step(position, clock)
-    for _ in range(60):
+            for _ in range(1 + world.idle):
+                life.step(position, clock)
+    for _ in range(120):
         life.step(len(world.happened), END)
         if not life.ready and not [task for task in life.tasks if not task.has_ended] and not pending(life):
             break
@@ -243,8 +278,8 @@ def pending(life: Life) -> bool:
     return mine != life.released
 
 
-def expected(life: Life, similar: Similar, event: Row, low: int) -> list[tuple[int, float, Row]]:
-    """The twin: rank, similarity and the past event, over the past from `low` on."""
+def expected(life: Life, similar: Similar, event: Row, low: int, sampled: list[Slice]) -> list[tuple[int, float, Row]]:
+    """The twin: rank, similarity and the past event, over the past from `low` on, with the weights of the sample."""
     recall, world = life.recalling.unread.recall, life.world
     histories = {n: rows_of(source, world, len(world.happened)) for n, source in enumerate(recall.histories)}
     columns = {n: [c.name for c in source.columns] for n, source in enumerate(recall.histories)}
@@ -261,13 +296,16 @@ def expected(life: Life, similar: Similar, event: Row, low: int) -> list[tuple[i
         own = {n: v for n, v in row.items() if n not in (WHEN, ARRIVED)}
         return [term for select in similar.contexts for one in answers(select, own, past) for term in one.items()]
 
-    found = most_similar([terms(r) for r in before], [terms(event)], [len(before)], [0], similar.count, {})
+    wanted = -EVER if similar.last is None else event[WHEN] - similar.last
+    older = [(r, s) for r in known if wanted <= r[WHEN] < low for s in sampled if s.low <= r[WHEN] < s.high]
+    beyond = [(terms(r), s.weight) for r, s in older]
+    found = most_similar([terms(r) for r in before], [terms(event)], [len(before)], [0], similar.count, {}, beyond)
     return [(one.rank, one.similarity, before[one.past]) for one in found]
 
 
-def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int) -> None:
+def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int, sampled: list[Slice]) -> None:
     similars = [r for r in life.recalling.unread.recall.recalls if isinstance(r, Similar)]
-    wanted = expected(life, similars[0], event, covered)
+    wanted = expected(life, similars[0], event, covered, sampled)
     made = sorted((row for row in rows.values()), key=lambda row: row["rank"] or 0)
     ranked = {row["rank"]: row for row in made}
     assert sorted(ranked, key=lambda rank: rank or 0) == ([rank for rank, _, _ in wanted] or [None])
@@ -277,7 +315,7 @@ def check_revision(life: Life, event: Row, rows: dict[Any, Row], covered: int) -
         if [round(s, 9) for _, s, _ in wanted].count(round(similarity, 9)) == 1:
             assert (row["sk"], row["sv"], row["sat"]) == (past["e.k"], past["e.v"], past[WHEN])
     if len(similars) > 1:
-        other = expected(life, similars[1], event, covered)
+        other = expected(life, similars[1], event, covered, sampled)
         assert {(row["tv"], row["tat"]) for row in made} == (
             {(p["e.v"], p[WHEN]) for _, _, p in other} or {(None, None)}
         )
@@ -302,7 +340,7 @@ def check(life: Life) -> None:
                     rows[key] = row
             (covered,) = {row["covered_from"] for row in now}
             (partial,) = {row["extrapolated"] for row in now}
-            check_revision(life, event, rows, covered if partial else -EVER)
+            check_revision(life, event, rows, covered if partial else -EVER, now[0][SAMPLED])
             ended |= set() if partial else {seq}
         if not any(row["event_id"] in life.cancelled for row in mine) and not life.cancelled:
             assert seq in ended, "all history has been read for it"
@@ -310,13 +348,41 @@ def check(life: Life) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 @settings(max_examples=25, deadline=None)
-@given(world=worlds(), recent=st.integers(0, 3))
-def test_every_revision_is_that_of_the_twin(name: str, world: World, recent: int) -> None:
-    before, recall_past.RECENT_UNITS = recall_past.RECENT_UNITS, recent
-    try:
+@given(world=worlds(), recent=st.integers(0, 3), events=st.sampled_from([1, 2, 2**40]), at_once=st.integers(1, 2))
+def test_every_revision_is_that_of_the_twin(name: str, world: World, recent: int, events: int, at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall_past, "RECENT_UNITS", recent)
+        patch.setattr(recall_past, "SLICES_AT_ONCE", at_once)
+        for figure, value in (("SAMPLE_EVENTS", events), ("SLICES", 3), ("FEWEST_SLICES", 1)):
+            patch.setattr(survey, figure, value)
         check(lived(world, bound(name, "")))
-    finally:
-        recall_past.RECENT_UNITS = before
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_rare_in_old_history_is_known_before_that_is_read(
+    beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_past, "RECENT_UNITS", 1)
+    for figure, value in (("SAMPLE_EVENTS", 2), ("SLICES", 2), ("FEWEST_SLICES", 1)):
+        monkeypatch.setattr(survey, figure, value)
+    happened: list[Happened] = []
+    for second in range(20):
+        # 'b' is usual in old history and rare lately, 'a' the other way round.
+        happened.append(("C", second * SECOND, ("b" if second < 15 else "a", 0.5)))
+        happened.append(("E", second * SECOND, ("b" if second < 16 or second == 18 else "a", second % 3)))
+    happened += [("C", 20 * SECOND, ("b", 0.5)), ("E", 20 * SECOND, ("a", 1)), ("C", 22 * SECOND, (None, 0.5))]
+    ends = [40, 43]
+    world = World(happened, 40, ends, [16 * SECOND], [], [""] * 40, True, beside, 8)
+    life = lived(world, bound("all", ""))
+    check(life)
+    first = [row for row in life.made if row["revision"] == 1]
+    assert first[0]["extrapolated"]
+    assert first[0][SAMPLED], "the sample was there"
+    (similar,) = [r for r in life.recalling.unread.recall.recalls if isinstance(r, Similar)]
+    (event,) = [row for row in rows_of(life.program.scans[0], world, 99) if row[ARRIVED] == 41]
+    low = first[0]["covered_from"]
+    with_sample = expected(life, similar, event, low, first[0][SAMPLED])
+    assert [s for _, s, _ in with_sample] != [s for _, s, _ in expected(life, similar, event, low, [])]
 
 
 @pytest.mark.parametrize("in_parts", [True, False])

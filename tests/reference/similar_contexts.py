@@ -114,12 +114,17 @@ def most_similar(
     begin: Sequence[int],
     k: int,
     bandwidths: Mapping[str, float],
+    beyond: Sequence[tuple[Context, int]] = (),
+    since: Sequence[int] | None = None,
 ) -> list[Answer]:
-    """Of each new context, the k most similar of `past[begin:place]`; of equally similar ones the later comes first."""
+    """Of each new context, the k most similar of `past[begin:place]`; of equally similar ones the later comes first.
+
+    `beyond`: contexts that are not compared, and how often each is there; they count for a new one from `since` on."""
     answers = []
     for i, context in enumerate(new):
         considered = range(begin[i], place[i])
-        weights = Weights([*(past[p] for p in considered), context], bandwidths)
+        others = [one for one, times in beyond[since[i] if since else 0 :] for _ in range(times)]
+        weights = Weights([*(past[p] for p in considered), context, *others], bandwidths)
         scored = sorted(((similarity(context, past[p], weights), p) for p in considered), reverse=True)
         answers += [Answer(i, rank, score, p) for rank, (score, p) in enumerate(scored[:k], 1)]
     return answers

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from presage import Engine
 from presage.recall import past as recall_past
 from presage.recall import spark as recall_spark
+from presage.recall import survey
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -33,6 +34,8 @@ Row = dict[str, Any]
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
     monkeypatch.setattr(recall_past, "RECENT_UNITS", 2)
+    for figure, value in (("SAMPLE_EVENTS", 5), ("SLICES", 4), ("FEWEST_SLICES", 1)):
+        monkeypatch.setattr(survey, figure, value)
     return
 
 

@@ -94,6 +94,8 @@ class StepContext:
     # What RECALL asks of the archive, and what users have said of its events.
     histories: Callable[[Any], Any] | None = None
     said: Sequence[Any] = ()
+    # Lets a thread read history while batches go on; without it, the step waits.
+    later: Callable[[Callable[[], Any]], Any] | None = None
     # Rows of a scan that a filter above it keeps, where an index of many statements has found them already.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
     ahead: Callable[[Scan], pa.Table] | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from presage.errors import PresageError, error
 from presage.live.job import Job
+from presage.live.reading import Reader
 from presage.log import Log
 from presage.logging import DEBUG, WARNING, tell
 from presage.spark.streaming import Ticker
@@ -33,6 +34,7 @@ class Driver:
         self._look_at = 0.0  # when it is looked again whether there is one
         self._ended: Exception | None = None  # why there is none
         self._early = threading.Lock()  # held while batches run without a streaming query
+        job.reader = Reader(self._has_read)
 
     def catch_up(self) -> None:
         """Work off at once what has piled up: a session and its first streaming query take seconds to start.
@@ -128,6 +130,8 @@ class Driver:
             ticker = self._ticker
         with self._early:
             pass  # the batch that runs has ended
+        if self._job.reader is not None:
+            self._job.reader.close()
         if self._following:
             self._log.unfollow(self._arrived)
         if ticker is not None:
@@ -146,6 +150,10 @@ class Driver:
             self._told = arrivals
             ticker.tick()
 
+    def _has_read(self) -> None:
+        if not self._stopped:
+            self.go_unless_closed()
+
     def _work(self) -> None:
-        while not self._stopped and self._job.advance():
+        while not self._stopped and self._job.advance(wait=False):
             pass

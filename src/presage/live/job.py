@@ -29,6 +29,7 @@ from presage.live.families import LEAST_MEMBERS
 from presage.live.meters import Meters
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
+from presage.live.reading import Reader
 from presage.live.rooms import OpenRecall, Said, recalls_of
 from presage.live.spans import Place
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
@@ -81,6 +82,7 @@ class Job:
         self._lock = threading.RLock()
         self.changed = threading.Condition()
         self.meters = Meters()
+        self.reader: Reader | None = None  # where statements go on by themselves
         self._unsettled = False  # the last record may not be carried out
         self._identity, self._changes = uuid.uuid4().hex, 0  # of what is known
         self.programs: dict[str, Program] = {}
@@ -238,10 +240,8 @@ class Job:
                 self._record("resume", {"statements": changes})
 
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
-        place = self.place(statement)
-        return {
-            statement.number: statement.change(status=STOPPED, place=place, **NOTHING_KEPT, changed=wall_clock())[1]
-        }
+        values = {"status": STOPPED, "place": self.place(statement), **NOTHING_KEPT, "changed": wall_clock()}
+        return {statement.number: statement.change(**values)[1]}
 
     # -- where things are ----------------------------------------------------------------------------
 
@@ -263,8 +263,7 @@ class Job:
     def caught_up(self, number: str, arrivals: int) -> bool:
         """Whether a statement has taken in all that had arrived by a record, or never will."""
         # In this order: who sees how far the job is must see the statements of that moment, too.
-        reached = self._reached
-        statement = self.statements[number]
+        reached, statement = self._reached, self.statements[number]
         there = statement.place is None and reached >= arrivals
         return statement.status != RUNNING or (there and not self.planner.awaits_recalls(statement, self._standing()))
 
@@ -296,9 +295,10 @@ class Job:
 
     # -- batches -------------------------------------------------------------------------------------
 
-    def advance(self) -> bool:
-        """Run one batch; False if nothing was left to do."""
+    def advance(self, wait: bool = True) -> bool:
+        """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader."""
         with self._lock:
+            self._runner.reader = self.planner.reader = None if wait else self.reader
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
@@ -456,13 +456,12 @@ class Job:
 
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
-            program = self.programs[task.number]
-            tables = self._relations()
+            program, tables = self.programs[task.number], self._relations()
             relations = {name: tables[name] for name in program.relations}
             foreign = self._foreign() if program.native and self._foreign else None
             entities = {watched.known: tables[watched.known] for watched in program.watched}
-            kept = Kept(program, Evaluator(relations, foreign), relations, entities, histories=self._histories)
-            self._kept[task.number] = kept
+            evaluator = Evaluator(relations, foreign)
+            self._kept[task.number] = Kept(program, evaluator, relations, entities, histories=self._histories)
         return self._kept[task.number]
 
     def _record(self, kind: str, live: dict[str, Any], after: Known | None = None, **more: Any) -> None:

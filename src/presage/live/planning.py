@@ -14,6 +14,7 @@ from typing import NamedTuple
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
 from presage.live.program import Asks, Program
+from presage.live.reading import Reader
 from presage.live.rooms import Said, wall_clock
 from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
@@ -71,6 +72,7 @@ class Planner:
         self._programs = programs
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
+        self.reader: Reader | None = None  # where history is read beside the batches
         self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
         # What programs ask, one object for all that ask the same; by statement.
         self._asked: dict[str, tuple[Program, Asks]] = {}
@@ -159,7 +161,7 @@ class Planner:
                 if news or fed or any(old.get(s) != batch.marks[s] for s in program.streams):
                     # The last: one that was behind, before it in this loop, has made rows for it.
                     self._add_in_step(batch, statement, asked[statement.number], fed)
-            if program.recalls and statement.number not in batch.spans and self.recalling(statement):
+            if program.recalls and statement.number not in batch.spans and self._has_turn(statement):
                 self._add_turn(batch, statement)
                 turns = True
         return batch if news or behind or turns else None
@@ -180,11 +182,20 @@ class Planner:
     def recalling(self, statement: Statement) -> bool:
         """Whether it has events that wait for more of history, or that somebody has spoken of or should have, or has
         yet to look at what was there before it."""
+        ready = statement.recalls_ready > 0 and self._programs[statement.number].recalls
+        return ready or self._has_other_turn(statement)
+
+    def _has_turn(self, statement: Statement) -> bool:
+        """Whether a step could do something about that now."""
+        reading = self.reader is not None and self.reader.is_busy(statement.number)
+        return (statement.recalls_ready > 0 and not reading) or self._has_other_turn(statement)
+
+    def _has_other_turn(self, statement: Statement) -> bool:
         program = self._programs[statement.number]
         if not program.recalls:
             return False
         unseen = program.looks_back and not statement.states and self.place(statement).clock != NOTHING_KNOWN
-        return statement.recalls_ready > 0 or bool(self.said) or self.overdue(statement) or unseen
+        return bool(self.said) or self.overdue(statement) or unseen
 
     def overdue(self, statement: Statement) -> bool:
         """Whether one of its events has waited too long for somebody to ask for more."""

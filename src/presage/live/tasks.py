@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from presage.live.events import BatchEvents, Source
 from presage.live.families import LEAST_MEMBERS, Family, Shared
 from presage.live.lots import Cut
 from presage.live.program import Program
+from presage.live.reading import Reader
 from presage.live.rooms import OPERATORS, open_matches, outlook_of
 from presage.live.statement import DUE, READY, SUSPENDED
 from presage.live.states import Chain
@@ -129,6 +131,7 @@ class Runner:
         self._states = states
         self._together = together
         self._least_members = least_members
+        self.reader: Reader | None = None  # who reads history beside the batch; without one, that waits for it
         self._families: dict[_Members, Family] = {}
         self._old_families: dict[_Members, Family] = {}
         # By the identity of the programs, which are kept with the index so that nothing else gets it.
@@ -330,6 +333,7 @@ class Runner:
             compiled=kept.compiled,
             matched={} if matched is None or program.asked is None else {program.places[id(program.asked[0])]: matched},
             histories=kept.histories,
+            later=None if self.reader is None else partial(self.reader.read, task.number),
             said=task.said,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )

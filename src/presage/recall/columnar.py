@@ -19,6 +19,7 @@ from presage.recall.desk import REACHED, Archive, Desk, has_tasks
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past import RECENT_UNITS, SLOT, Past
 from presage.recall.past_index import Held
+from presage.recall.reading import Beside
 from presage.recall.retained import held_rows
 
 STATEFUL: tuple[type[Node], ...] = ()
@@ -130,8 +131,8 @@ def described(plan: Node) -> list[str]:
     streams = ", ".join(sorted(waited_for(plan)))
     waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
     return [
-        f"past events: computed newest first, {RECENT_UNITS} chunks in the background and older ones when an event "
-        f"asks for them; kept with their contexts{waits}"
+        f"past events: computed newest first, {RECENT_UNITS} chunks in the background, then a sample of what is older, "
+        f"to know how rare terms are, and older ones when an event asks for them; kept with their contexts{waits}"
     ]
 
 
@@ -158,10 +159,11 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     desk.take(rows.table, _horizon(rows, context))
     if context.end:
         desk.end()
-    # A statement that ends is answered at once.
+    # A statement that ends is answered at once. A thread begins with the next span when the last one is taken in.
+    turns = 1 if desk.later is None else 2
     while (turn := desk.turn(wake=context.end)) is not None:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
-        if not context.end:
+        if not context.end and len(made) > turns:
             break
     # Those at the very time of the clock wait for their contexts.
     told = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)
@@ -190,8 +192,11 @@ def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) 
     recall = node.unread.recall
     archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
     similars = _similars(node)
-    past = Past(recall, context.evaluator, context.once(node, lambda: Held(similars))) if similars else None
-    desk = Desk(recall, context.evaluator, archive, wall_clock, past)
+    held, beside = context.once(node, lambda: (Held(similars), Beside()))
+    past = Past(recall, context.evaluator, held) if similars else None
+    # A statement that ends waits for its answers.
+    later = None if context.end else context.later
+    desk = Desk(recall, context.evaluator, archive, wall_clock, past, beside, later)
     place = str(context.places[id(node)])
     known = context.book.states.get(place)
     if known is not None:

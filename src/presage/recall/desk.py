@@ -22,8 +22,9 @@ from presage.model.state import State
 from presage.plan.nodes import TIME
 from presage.recall.asking import EVER
 from presage.recall.nodes import Recall, Similar
-from presage.recall.past import Past
+from presage.recall.past import Computed, Past
 from presage.recall.progress import History, Progress
+from presage.recall.reading import Beside, Later
 from presage.recall.scheduling import BACKGROUND, READY, RUNNING, SUSPENDED, Scheduler, Task, TaskSet
 from presage.recall.similar_rows import PastEvents
 from presage.recall.units import Unit
@@ -91,6 +92,8 @@ class Desk:
     archive: Callable[[], Archive]
     now: Callable[[], int]
     past: Past | None = None  # where similar events are asked for
+    beside: Beside = field(default_factory=Beside)  # what is read for it by a thread
+    later: Later | None = None  # lets one read; without it, steps wait for history
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(at_once=1))
     cohorts: dict[int, Cohort] = field(default_factory=dict)
 
@@ -117,7 +120,7 @@ class Desk:
         """Past events up to the new ones; with the first step begins what goes on in the background."""
         if past.units is None:
             past.begin(self.archive().units, horizon, self._past_events())
-            if not past.has_recent:
+            if not past.prepared:
                 self.scheduler.submit([Task(OURS, PAST_EVENTS, BACKGROUND, plan=NO_COHORT)])
         if events.num_rows:
             past.extend(events, horizon, self._past_events())
@@ -138,28 +141,40 @@ class Desk:
             act[command.action](command.event, self.now())
 
     def turn(self, wake: bool = False) -> pa.Table | None:
-        """Let the next set of events read the next span of history; None if none is ready.
+        """Let the next set of events read the next span of history; None if none is ready, or history is being read.
 
         `wake`: those that wait for somebody who asks for more need not."""
         if wake:
             self.hear([Said("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED])
         self.scheduler.drop_overdue(self.now())
-        chosen = self.scheduler.choose(EVENTS_AT_ONCE)
         made = None
+        # Similar events are looked for among those that are there.
+        waits = self.past is None and self.later is not None and self.beside.is_awaited()
+        chosen = None if waits else self.scheduler.choose(EVENTS_AT_ONCE, self.beside.tasks())
         if chosen is not None:
             made = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
         self._clear()
         return made
 
-    def _read(self, chosen: TaskSet) -> pa.Table:
-        """The revisions of events that read the next span of history."""
+    def _read(self, chosen: TaskSet) -> pa.Table | None:
+        """The revisions of events that read the next span of history; None if that is done beside."""
         cohort = self.cohorts[chosen.plan]
         place = {number: row for row, number in enumerate(cohort.tasks)}
         rows = np.array([place[task.number] for task in chosen.tasks])
         mask = np.zeros(len(cohort.tasks), np.bool_)
         mask[rows] = True
-        unit, last = self._span(cohort, chosen, cohort.progress.covered[rows])
+        span = self._span(cohort, chosen, cohort.progress.covered[rows])
+        if span is None:
+            self.scheduler.put_back(chosen)
+            return None
+        unit, last = span
         cohort.progress.history = self._history(unit, last)
+        if self.past is None:
+            history = self.beside.history(cohort.progress, chosen, unit, last, mask, self.later)
+            if history is None:
+                self.scheduler.put_back(chosen)
+                return None
+            cohort.progress.history = history
         now, every = self.now(), self.node.pace.report_every or 0
         quiet = now - cohort.reported < every
         # What is known when an event begins to wait for somebody is told to them.
@@ -174,17 +189,23 @@ class Desk:
         )
         return made
 
-    def _span(self, cohort: Cohort, chosen: TaskSet, covered: Ints) -> tuple[Unit, bool]:
-        """What events read next, and whether it is the last; past events as far back are there then."""
+    def _span(self, cohort: Cohort, chosen: TaskSet, covered: Ints) -> tuple[Unit, bool] | None:
+        """What events read next, and whether it is the last; past events as far back are there then. None while these
+        are being computed."""
         past = self.past
         if past is None or not all(isinstance(recall, Similar) for recall in self.node.recalls):
             unit, last = cohort.units[chosen.unit], chosen.unit >= len(cohort.units) - 1
             while past is not None and not past.complete and (last or past.low > unit.low):
-                past.read_next(self._past_events())
+                if not past.read_next(self._past_events(), self._ahead):
+                    return None
             return unit, last
-        if not past.complete and past.low >= covered.max():
-            past.read_next(self._past_events())
+        waits = not past.complete and past.low >= covered.max()
+        if waits and not past.read_next(self._past_events(), self._ahead):
+            return None
         return Unit(past.low, EVER), past.complete
+
+    def _ahead(self, name: tuple[Any, ...], work: Callable[[], list[Computed]]) -> list[Computed] | None:
+        return self.beside.found(name, work, self.later)
 
     def _history(self, unit: Unit, last: bool) -> History:
         history, past = self.archive().history, self.past
@@ -193,14 +214,18 @@ class Desk:
         archive, low = self._past_events(), -EVER if last else unit.low
         return replace(history, similar=lambda similar, events, _: past.similar_rows(similar, events, low, archive))
 
-    def _read_past(self, chosen: TaskSet) -> pa.Table:
-        """A unit of past events, of which nobody is told; it may be there already, for an event that needed it."""
+    def _read_past(self, chosen: TaskSet) -> pa.Table | None:
+        """A unit of past events, or a part of a sample, of which nobody is told; it may be there already, for an event
+        that needed it."""
         assert self.past is not None
         before = self.past.count
-        if not self.past.has_recent:
-            self.past.read_next(self._past_events())
+        if not self.past.prepared:
+            self.past.prepare(self._past_events(), self._ahead)
+        if self.beside.reading is not None:
+            self.scheduler.put_back(chosen)
+            return None
         (task,) = chosen.tasks
-        done = [task.number] if self.past.has_recent else []
+        done = [task.number] if self.past.prepared else []
         self.scheduler.completed(chosen, {task.number: self.past.count - before}, done, self.now())
         return schema_of(self.node.columns, self.node.order).empty_table()
 

@@ -11,12 +11,13 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
 from presage.plan.nodes import SEQ, TIME
 from presage.recall.asking import counted_out
-from presage.recall.kernel.contexts import Bags
+from presage.recall.kernel.beyond import Beyond
+from presage.recall.kernel.contexts import Bags, first_bags, one_behind
 from presage.recall.kernel.growing import Growing
 from presage.recall.kernel.store import Store, rows_before
 from presage.recall.nodes import Similar
-from presage.recall.past_pieces import Piece, spoken_terms
-from presage.recall.similar_terms import shown_contexts
+from presage.recall.past_pieces import WEIGHT, Piece, spoken_terms
+from presage.recall.similar_terms import TERMS, shown_contexts
 
 
 class Held:
@@ -32,6 +33,9 @@ class Held:
         none = np.zeros(0, np.int64)
         self.time, self.seq = Growing(none), Growing(none)
         self._older = 0
+        # A sample of what lies before, oldest first: when each event was, how many it stands for, and its contexts.
+        self._sample_time, self._weight = none, none
+        self._sample = [store.code(0, TERMS.empty_table()) for store in self.stores]
 
     def __len__(self) -> int:
         return len(self.time)
@@ -52,6 +56,21 @@ class Held:
         events = pa.table({"time": piece.rows[TIME], "seq": np.arange(first, first + piece.count)})
         for similar, store, kept in zip(self.similars, self.stores, piece.terms, strict=True):
             (store.add_older if older else store.add_newer)(events, spoken_terms(similar, kept))
+
+    def add_sample(self, piece: Piece) -> None:
+        """Events before all of the sample."""
+        self._sample_time = np.concatenate([piece.rows[TIME].to_numpy(), self._sample_time])
+        self._weight = np.concatenate([piece.rows[WEIGHT].to_numpy(), self._weight])
+        for i, (similar, store, kept) in enumerate(zip(self.similars, self.stores, piece.terms, strict=True)):
+            bags = store.code(piece.count, spoken_terms(similar, kept))
+            self._sample[i] = one_behind(bags, self._sample[i])
+
+    def beyond(self, number: int, since: Ints, until: int) -> Beyond:
+        """The sample of the events before a time, for the RECALL SIMILAR of that number; each new event knows of those
+        from its own time `since` on."""
+        stop = int(np.searchsorted(self._sample_time, until, side="left"))
+        begin = np.searchsorted(self._sample_time[:stop], since, side="left").astype(np.int64)
+        return Beyond(first_bags(self._sample[number], stop), self._weight[:stop], begin)
 
     def before(self, events: pa.Table) -> Ints:
         """How many past events come before each of these: at an earlier time, or at the same and arrived earlier."""

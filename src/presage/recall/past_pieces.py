@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.arrays.jit import Ints
+from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import lexical_order
 from presage.columnar.vectors import one_array
 from presage.model.state import State
@@ -24,6 +24,8 @@ from presage.recall.similar_terms import TERMS
 
 KERNEL = "past"
 ROWS, TERMS_OF, IDENTITY = "rows", "terms ", "id"
+# In a piece of a sample: how many events each stands for.
+WEIGHT = "weight"
 # A term as it is kept: the place of its event in the piece, that of its attribute among those of the contexts, what is
 # shown of it, and its number if it is one.
 KEPT = pa.schema(
@@ -95,6 +97,18 @@ def joined(pieces: Sequence[Piece]) -> Piece:
         moved = [_moved(kept, kept["event"].to_numpy() + start) for kept, start in zip(several, starts, strict=False)]
         terms.append(pa.concat_tables(moved))
     return new_piece(pa.concat_tables([piece.rows for piece in pieces]), terms)
+
+
+def without_rows(piece: Piece, kept: Bools) -> Piece:
+    """The piece with those of its events that are `kept`."""
+    if kept.all():
+        return piece
+    place = np.cumsum(kept) - 1
+    terms = []
+    for each in piece.terms:
+        event = each["event"].to_numpy()
+        terms.append(_moved(each.filter(pa.array(kept[event])), place[event[kept[event]]]))
+    return new_piece(piece.rows.filter(pa.array(kept)), terms)
 
 
 def in_order(piece: Piece, order: Sequence[str]) -> Piece:

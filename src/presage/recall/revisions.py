@@ -48,7 +48,8 @@ class Revisions:
     def __init__(self, node: Recall, events: int) -> None:
         self._node = node
         self.count = np.zeros(events, np.int64)  # revisions of each event
-        # Rows that come and go never change; the others are told again with every revision, which covers more.
+        # Rows that come and go never change; the others are told again with every revision, which covers more. With the
+        # last revision all are: from then on they are no longer made of a part of history.
         self._changing = any(recall.identity is not None for recall in node.recalls)
         self.last: pa.Table | None = None  # rows as they stand: the event, what they show, and their identity
 
@@ -66,8 +67,7 @@ class Revisions:
         pairs, alone, gone = _matched(before, now, [n for n in now.column_names if n.startswith("i")])
         change = np.full(now.num_rows, -1)
         change[alone] = 0
-        if self._changing:
-            change[pairs] = 1
+        change[pairs if self._changing else pairs[told.finished[told.event[pairs]]]] = 1
         self._remember(now, told.active)
         shown = pa.concat_tables([now.filter(pa.array(change >= 0)), before.take(pa.array(gone))])
         kinds = np.concatenate((change[change >= 0], np.full(len(gone), 2)))

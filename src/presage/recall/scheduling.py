@@ -130,8 +130,9 @@ class Scheduler:
 
     # -- running ------------------------------------------------------------------------------------
 
-    def choose(self, limit: int) -> TaskSet | None:
+    def choose(self, limit: int, again: Collection[int] = ()) -> TaskSet | None:
         """The ready task of least pass, and up to `limit` in all of those that can be evaluated together with it.
+        `again`: tasks that were chosen before and put back; it is they, if all of them are still ready.
 
         None if nothing is ready or `at_once` sets are running. Of equal passes, the task submitted first.
         """
@@ -140,8 +141,11 @@ class Scheduler:
         )
         if not ready or len(self._running) >= self.at_once:
             return None
-        head = ready[0]
+        before = [task for task in ready if task.number in again]
+        head = before[0] if again and len(before) == len(again) else ready[0]
         together = [task for task in ready if _shared(task) == _shared(head)][: max(limit, 1)]
+        if head.number in again:
+            together = before
         chosen = tuple(self._put(replace(task, state=RUNNING)) for task in together)
         number = self._next_set
         self._next_set += 1
@@ -161,6 +165,11 @@ class Scheduler:
             self._put(self._after_unit(task, results.get(task.number, 0), task.number in finished, now))
             for task in members
         )
+
+    def put_back(self, chosen: TaskSet) -> None:
+        """A set is not evaluated yet: its tasks are ready as before, to be chosen again."""
+        for task in self._end_set(chosen):
+            self._put(replace(task, state=READY))
 
     def failed(self, done: TaskSet) -> None:
         """A set could not be evaluated: its tasks pay as if it had been, so that others come first, and try again."""

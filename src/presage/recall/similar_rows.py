@@ -32,12 +32,14 @@ JSON = "_json"
 @dataclass(frozen=True)
 class PastEvents:
     """How the archive is asked. `past` gives the past events of a span by their number, in order; `near` the events of
-    a stream in the span of each question. `in_parts`: whether past events of a span are made of what lies in it."""
+    a stream in the span of each question. `in_parts`: whether past events of a span are made of what lies in it.
+    `spans`: the first time, the last time and the rows of each file that past events and their contexts are made of."""
 
     past: Callable[[int, Unit], pa.Table]
     ask: Ask
     near: Callable[[Nearby, int, Questions], pa.Table]
     in_parts: Callable[[int], bool]
+    spans: Callable[[], list[tuple[int, int, int]]] = list
 
 
 def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evaluator: Evaluator) -> pa.Table:

@@ -53,7 +53,7 @@ class Moments:
         """The rows of the select, event by event in its order, under the names of its columns."""
         events = self._asking(select)
         at = events[TIME].to_numpy()
-        span = Unit(int(at.min()) - _widest(select), int(at.max()) + 1)
+        span = Unit(int(at.min()) - widest(select), int(at.max()) + 1)
         # Whatever arrived, and when: a context is the state of things at a time.
         low = np.full(len(at), -EVER)
         asked = questions(events, sorted(select.parameters), low, at + 1, Unit(-EVER, EVER), last_arrival=-1)
@@ -122,6 +122,6 @@ def _terms(name: str, event: Ints, values: pa.Array, number: bool) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=TERMS)
 
 
-def _widest(select: Select) -> int:
+def widest(select: Select) -> int:
     """How far before an event the select looks at most."""
     return max((source.window or 0 for one in select.selects() for source in one.sources), default=0)

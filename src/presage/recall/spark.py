@@ -51,13 +51,15 @@ class SparkHistory:
 
     def units(self) -> list[Unit]:
         """Spans of time, newest first; one without bounds where there is no history."""
-        spans = []
-        for history in self.node.histories:
-            for scan in _scans(history):
-                spans += self._files(scan).spans
+        spans = self._spans()
         size = self.chunk_rows or self.context.rows_per_chunk or CHUNK_ROWS
         found = history_units(spans, size, most_rows=MOST_GROWTH * size if self._reads_once() else None)
         return [Unit(found[0].low, EVER), *found[1:]] if found else [Unit(-EVER, EVER)]
+
+    def _spans(self) -> list[tuple[int, int, int]]:
+        """First time, last time and rows of every file."""
+        scans = [scan for history in self.node.histories for scan in _scans(history)]
+        return [span for scan in scans for span in self._files(scan).spans]
 
     def _reads_once(self) -> bool:
         """Whether units may stay small: each is read once. What is asked anew over all of them needs few."""
@@ -129,7 +131,9 @@ class SparkHistory:
         return similar_rows(recall, events, self.past_events(), evaluator)
 
     def past_events(self) -> PastEvents:
-        return PastEvents(self._past, self.ask, self._near, lambda number: _in_parts(self.node.histories[number]))
+        return PastEvents(
+            self._past, self.ask, self._near, lambda number: _in_parts(self.node.histories[number]), self._spans
+        )
 
     def _past(self, number: int, unit: Unit) -> pa.Table:
         """The past events of a span of time."""

@@ -46,7 +46,7 @@ def history_units(
     if min(chunk_rows, small_units, growth) < 1:
         found = (chunk_rows, small_units, growth)
         raise error("BAD_VALUE", what="the size, number or growth of units", found=found, expected="at least 1")
-    history = _History([file for file in files if file[2] > 0])
+    history = RowsByTime([file for file in files if file[2] > 0])
     units: list[Unit] = []
     high = history.end
     size = chunk_rows
@@ -59,7 +59,7 @@ def history_units(
     return units
 
 
-class _History:
+class RowsByTime:
     """Rows before each border of a file, and what may be cut where."""
 
     def __init__(self, files: list[tuple[int, int, int]]) -> None:
@@ -84,13 +84,13 @@ class _History:
 
     def cut(self, high: int, size: int) -> int:
         """Where the unit that ends at `high` begins."""
-        rows = self._rows_before(high)
+        rows = self.rows_before(high)
         if rows <= size + size // 2:
             return self.start
         wanted = rows - size
         # Inside a file, as near as microseconds allow; a microsecond with very many rows may be far from near.
-        time = self._time_of(wanted)
-        choices = [min((abs(self._rows_before(t) - wanted), t) for t in (time, time + 1) if t < high)]
+        time = self.time_of(wanted)
+        choices = [min((abs(self.rows_before(t) - wanted), t) for t in (time, time + 1) if t < high)]
         least, most = wanted - size // 2, wanted + size // 2
         for i in range(bisect_left(self.before, least), bisect_right(self.before, most)):
             if self.borders[i] < high:
@@ -103,11 +103,11 @@ class _History:
     def _stretch(self, time: int) -> int:
         return bisect_right(self.borders, time) - 1
 
-    def _rows_before(self, time: int) -> int:
+    def rows_before(self, time: int) -> int:
         i = self._stretch(time)
         return self.before[i] + (time - self.borders[i]) * self.slopes[i]
 
-    def _time_of(self, rows: int) -> int:
+    def time_of(self, rows: int) -> int:
         """The last microsecond before which there are no more than so many rows."""
         i = max(bisect_left(self.before, rows) - 1, 0)
         return self.borders[i] + (rows - self.before[i]) // self.slopes[i]

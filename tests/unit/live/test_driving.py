@@ -24,7 +24,7 @@ class Batches:
         self.may_end.set()
         self.failure: Exception | None = None
 
-    def advance(self) -> bool:
+    def advance(self, wait: bool = True) -> bool:
         self.running.set()
         assert self.may_end.wait(10)
         if self.failure is not None:

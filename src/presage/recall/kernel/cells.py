@@ -24,7 +24,8 @@ NO_BANDWIDTH = -10_000
 
 
 class Cells(NamedTuple):
-    """Cells of all attributes, each attribute's rising. Occurrences are those of the past, then those of new events."""
+    """Cells of all attributes, each attribute's rising. Occurrences are those of the past, then those of new
+    events, then those of the sample that says how rare terms are beyond."""
 
     starts: Ints  # attributes + 1
     at: Floats  # the value of a cell, or the number of its bin

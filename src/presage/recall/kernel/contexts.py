@@ -32,6 +32,25 @@ class Bags(NamedTuple):
         return len(self.starts) - 1
 
 
+def one_behind(ahead: Bags, behind: Bags) -> Bags:
+    """The contexts of some events, then those of others, as `build_bags` makes them: starts begin at 0."""
+    return Bags(
+        np.append(ahead.starts[:-1], behind.starts + ahead.starts[-1]), np.append(ahead.codes, behind.codes),
+        np.append(ahead.times, behind.times),
+        np.append(ahead.number_starts[:-1], behind.number_starts + ahead.number_starts[-1]),
+        np.append(ahead.attributes, behind.attributes), np.append(ahead.values, behind.values),
+    )  # fmt: skip
+
+
+def first_bags(bags: Bags, count: int) -> Bags:
+    """The contexts of the first events, of bags whose starts begin at 0."""
+    words, numbers = bags.starts[count], bags.number_starts[count]
+    return Bags(
+        bags.starts[: count + 1], bags.codes[:words], bags.times[:words],
+        bags.number_starts[: count + 1], bags.attributes[:numbers], bags.values[:numbers],
+    )  # fmt: skip
+
+
 class Vocabulary:
     """Numbers of attributes and of terms, in order of appearance. Keeps each text once."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.recall.kernel.best import DONE, Best, enter, fill, least_of
+from presage.recall.kernel.beyond import Beyond, count_beyond
 from presage.recall.kernel.cells import Cells
 from presage.recall.kernel.contexts import Bags
 from presage.recall.kernel.densities import kernel_by_bins
@@ -258,9 +259,10 @@ def find(
 
 @inlined
 def bound_norms(
-    world: World, norms: Norms, order: Ints, now: int, place: Ints, first: int, stop: int
+    world: World, norms: Norms, order: Ints, now: int, place: Ints, stop: int, events: int
 ) -> tuple[Norms, float]:
-    """Norms for a group of new events, from `now` on in `order`, of which the first sees the events up to `stop`."""
+    """Norms for a group of new events, from `now` on in `order`, of which the first sees `events` events, those it is
+    compared with up to `stop`."""
     past, fresh = world.past, world.fresh
     counts = world.counts.terms.copy()
     last = stop
@@ -273,7 +275,7 @@ def bound_norms(
     for i in range(past.starts[stop] - past.starts[0], past.starts[last] - past.starts[0]):
         counts[past.codes[i]] += 1
     ahead = world.lists.first + world.older
-    return bound_group(norms, past, ahead, world.lists.stop + world.older, counts, stop - first + 1)
+    return bound_group(norms, past, ahead, world.lists.stop + world.older, counts, events)
 
 
 @inlined
@@ -300,13 +302,13 @@ def look_around(world: World, e: int, count: Floats, bandwidth: Floats, events: 
 
 @compiled
 def search(
-    past: Bags, fresh: Bags, index: Index, older: int, totals: Ints, cells: Cells, count: Floats, bandwidth: Floats,
-    order: Ints, place: Ints, begin: Ints, k: int,
+    past: Bags, fresh: Bags, beyond: Beyond, index: Index, older: int, totals: Ints, cells: Cells, count: Floats,
+    bandwidth: Floats, order: Ints, place: Ints, begin: Ints, k: int,
 ) -> tuple[Ints, Floats, Ints]:  # fmt: skip
     """How many events were found for each new one, and, in rows of k, their similarities and positions.
 
-    `order` goes through the new events by (begin, place). `count` and `bandwidth`: see `spreads`; `totals`: how many of
-    all past events hold each term; `older`: what an event's number in the index lacks to its position.
+    `order` goes through the new events by (begin, since, place). `count` and `bandwidth`: see `spreads`; `totals`: how
+    many of all past events hold each term; `older`: what an event's number in the index lacks to its position.
     """
     found = np.zeros(len(place), np.int64)
     scores, events = np.zeros((len(place), k)), np.zeros((len(place), k), np.int64)
@@ -318,12 +320,13 @@ def search(
     )  # fmt: skip
     counts = world.counts
     norms, slack = Norms(index.norm_idf, index.norm_inverse), 1.0
-    first, stop, bound_until = -1, -1, 0
+    first, stop, since, others, bound_until = -1, -1, -1, 0, 0
     for now in range(len(order)):
         e = order[now]
-        if begin[e] != first:
-            first, stop, bound_until = begin[e], max(begin[e], place[e]), now
+        if begin[e] != first or beyond.since[e] != since:
+            first, stop, since, bound_until = begin[e], max(begin[e], place[e]), beyond.since[e], now
             look_from(counts, past, cells, totals, first, stop)
+            others = count_beyond(counts, beyond, cells, since, len(past.values) + len(fresh.values))
         elif place[e] > stop:
             count_terms(counts, past, stop, place[e], 1)
             count_numbers(counts, past, cells, stop, place[e])
@@ -331,11 +334,11 @@ def search(
         if stop <= first:
             continue
         if now >= bound_until:
-            norms, slack = bound_norms(world, norms, order, now, place, first, stop)
+            norms, slack = bound_norms(world, norms, order, now, place, stop, stop - first + 1 + others)
             bound_until = now + GROUP
         count_terms(counts, fresh, e, e + 1, 1)
         before = enter_numbers(counts, fresh, cells, e, len(past.values))
-        sight = look_around(world, e, count[e], bandwidth[e], stop - first + 1, now)
+        sight = look_around(world, e, count[e], bandwidth[e], stop - first + 1 + others, now)
         best = Best(scores[e], events[e], np.zeros(1, np.int64))
         codes = fresh.codes[fresh.starts[e] - fresh.starts[0] : fresh.starts[e + 1] - fresh.starts[0]]
         if sight.norm > 0.0:

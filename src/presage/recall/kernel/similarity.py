@@ -1,8 +1,8 @@
 """A store of past contexts and new contexts come in; the k most similar past events of each new event go out.
 
 Similarity is the cosine of TF-IDF weights (Moirae, section 3.5), where the IDFs are those of the events that a new
-event sees: itself and the past events considered. Numbers meet by a Gaussian kernel, in the dot product and in both
-norms.
+event sees: itself, the past events considered, and a sample of those beyond. Numbers meet by a Gaussian kernel, in the
+dot product and in both norms.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints
+from presage.recall.kernel.beyond import Beyond, nothing_beyond
 from presage.recall.kernel.cells import EXACT, build_cells, group_rows
 from presage.recall.kernel.contexts import Bags
 from presage.recall.kernel.search import search
@@ -37,22 +38,25 @@ def most_similar(
     k: int,
     bandwidths: Mapping[str, float] | None = None,
     exact: int = EXACT,
+    beyond: Beyond | None = None,
 ) -> Similar:
     """For each new event the k most similar of the past events at positions `begin` to `place`, the best first and of
     equally similar ones the later first; fewer if there are fewer.
 
     `fresh` comes from `store.code`. `bandwidths` are those that the user chose, by attribute; the others follow
     Silverman's rule. `exact`: with more distinct values of an attribute, the IDFs of its numbers are approximate.
+    `beyond`: past events that are not compared, of which a sample says how rare terms are.
     """
+    beyond = nothing_beyond(len(place)) if beyond is None else beyond
     past, known = store.bags(), store.vocabulary.attributes
     chosen = np.zeros(len(known))
     for name, width in (bandwidths or {}).items():
         if name in known:
             chosen[known[name]] = width
-    order = np.lexsort((place, begin))
-    count, bandwidth = spreads(past, fresh, order, place, begin, chosen)
-    attributes = np.concatenate([past.attributes, fresh.attributes])
-    values = np.concatenate([past.values, fresh.values])
+    order = np.lexsort((place, beyond.since, begin))
+    count, bandwidth = spreads(past, fresh, beyond, order, place, begin, chosen)
+    attributes = np.concatenate([past.attributes, fresh.attributes, beyond.bags.attributes])
+    values = np.concatenate([past.values, fresh.values, beyond.bags.values])
     group = group_rows(attributes, values, bandwidth, exact)
     found = np.zeros(len(place), np.int64)
     scores, events = np.zeros((len(place), k)), np.zeros((len(place), k), np.int64)
@@ -60,7 +64,8 @@ def most_similar(
         rows = order[group[order] == number]
         cells = build_cells(attributes, values, bandwidth[rows], exact)
         part, part_scores, part_events = search(
-            past, fresh, store.index(), store.older, store.counts, cells, count, bandwidth, rows, place, begin, k
+            past, fresh, beyond, store.index(), store.older, store.counts, cells, count, bandwidth, rows, place, begin,
+            k,
         )  # fmt: skip
         found[rows], scores[rows], events[rows] = part[rows], part_scores[rows], part_events[rows]
     return _rows(found, scores, events)

@@ -1,8 +1,8 @@
 """Numbers of past and new contexts come in; how many a new event sees of each attribute, and their bandwidth, go out.
 
-Silverman's rule, 1.06 σ n^(-1/5), over the values of the past events considered and of the new one. The mean and the
-squares run along with the events, so that many new events cost one pass. Squares are kept in units of the greatest
-deviation: neither great nor small numbers leave the range of a double.
+Silverman's rule, 1.06 σ n^(-1/5), over the values of the past events considered, of those beyond and of the new one.
+The mean and the squares run along with the events, so that many new events cost one pass. Squares are kept in units of
+the greatest deviation: neither great nor small numbers leave the range of a double.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.recall.kernel.beyond import Beyond
 from presage.recall.kernel.contexts import Bags
 
 # What runs along for each attribute: how many, the first value, the mean above that, the unit, squares in that unit.
@@ -19,13 +20,13 @@ LEAST = 1e-300
 
 
 @inlined
-def _enter(state: Floats, value: float) -> None:
+def _enter(state: Floats, value: float, times: float) -> None:
     if state[COUNT] == 0.0:
         state[ORIGIN] = value
-    state[COUNT] += 1.0
+    state[COUNT] += times
     apart = value - state[ORIGIN]
     before = apart - state[MEAN]
-    state[MEAN] += before / state[COUNT]
+    state[MEAN] += times * before / state[COUNT]
     after = apart - state[MEAN]
     size = abs(before)
     if size > state[UNIT]:
@@ -33,7 +34,7 @@ def _enter(state: Floats, value: float) -> None:
         state[SQUARES] *= shrink * shrink
         state[UNIT] = size
     if state[UNIT] > 0.0:
-        state[SQUARES] += (before / state[UNIT]) * (after / state[UNIT])
+        state[SQUARES] += times * (before / state[UNIT]) * (after / state[UNIT])
 
 
 @inlined
@@ -64,32 +65,42 @@ def _enter_all(running: Floats, past: Bags, low: int, high: int) -> None:
         running[a, MEAN] *= running[a, UNIT]
 
 
+@inlined
+def _enter_beyond(running: Floats, beyond: Beyond, since: int) -> None:
+    bags = beyond.bags
+    for event in range(since, len(beyond.weight)):
+        base = bags.number_starts[0]
+        for i in range(bags.number_starts[event] - base, bags.number_starts[event + 1] - base):
+            _enter(running[bags.attributes[i]], bags.values[i], float(beyond.weight[event]))
+
+
 @compiled
 def spreads(
-    past: Bags, fresh: Bags, order: Ints, place: Ints, begin: Ints, chosen: Floats
+    past: Bags, fresh: Bags, beyond: Beyond, order: Ints, place: Ints, begin: Ints, chosen: Floats
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """For each new event and attribute: the number of values, and the bandwidth (0: only equal values are alike).
 
-    `order` goes through the new events by (begin, place); `chosen` holds the bandwidths that were asked for, or 0.
+    `order` goes through the new events by (begin, since, place); `chosen`: the bandwidths that were asked for, or 0.
     """
     count, bandwidth = np.zeros((len(place), len(chosen))), np.zeros((len(place), len(chosen)))
     running = np.zeros((len(chosen), 5))
-    first, stop = -1, -1
+    first, stop, since = -1, -1, -1
     for e in order:
-        if begin[e] != first:
+        if begin[e] != first or beyond.since[e] != since:
             running[:, :] = 0.0
-            first, stop = begin[e], max(begin[e], place[e])
+            first, stop, since = begin[e], max(begin[e], place[e]), beyond.since[e]
             base = past.number_starts[0]
             _enter_all(running, past, past.number_starts[first] - base, past.number_starts[stop] - base)
+            _enter_beyond(running, beyond, since)
         base = past.number_starts[0]
         if place[e] > stop:
             for i in range(past.number_starts[stop] - base, past.number_starts[place[e]] - base):
-                _enter(running[past.attributes[i]], past.values[i])
+                _enter(running[past.attributes[i]], past.values[i], 1.0)
             stop = place[e]
         seen = running.copy()
         base = fresh.number_starts[0]
         for i in range(fresh.number_starts[e] - base, fresh.number_starts[e + 1] - base):
-            _enter(seen[fresh.attributes[i]], fresh.values[i])
+            _enter(seen[fresh.attributes[i]], fresh.values[i], 1.0)
         for a in range(len(chosen)):
             n = seen[a, COUNT]
             count[e, a] = n
