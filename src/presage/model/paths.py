@@ -14,14 +14,18 @@ MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 def resolve_under_roots(
     path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str], must_exist: bool = True
 ) -> Path:
-    """The file that a path of a statement means, links followed, if it lies in one of the allowed folders."""
-    resolved = Path(os.path.realpath(Path(base) / path))
+    """The file that a path of a statement means, links followed, if it lies in one of the allowed folders.
+
+    A relative one begins at `base`; what is not there is looked for in the allowed folders."""
     allowed = [Path(os.path.realpath(root)) for root in roots]
-    if not any(resolved == root or root in resolved.parents for root in allowed):
+    places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *allowed))
+    found = [place for place in places if any(place == root or root in place.parents for root in allowed)]
+    if not found:
         raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
-    if must_exist and not resolved.exists():
-        raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {resolved}")
-    return resolved
+    there = next((place for place in found if place.exists()), None)
+    if must_exist and there is None:
+        raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {', '.join(map(str, found))}")
+    return there if must_exist and there is not None else found[0]
 
 
 def read_text(path: str) -> str:

@@ -33,9 +33,10 @@ class Outcome:
 def run_scenarios(
     path: str | os.PathLike[str], *, name: str | None = None, engine: Callable[[], Engine] | None = None
 ) -> Iterator[Outcome]:
-    """Try the scenarios of a file in turn. `engine` makes that of a scenario: by default one that starts no Spark, and
-    whose statements go on when they are asked."""
-    make = engine or (lambda: Engine(live=False, driven=False))
+    """Try the scenarios of a file in turn. `engine` makes that of a scenario: by default one that starts no Spark,
+    whose statements go on when they are asked, and that finds files beside the scenario's own."""
+    roots = [Path.cwd(), Path(path).resolve().parent]
+    make = engine or (lambda: Engine(live=False, driven=False, roots=roots))
     for case in read_cases(Path(path), name or str(path)):
         start = time.perf_counter()
         with make() as own:

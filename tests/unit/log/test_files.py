@@ -207,3 +207,17 @@ def test_a_root_may_be_reached_through_a_link(tmp_path: Path) -> None:
     (real / "a.csv").write_text("")
     os.symlink(real, tmp_path / "link")
     assert resolve_under_roots("a.csv", [tmp_path / "link"], tmp_path / "link") == (real / "a.csv").resolve()
+
+
+def test_a_file_that_is_not_here_is_looked_for_in_the_other_allowed_folders(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    (there / "a.csv").write_text("x\n")
+    assert resolve_under_roots("a.csv", [here, there], here) == (there / "a.csv").resolve()
+    (here / "a.csv").write_text("x\n")
+    assert resolve_under_roots("a.csv", [here, there], here) == (here / "a.csv").resolve()
+    (tmp_path / "b.csv").write_text("x\n")
+    with pytest.raises(PresageError) as refused:
+        resolve_under_roots("../b.csv", [here, there], here)
+    assert refused.value.code == "PATH_OUTSIDE_ROOTS"

@@ -11,6 +11,7 @@ from presage.cli import main
 from presage.errors import PresageError
 from presage.scenarios import Outcome, run_scenarios
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 RULES = """
 CREATE STREAM T (k STRING, x DOUBLE, tags ARRAY<STRING>, at TIMESTAMP) EVENT TIME at;
 CREATE STATEMENT high AS SELECT k, x FROM T WHERE x > 10;
@@ -157,3 +158,10 @@ def test_assertions_belong_to_scenarios(
     path.write_text(RULES + "ASSERT high EMPTY;", encoding="utf-8")
     assert command(monkeypatch, "check", str(path)) == 1
     assert "ASSERT is not supported outside of a scenario" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*/*.test.epl")), ids=lambda path: path.name)
+def test_the_rules_of_our_own_examples_do_what_they_are_meant_to(file: Path) -> None:
+    outcomes = list(run_scenarios(file))
+    assert len(outcomes) >= 3
+    assert [outcome.failure for outcome in outcomes if not outcome.passed] == []
