@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +87,7 @@ class Engine:
         spark: SparkSession | None = None,
         home: str | os.PathLike[str] | None = None,
         *,
-        roots: list[str | os.PathLike[str]] | None = None,
+        roots: Sequence[str | os.PathLike[str]] | None = None,
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
