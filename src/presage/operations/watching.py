@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from presage.live.standing import Standing
 from presage.log import Log
 from presage.logging import INFO, log_as_environment_says, tell
 from presage.operations.collecting import Collector
 from presage.operations.reporting import Reporter
-from presage.sinks.status import SinkStatus
-from presage.sources import SourceStatus
 
 
 class Watch:
@@ -21,20 +17,18 @@ class Watch:
     def __init__(
         self,
         log: Log,
-        standing: Standing,
-        sources: Mapping[str, SourceStatus],
-        sinks: Mapping[str, SinkStatus],
-        trouble: Callable[[], str | None],
+        metrics: Collector,
+        statements: int,
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         log_as_environment_says()
         self._home = log.home.path
-        self.metrics = Collector(log, standing, sources, sinks, trouble)
+        self.metrics = metrics
         # Nobody could look for a home that has no name.
         shown = None if log.home.is_temporary else self._home
         self._reporter = Reporter(self.metrics, shown, Path(metrics_file) if metrics_file is not None else None)
         told = "the home '{home}' is open: {statements} statements, position {position}"
-        tell(INFO, "ENGINE_OPENED", told, home=self._home, statements=len(standing), position=log.position)
+        tell(INFO, "ENGINE_OPENED", told, home=self._home, statements=statements, position=log.position)
 
     def stop(self) -> None:
         self._reporter.stop()
