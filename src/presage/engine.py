@@ -42,6 +42,7 @@ from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.metrics import Metrics
+from presage.operations.collecting import Collector
 from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
@@ -144,7 +145,8 @@ class Engine:
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         self._standing.subscribe = self._sinks.subscribe
-        self._watch = Watch(self._log, self._standing, self._sources, self._sinks, self._driver.trouble, metrics_file)
+        metrics = Collector(self._log, self._standing, self._sources, self._sinks, self._driver.trouble)
+        self._watch = Watch(self._log, metrics, len(self._standing), metrics_file)
         if live:
             self.start_sources()
             self._sinks.start()
