@@ -41,8 +41,8 @@ from presage.log.keeping import keep, latest_knowledge, recall
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
-from presage.operations.metrics import Metrics
 from presage.operations.collecting import Collector
+from presage.operations.metrics import Metrics
 from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
