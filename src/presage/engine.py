@@ -158,9 +158,9 @@ class Engine:
     @property
     def spark(self) -> SparkSession:
         """The Spark session; the engine's own is started by the first call that needs it."""
-        with self._lock:
-            self._check_open()
-            return self._session.get()
+        self._check_open()
+        # Without the lock: while Spark is starting, others declare, load and look.
+        return self._session.get()
 
     def start(self) -> None:
         """Start the session in the background: declaring and loading need not wait for it."""

@@ -1,4 +1,4 @@
-"""What `presage serve` does: an engine, the console's application, a web server around it."""
+"""What `presage serve` does: a web server that listens at once, and behind it an engine on its way up."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from presage.cli.text import name_of, read_text
-from presage.engine import Engine
 from presage.errors import error
+from presage.spark.jvm import launch
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -27,26 +27,41 @@ def serve_home(
         raise error("UNSUPPORTED", what=f"listening on '{host}'", where="without a token of your own", fix=fix)
     import uvicorn
 
-    from presage.console.access import new_token
-    from presage.console.app import make_app
+    from presage.cli.opening import Opening
+    from presage.console.access import Access, new_token
+    from presage.console.gate import Gate
 
+    texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
     listening = _listen(host, port)
-    port = listening.getsockname()[1]
-    sys.stdout.write("starting: the first time takes as long as Spark\n")
+    shown = f"[{host}]" if ":" in host else host
+    gate = Gate()
+    config = uvicorn.Config(
+        Access(gate, secret, [shown, *names]), lifespan="off", server_header=False, timeout_graceful_shutdown=2,
+        log_level="info" if debug else "warning",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+
+    def end() -> None:
+        server.should_exit = True
+
+    opening = Opening(gate, home, texts, end)
+    hidden = "" if token is not None else f"?token={secret}"
+    sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
+    sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")
     sys.stdout.flush()
-    with Engine(home=home) as engine:
-        for file in files:
-            engine.execute(read_text(file), name_of(file))
-        engine.start()
-        shown = f"[{host}]" if ":" in host else host
-        hidden = "" if token is not None else f"?token={secret}"
-        sys.stdout.write(f"Presage is at http://{shown}:{port}/{hidden}\n  home {engine.home}; Ctrl-C ends it\n")
-        sys.stdout.flush()
-        app = make_app(engine, secret, [shown, *names])
-        level = "info" if debug else "warning"
-        config = uvicorn.Config(app, log_level=level, timeout_graceful_shutdown=2, server_header=False)
-        uvicorn.Server(config).run([listening])
+    # It comes up while Python is still loading.
+    launch(quiet=not debug)
+    opening.start()
+    try:
+        server.run([listening])
+    except KeyboardInterrupt:
+        # The way in which it is ended. The server has let its requests end, and now passes the signal on.
+        sys.stdout.write("stopping\n")
+    finally:
+        opening.close()
+    if opening.failure is not None:
+        raise opening.failure
 
 
 def _listen(host: str, port: int) -> socket.socket:

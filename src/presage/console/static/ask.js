@@ -1,7 +1,7 @@
 // Statements in: checked as they are typed; then asked, explained or deployed.
 
 import { get, post } from "./api.js";
-import { el, errorList, notice, number, table } from "./dom.js";
+import { el, errorList, number, table } from "./dom.js";
 import { Editor } from "./editor.js";
 
 const KEPT = "presage.text";
@@ -9,7 +9,7 @@ const KEPT = "presage.text";
 export async function askPage(place) {
   const catalog = await get("/catalog");
   const problems = el("div", { role: "status", "aria-live": "polite" });
-  const answer = el("div");
+  const answer = el("div", { role: "region", "aria-label": "Answer", "aria-live": "polite" });
   const editor = new Editor(localStorage.getItem(KEPT) ?? "", catalog, async (text) => {
     localStorage.setItem(KEPT, text);
     if (!text.trim()) return [];
@@ -19,7 +19,7 @@ export async function askPage(place) {
   });
   const name = el("input", { id: "deploy-name", placeholder: "name", "aria-label": "Name of the statement", size: 14 });
   const asked = (run) => async () => {
-    answer.replaceChildren(el("p", { class: "soft" }, "…"));
+    answer.replaceChildren(el("p", { class: "soft" }, "Running …"));
     try {
       answer.replaceChildren(...(await run(editor.text)));
     } catch (failure) {
@@ -31,7 +31,7 @@ export async function askPage(place) {
     const { results } = await post("/execute", { text });
     const found = results.filter(Boolean);
     editor.catalog = await get("/catalog");
-    return found.length ? found.flatMap(rowsOf) : [el("p", {}, `${number(results.length)} statements carried out.`)];
+    return found.length ? found.flatMap(rowsOf) : [el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
   });
   place.append(el("h2", {}, "Ask"), editor.element, problems,
     el("div", { class: "row" },
@@ -45,14 +45,14 @@ export async function askPage(place) {
 }
 
 function rowsOf({ columns, rows, total }) {
-  const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} rows`;
-  return [table(columns.map((column) => column.name), rows), el("p", { class: "soft" }, cut)];
+  const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} row${total === 1 ? "" : "s"}`;
+  return [table(columns, rows, "Rows"), el("p", { class: "soft" }, cut)];
 }
 
 async function explained(text) {
   const { text: plan, picture } = await post("/explain", { text });
   const drawn = picture && el("figure", {}, el("img", { alt: "The automaton of the query", src: `data:image/svg+xml,${encodeURIComponent(picture)}` }));
-  return [drawn, el("pre", {}, plan)].filter(Boolean);
+  return [drawn, el("pre", { tabindex: "0" }, plan)].filter(Boolean);
 }
 
 async function deployed(text, name) {

@@ -113,8 +113,10 @@ export class Editor {
       return several.flatMap((each) => each.attributes.map((a) => [a.name, a.type]));
     }
     const mentioned = names.filter((each) => new RegExp(`\\b${each.name}\\b`).test(this.text));
-    return [...mentioned.flatMap((each) => each.attributes.map((a) => [a.name, `${a.type} of ${each.name}`])), ...names.map((each) => [each.name, each.kind]),
-      ...statements.map((name) => [name, "statement"]), ...[...WORDS].map((each) => [each, ""]), ...functions.map((name) => [name, "function"])]
+    const attributes = (several) => several.flatMap((each) => each.attributes.map((a) => [a.name, `${a.type} of ${each.name}`]));
+    // SELECT comes before FROM: what no stream of the text has may be of one that is still to be written.
+    return [...attributes(mentioned), ...names.map((each) => [each.name, each.kind]), ...statements.map((name) => [name, "statement"]),
+      ...[...WORDS].map((each) => [each, ""]), ...functions.map((name) => [name, "function"]), ...attributes(names)]
       .filter(([name], i, all) => all.findIndex(([other]) => other === name) === i);
   }
 

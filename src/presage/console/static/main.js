@@ -2,30 +2,50 @@
 
 import { askPage } from "./ask.js";
 import { boardPage } from "./board.js";
-import { notice } from "./dom.js";
+import { el, errorList } from "./dom.js";
+import { watchLink } from "./link.js";
+import { notice } from "./notice.js";
+import { recallsPage } from "./recalls.js";
 import { statementPage } from "./statement.js";
-import { recallsPage, streamsPage } from "./streams.js";
+import { streamsPage } from "./streams.js";
 
 const PAGES = { board: boardPage, ask: askPage, streams: streamsPage, recalls: recallsPage, statement: statementPage };
-let leave = null;
+// Which entry of the menu a page without one of its own belongs to.
+const UNDER = { statement: "board" };
+const content = document.getElementById("content");
+let leave = null, turns = 0, waiting = false;
 
 async function show() {
   const [name = "board", ...rest] = location.hash.replace(/^#\//, "").split("/").filter(Boolean);
-  const page = PAGES[name] ?? boardPage;
   leave?.();
   leave = null;
-  const place = document.getElementById("content");
-  place.replaceChildren();
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#/${UNDER[name] ?? name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  // A place of its own: one that is still waiting for an answer must not write into the next one's.
+  const place = el("div");
+  const turn = ++turns;
+  content.replaceChildren(place);
   try {
-    leave = (await page(place, ...rest.map(decodeURIComponent))) ?? null;
+    const left = await (PAGES[name] ?? boardPage)(place, ...rest.map(decodeURIComponent));
+    waiting = false;
+    if (turn === turns) leave = left ?? null;
+    else left?.();
   } catch (failure) {
+    if (turn !== turns) return;
+    waiting = Boolean(failure.away);
+    if (waiting) place.replaceChildren(el("p", { class: "soft waiting" }, "Waiting for the engine …"));
+    else if (failure.errors) place.replaceChildren(errorList(failure.errors));
     notice(failure);
   }
+  document.title = `${place.querySelector("h2")?.textContent ?? "Console"} · Presage`;
 }
 
-addEventListener("hashchange", () => { show(); document.getElementById("content").focus(); });
+addEventListener("hashchange", () => {
+  // The link past the menu leads to no page.
+  if (location.hash.startsWith("#/")) show();
+  content.focus();
+});
 show();
+watchLink(() => { if (waiting) show(); });
