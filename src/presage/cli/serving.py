@@ -5,11 +5,22 @@ from __future__ import annotations
 import importlib.util
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from presage.cli.text import name_of, read_text
 from presage.errors import error
 from presage.spark.jvm import launch
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Server
+
+    from presage.console.gate import Gate
+    from presage.engine import Engine
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -18,15 +29,10 @@ def serve_home(
     files: list[str], home: Path | None, host: str, port: int, token: str | None, names: list[str], debug: bool
 ) -> None:
     """Until it is interrupted. Whoever listens on other addresses must say which token he wants."""
-    for needed in ("fastapi", "uvicorn"):
-        if importlib.util.find_spec(needed) is None:
-            fix = "pip install 'presage[console]'"
-            raise error("UNSUPPORTED", what="presage serve", where=f"without the package '{needed}'", fix=fix)
+    check_packages("presage serve")
     if host not in LOOPBACK and token is None:
         fix = "choose a token: --token env:PRESAGE_TOKEN"
         raise error("UNSUPPORTED", what=f"listening on '{host}'", where="without a token of your own", fix=fix)
-    import uvicorn
-
     from presage.cli.opening import Opening
     from presage.console.access import Access, new_token
     from presage.console.gate import Gate
@@ -36,11 +42,7 @@ def serve_home(
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     gate = Gate()
-    config = uvicorn.Config(
-        Access(gate, secret, [shown, *names]), lifespan="off", server_header=False, timeout_graceful_shutdown=2,
-        log_level="info" if debug else "warning",
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = _server(Access(gate, secret, [shown, *names]), debug)
 
     def end() -> None:
         server.should_exit = True
@@ -62,6 +64,41 @@ def serve_home(
         opening.close()
     if opening.failure is not None:
         raise opening.failure
+
+
+@contextmanager
+def served(engine: Engine, port: int) -> Iterator[tuple[str, Gate]]:
+    """The console of an engine that is there, on the loopback, from a thread of its own: its address, and its gate."""
+    check_packages("--serve")
+    from presage.console.access import Access, new_token
+    from presage.console.app import open_gate
+    from presage.console.gate import Gate
+
+    secret, listening, gate = new_token(), _listen("127.0.0.1", port), Gate()
+    open_gate(gate, engine)
+    server = _server(Access(gate, secret), debug=False)
+    thread = threading.Thread(target=server.run, args=([listening],), name="presage-console", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/?token={secret}", gate
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def check_packages(what: str) -> None:
+    for needed in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(needed) is None:
+            fix = "pip install 'presage[console]'"
+            raise error("UNSUPPORTED", what=what, where=f"without the package '{needed}'", fix=fix)
+
+
+def _server(app: ASGIApp, debug: bool) -> Server:
+    import uvicorn
+
+    level = "info" if debug else "warning"
+    config = uvicorn.Config(app, lifespan="off", server_header=False, timeout_graceful_shutdown=2, log_level=level)
+    return uvicorn.Server(config)
 
 
 def _listen(host: str, port: int) -> socket.socket:
