@@ -41,6 +41,7 @@ from presage.log.keeping import keep, latest_knowledge, recall
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
+from presage.operations.browsing import Browse
 from presage.operations.metrics import Metrics
 from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
@@ -235,6 +236,11 @@ class Engine:
     def deployments(self) -> Mapping[str, Deployment]:
         """The standing statements of the home, by name; those that have ended, too."""
         return self._standing
+
+    @property
+    def browse(self) -> Browse:
+        """For people to look at: the newest events of a stream, and what is known."""
+        return Browse(self._log, self._workspace)
 
     @property
     def sources(self) -> Mapping[str, SourceStatus]:

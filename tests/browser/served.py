@@ -22,7 +22,7 @@ START = datetime(2024, 3, 1, 9, tzinfo=UTC)
 
 
 class Served:
-    """`engine` needs no Spark: statements go on when they are drained."""
+    """`engine` needs no Spark, but for RECALL: statements go on when they are drained."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -43,7 +43,8 @@ class Served:
         self._serve(make_app(self.open_engine(), TOKEN))
 
     def open_engine(self) -> Engine:
-        self.engine = Engine(home=self._home, live=False, driven=False)
+        # Chunks of a few rows: a recall takes several turns.
+        self.engine = Engine(home=self._home, live=False, driven=False, rows_per_chunk=20)
         return self.engine
 
     def begin_behind_gate(self, doing: str) -> Gate:

@@ -22,6 +22,30 @@ CREATE STATEMENT near AS
   SELECT a.cart AS one, b.cart AS other FROM PREDICTED Cart a JOIN PREDICTED Cart b WINDOW 3 sec
   ON ABS(a.x - b.x) <= 60 AND ABS(a.y - b.y) <= 60;
 """
+CONTEXT = """{ "@context": { "@vocab": "http://example.org/c#", "c": "http://example.org/c#",
+  "sensor": { "@id": "c:hasSource", "@type": "@vocab" }, "rate": { "@id": "c:airflow" } } }"""
+KNOWN = """
+@prefix c: <http://example.org/c#> .
+c:R105 a c:Office . c:R106 a c:Lab .
+c:AF105 c:hasLocation c:R105 . c:AF106 c:hasLocation c:R106 .
+"""
+KNOWING = """
+CREATE KNOWLEDGE place FROM '{home}/known.ttl' REASONING OWL_RL;
+CREATE STREAM Air (sensor STRING, rate DOUBLE, at TIMESTAMP) EVENT TIME at CONTEXT '{home}/air.jsonld';
+CREATE STATEMENT offices AS
+  PREFIX c: <http://example.org/c#>
+  SELECT e.sensor, e.rate FROM Air AS e
+  WHERE e.rate > 500 AND PATH {{ ?e c:hasSource/c:hasLocation ?room . ?room a c:Office }};
+"""
+RECALLING = """
+CREATE STATEMENT unusual AS
+  SELECT e.room, e.celsius, r.mean, r.readings FROM Temp(celsius > 40) e
+  RECALL LAST 1 day ( SELECT avg(h.celsius) AS mean, count(*) AS readings FROM Temp h WHERE h.room = e.room ) AS r
+  PAUSE EVERY 1 CHUNKS;
+CREATE STATEMENT alike AS
+  SELECT e.room, e.celsius, s.rank, s.similarity, s.celsius AS past_celsius, s.at AS past_time FROM Temp(celsius > 40) e
+  RECALL SIMILAR 2 ( CONTEXT SELECT e.celsius BANDWIDTH (celsius = 5) ) AS s;
+"""
 ROOMS, CARTS = 9, 6
 
 
@@ -36,6 +60,20 @@ def furnish(served: Served) -> None:
     )
     served.load("At", [row for i in range(40) for row in _whereabouts(i)])
     served.load("Cart", [_update(cart, i) for i in range(40) for cart in range(CARTS)])
+
+
+def inform(served: Served) -> None:
+    """Knowledge, and a statement that asks for it."""
+    assert served.engine is not None
+    home = served.engine.home
+    (home / "known.ttl").write_text(KNOWN)
+    (home / "air.jsonld").write_text(CONTEXT)
+    served.engine.execute(KNOWING.format(home=home))
+    sensors = ("AF105", "AF106", "AF999")
+    served.load(
+        "Air",
+        [{"sensor": sensors[i % 3], "rate": 400.0 + 20 * i, "at": moment(i)} for i in range(12)],
+    )
 
 
 def _whereabouts(step: int) -> list[dict[str, object]]:

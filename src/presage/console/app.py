@@ -9,10 +9,11 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from presage import __version__
-from presage.console import asking, statements, streams
+from presage.console import alerts, asking, knowing, positions, statements, streams
 from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
+from presage.console.tails import Tails
 from presage.engine import Engine
 
 ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
@@ -31,9 +32,9 @@ def open_gate(gate: Gate, engine: Engine) -> None:
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
     app = FastAPI(title="Presage", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
-    app.state.engine = engine
+    app.state.engine, app.state.tails = engine, Tails()
     add_failures(app)
-    for room in (asking, statements, streams):
+    for room in (asking, statements, streams, positions, alerts, knowing):
         app.include_router(room.router)
 
     @app.get("/api/status", tags=["asking"])

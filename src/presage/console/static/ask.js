@@ -39,7 +39,7 @@ export async function askPage(place) {
       el("button", { onclick: asked(explained) }, "Explain"),
       el("button", { onclick: asked((text) => deployed(text, name.value.trim())) }, "Deploy as"), name,
       el("span", { class: "soft" }, "Ctrl-Enter runs, Ctrl-Space completes")),
-    answer);
+    answer, offered(catalog, editor));
   editor.onRun = run;
   editor.focus();
 }
@@ -59,4 +59,15 @@ async function deployed(text, name) {
   const made = await post("/statements", { text, name: name || null });
   location.hash = `#/statement/${encodeURIComponent(made.name)}`;
   return [];
+}
+
+// What there is to ask, for those who do not know it by heart; a name is put into the text where there is none yet.
+function offered({ names }, editor) {
+  const put = (name) => () => { if (!editor.text.trim()) { editor.field.value = `SELECT * FROM ${name}`; editor.changed(false); } editor.focus(); };
+  const streams = names.filter((each) => each.kind !== "schema");
+  if (!streams.length) return null;
+  return el("section", {}, el("h3", {}, "What can be asked"), el("ul", { class: "offered" }, ...streams.map((each) => el("li", {},
+    el("button", { onclick: put(each.name), title: `Ask ${each.name}` }, each.name), " ",
+    el("code", {}, each.attributes.map((a) => `${a.name} ${a.type}`).join(", ")), " ",
+    each.uncertain || each.predicted ? el("span", { class: "kind" }, each.uncertain ? "uncertain" : "predicted") : null))));
 }

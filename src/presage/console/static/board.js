@@ -2,7 +2,7 @@
 
 import { every, get, named } from "./api.js";
 import { Rows, bytes, card, el, number, refill, shown, state } from "./dom.js";
-import { kindOf } from "./kinds.js";
+import { beginsInPast, kindOf } from "./kinds.js";
 import { notice } from "./notice.js";
 import { Rates, sparkline } from "./sparkline.js";
 
@@ -44,9 +44,11 @@ function line({ name }) {
     const speed = each.speeds.at(-1);
     const open = each.partial_matches + each.recalls_ready + each.recalls_suspended;
     const cells = [
-      el("span", { class: "kind" }, kindOf(each.text)), state(each.state), speed === undefined ? "" : speed.toFixed(speed < 10 ? 1 : 0), sparkline(each.speeds),
-      number(each.rows_out), number(each.lag), shown(each.watermark), number(open), bytes(each.state_size), each.last_error ?? "",
+      kinds(each.text), state(each.state), speed === undefined ? "" : speed.toFixed(speed < 10 ? 1 : 0), sparkline(each.speeds),
+      number(each.rows_out), number(each.lag), shown(each.watermark).slice(0, 19), number(open), bytes(each.state_size), each.last_error ?? "",
     ];
     refill(row, cells.map((cell, i) => el("td", { class: NUMBERS.has(i + 1) ? "number" : i === 9 ? "text" : null }, cell)));
   }];
 }
+
+const kinds = (text) => el("span", {}, el("span", { class: "kind" }, kindOf(text)), beginsInPast(text) ? el("span", { class: "kind" }, "from the past") : null);

@@ -56,12 +56,12 @@ export function rowOf(row, fresh = false) {
 }
 
 export function card(value, label) {
-  return el("div", { class: "card" }, el("b", { class: String(value).length > 12 ? "long" : null }, value), el("span", {}, label));
+  return el("div", { class: "card" }, el("b", { class: String(value).length > 10 ? "long" : null }, value), el("span", {}, label));
 }
 
 // A card with a time: the clock large, the day beside what it is.
 export function timeCard(value, label) {
-  return value ? card(clock(value), `${label}, ${day(value).slice(5)}`) : card("–", label);
+  return value ? card(clock(value).slice(0, 8), `${label}, ${day(value).slice(5)}`) : card("–", label);
 }
 
 const STATES = { running: "good", "catching up": "warn", waiting: "warn", finished: "", stopped: "", failed: "bad" };

@@ -13,8 +13,8 @@ export function kindOf(text) {
   return KINDS.find(([, form]) => form.test(without))?.[0] ?? "filter";
 }
 
-// Whether it begins in the past: WITHIN with a lower bound other than now.
-export const beginsInPast = (text) => /\bWITHIN\s*[[(]\s*(?!now\b)[^,\s]/i.test(text);
+// Whether it begins at a time that was given, and not when it was deployed.
+export const beginsInPast = (text) => /(?<!:)\bWITHIN\s*[[(]\s*['"]?\d{4}-/i.test(text);
 
 export function thresholdOf(text) {
   const found = /\bWITH\s+PROBABILITY\s*>=?\s*([\d.]+)/i.exec(plain(text));

@@ -1,17 +1,25 @@
 // The address in, the page for it out. A page is a function of its place that may return how to leave it.
 
+import { alertPage } from "./alert.js";
+import { alertsPage } from "./alerts.js";
 import { askPage } from "./ask.js";
 import { boardPage } from "./board.js";
 import { el, errorList } from "./dom.js";
+import { knowledgePage } from "./knowledge.js";
 import { watchLink } from "./link.js";
+import { mapPage } from "./map.js";
 import { notice } from "./notice.js";
-import { recallsPage } from "./recalls.js";
 import { statementPage } from "./statement.js";
 import { streamsPage } from "./streams.js";
+import { whyPage } from "./why.js";
 
-const PAGES = { board: boardPage, ask: askPage, streams: streamsPage, recalls: recallsPage, statement: statementPage };
+const PAGES = {
+  board: boardPage, ask: askPage, map: mapPage, alerts: alertsPage, alert: alertPage, knowledge: knowledgePage, streams: streamsPage,
+  statement: statementPage, why: whyPage,
+};
 // Which entry of the menu a page without one of its own belongs to.
-const UNDER = { statement: "board" };
+const UNDER = { statement: "board", alert: "alerts", why: "knowledge" };
+const PATIENCE = 250;
 const content = document.getElementById("content");
 let leave = null, turns = 0, waiting = false;
 
@@ -27,18 +35,21 @@ async function show() {
   const place = el("div");
   const turn = ++turns;
   content.replaceChildren(place);
+  const patience = setTimeout(() => { if (!place.childNodes.length) content.prepend(el("p", { class: "soft", id: "loading" }, "Loading …")); }, PATIENCE);
   try {
     const left = await (PAGES[name] ?? boardPage)(place, ...rest.map(decodeURIComponent));
     waiting = false;
     if (turn === turns) leave = left ?? null;
     else left?.();
   } catch (failure) {
-    if (turn !== turns) return;
+    if (turn !== turns) { clearTimeout(patience); return; }
     waiting = Boolean(failure.away);
     if (waiting) place.replaceChildren(el("p", { class: "soft waiting" }, "Waiting for the engine …"));
     else if (failure.errors) place.replaceChildren(errorList(failure.errors));
     notice(failure);
   }
+  clearTimeout(patience);
+  document.getElementById("loading")?.remove();
   document.title = `${place.querySelector("h2")?.textContent ?? "Console"} · Presage`;
 }
 

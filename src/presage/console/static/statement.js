@@ -1,9 +1,11 @@
 // One statement: its rows as they come, on a line of time, with their chances; its plan.
 
+import { alertAddress } from "./alerts.js";
 import { every, follow, get, named, post, remove } from "./api.js";
 import { bytes, card, el, number, rowOf, state, table, timeCard } from "./dom.js";
 import { chances } from "./chances.js";
 import { kindOf, thresholdOf } from "./kinds.js";
+import { places } from "./map.js";
 import { notice } from "./notice.js";
 import { timeline } from "./timeline.js";
 
@@ -38,11 +40,13 @@ export async function statementPage(place, name) {
   }
 
   const first = await look();
-  place.append(el("h2", {}, name), cards, el("div", { class: "row" }, stop, resume), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
+  place.append(el("h2", {}, name), cards, el("div", { class: "row" }, stop, resume, el("a", { href: `#/why/${named(name)}` }, "Why did events make no row?")), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
     el("details", {}, el("summary", {}, "Text and plan"), el("pre", { tabindex: "0" }, one.text), el("pre", { tabindex: "0" }, one.explain)));
-  const rows = new Newest(body, (all) => {
+  const event = one.columns.findIndex((column) => column.name === "event_id");
+  const linked = (row) => row.map((value, i) => (i === event && value ? el("a", { href: alertAddress(name, value) }, value) : value));
+  const rows = new Newest(body, linked, (all) => {
     none.hidden = all.length > 0;
-    figures.replaceChildren(...[timeline(one.columns, all), chances(one.columns, all, thresholdOf(one.text))].filter(Boolean));
+    figures.replaceChildren(...[timeline(one.columns, all), chances(one.columns, all, thresholdOf(one.text)), places(one.columns, all)].filter(Boolean));
   });
   const leave = follow(name, Math.max(0, first.rows_out - MOST), (some) => rows.add(some));
   const rest = every(1000, look, notice);
@@ -51,8 +55,9 @@ export async function statementPage(place, name) {
 
 // Rows in, the newest of them in a table, newest first, and figures of them now and then.
 class Newest {
-  constructor(body, draw) {
-    Object.assign(this, { body, draw, rows: [], waiting: [], frame: null, timer: null });
+  // `linked`: a row as the table shows it.
+  constructor(body, linked, draw) {
+    Object.assign(this, { body, linked, draw, rows: [], waiting: [], frame: null, timer: null });
   }
 
   add(some) {
@@ -68,7 +73,7 @@ class Newest {
     this.waiting = [];
     this.rows = [...this.rows, ...fresh].slice(-MOST);
     const standsOut = this.body.children.length > 0 && fresh.length <= FEW;
-    this.body.prepend(...fresh.slice(-SHOWN).reverse().map((row) => rowOf(row, standsOut)));
+    this.body.prepend(...fresh.slice(-SHOWN).reverse().map((row) => rowOf(this.linked(row), standsOut)));
     while (this.body.children.length > SHOWN) this.body.lastChild.remove();
   }
 
