@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { el, errorList, number, table } from "./dom.js";
 import { Editor } from "./editor.js";
+import { planOf } from "./plan.js";
 
 const KEPT = "presage.text";
 
@@ -12,11 +13,14 @@ export async function askPage(place) {
   const answer = el("div", { role: "region", "aria-label": "Answer", "aria-live": "polite" });
   const editor = new Editor(localStorage.getItem(KEPT) ?? "", catalog, async (text) => {
     localStorage.setItem(KEPT, text);
-    if (!text.trim()) return [];
+    if (!text.trim()) { problems.replaceChildren(); return []; }
     const { errors } = await post("/check", { text });
     problems.replaceChildren(errorList(errors));
+    problems.classList.remove("stale");
     return errors;
   });
+  // What was told of the text before may not hold any more.
+  editor.onChange = () => problems.classList.add("stale");
   const name = el("input", { id: "deploy-name", placeholder: "name", "aria-label": "Name of the statement", size: 14 });
   const asked = (run) => async () => {
     answer.replaceChildren(el("p", { class: "soft" }, "Running …"));
@@ -52,7 +56,7 @@ function rowsOf({ columns, rows, total }) {
 async function explained(text) {
   const { text: plan, picture } = await post("/explain", { text });
   const drawn = picture && el("figure", {}, el("img", { alt: "The automaton of the query", src: `data:image/svg+xml,${encodeURIComponent(picture)}` }));
-  return [drawn, el("pre", { tabindex: "0" }, plan)].filter(Boolean);
+  return [drawn, planOf(plan), el("pre", { tabindex: "0" }, plan)].filter(Boolean);
 }
 
 async function deployed(text, name) {

@@ -7,6 +7,7 @@ import { chances } from "./chances.js";
 import { kindOf, thresholdOf } from "./kinds.js";
 import { places } from "./map.js";
 import { notice } from "./notice.js";
+import { planOf } from "./plan.js";
 import { timeline } from "./timeline.js";
 
 // Rows that figures are drawn of, and those that the table shows: a browser lays out all of a table for each row that comes.
@@ -41,7 +42,7 @@ export async function statementPage(place, name) {
 
   const first = await look();
   place.append(el("h2", {}, name), cards, el("div", { class: "row" }, stop, resume, el("a", { href: `#/why/${named(name)}` }, "Why did events make no row?")), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
-    el("details", {}, el("summary", {}, "Text and plan"), el("pre", { tabindex: "0" }, one.text), el("pre", { tabindex: "0" }, one.explain)));
+    el("details", {}, el("summary", {}, "Text and plan"), el("pre", { tabindex: "0" }, one.text), planOf(one.explain), el("pre", { tabindex: "0" }, one.explain)));
   const event = one.columns.findIndex((column) => column.name === "event_id");
   const linked = (row) => row.map((value, i) => (i === event && value ? el("a", { href: alertAddress(name, value) }, value) : value));
   const rows = new Newest(body, linked, (all) => {
