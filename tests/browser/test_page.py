@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -88,17 +89,19 @@ def test_a_hundred_rows_a_second_do_not_stutter(served: Served, page: Page) -> N
     seconds, share = time.monotonic() - began, busy.share()
     gaps = page.evaluate("watched.gaps")
     rate = ROWS_A_SECOND * SECONDS / seconds
-    # Others may use the machine for a while: the best third counts, as rows come in all of them.
-    best = min(most_of(gaps[i : i + len(gaps) // 3]) for i in (0, len(gaps) // 3, 2 * len(gaps) // 3))
+    usual = most_of(gaps)
     told = (
         f"{rate:.0f} rows a second: {share:.0%} of the page's thread, {len(gaps) / seconds:.0f} frames a second, "
-        f"99 of 100 gaps below {best:.0f} ms; without rows {most_of(still):.0f} ms"
+        f"99 of 100 gaps below {usual:.0f} ms; without rows {most_of(still):.0f} ms"
     )
     print(told)
     assert page.locator("tbody tr").count() == 100
-    # Processor time does not depend on others; what a person sees as a halt is a tenth of a second.
     assert share < 0.25 * rate / ROWS_A_SECOND, told
-    assert best < max(100, 2 * most_of(still)), told
+    # Five updates a second: none takes long enough, on the whole, for anybody to see a halt.
+    assert share * seconds / (5 * SECONDS) < 0.05, told
+    # Where others wait for a processor too, frames do as well; then only processor time tells something.
+    if os.getloadavg()[0] <= (os.cpu_count() or 1):
+        assert usual < max(100, 2 * most_of(still)), told
 
 
 def most_of(gaps: list[float]) -> float:
