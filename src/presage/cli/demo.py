@@ -11,6 +11,7 @@ from presage.cli.examples import ExampleName
 from presage.cli.failures import reported
 from presage.cli.options import Debug
 from presage.cli.starting import start_jvm
+from presage.errors import error
 
 Name = Annotated[
     ExampleName,
@@ -45,6 +46,8 @@ def demo(
 ) -> None:
     """Show an example: its events, its queries, and what they find."""
     with reported(debug=debug):
+        living = {"--serve": serve, "--for": seconds is not None, "--sensors": sensors is not None}
+        _refuse(name, living if name != ExampleName.CAMPUS else {"--files": files is not None})
         start_jvm([], None, debug)
         # Here, since the other commands need none of it, and now Spark starts meanwhile.
         if name == ExampleName.CAMPUS:
@@ -55,3 +58,12 @@ def demo(
         from presage.cli.demonstration import demonstrate
 
         demonstrate(name, files, debug)
+
+
+def _refuse(name: ExampleName, options: dict[str, bool]) -> None:
+    """An option that would change nothing is a misunderstanding."""
+    for option, given in options.items():
+        if given:
+            other = "presage demo knowledge" if name == ExampleName.CAMPUS else "presage demo campus"
+            fix = f"{other} takes it"
+            raise error("UNSUPPORTED", what=option, where=f"by presage demo {name}", fix=fix)
