@@ -16,7 +16,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test cluster integration soak check format bench bench-peers docs clean
+.PHONY: help setup java demo test cluster integration browser soak check format bench bench-peers docs clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,11 @@ integration: setup ## tests against real servers, which it installs (70 MB) and 
 	@scripts/mosquitto.sh
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/integration
 
+browser: setup ## the console in a real browser, which it installs where it may; pictures are in tests/browser/pictures
+	@scripts/chromium.sh
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/browser
+
 soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py
 
@@ -88,5 +93,5 @@ docs: $(INSTALLED) ## the documentation as pages in site/
 	@echo "site/index.html"
 
 clean: ## remove all that was made here
-	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis benchmarks/peers/.installed tests/integration/.installed
+	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis benchmarks/peers/.installed tests/integration/.installed tests/browser/pictures
 	@find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

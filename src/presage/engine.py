@@ -41,6 +41,7 @@ from presage.log.keeping import keep, latest_knowledge, recall
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
+from presage.operations.browsing import Browse
 from presage.operations.collecting import Collector
 from presage.operations.metrics import Metrics
 from presage.operations.watching import Watch
@@ -160,9 +161,9 @@ class Engine:
     @property
     def spark(self) -> SparkSession:
         """The Spark session; the engine's own is started by the first call that needs it."""
-        with self._lock:
-            self._check_open()
-            return self._session.get()
+        self._check_open()
+        # Without the lock: while Spark is starting, others declare, load and look.
+        return self._session.get()
 
     def start(self) -> None:
         """Start the session in the background: declaring and loading need not wait for it."""
@@ -237,6 +238,11 @@ class Engine:
     def deployments(self) -> Mapping[str, Deployment]:
         """The standing statements of the home, by name; those that have ended, too."""
         return self._standing
+
+    @property
+    def browse(self) -> Browse:
+        """For people to look at: the newest events of a stream, and what is known."""
+        return Browse(self._log, self._workspace)
 
     @property
     def sources(self) -> Mapping[str, SourceStatus]:

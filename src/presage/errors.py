@@ -250,6 +250,7 @@ CONDITIONS: dict[str, Condition] = {
         "move the file, or add its folder to roots=",
     ),
     "NOT_ALLOWED": Condition(ResourceError, "the console does not answer {what}", "{fix}"),
+    "STARTING": Condition(ResourceError, "the console is starting: {doing}", "ask again in a moment"),
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
     ),

@@ -45,7 +45,7 @@ def test_the_example_gives_the_rows_that_are_written_down(name: str, monkeypatch
     assert done.stdout == (folder / "expected.csv").read_text()
 
 
-@pytest.mark.parametrize(("name", "queries", "shown"), [("building", 5, "R4"), ("campus", 13, "RTH106-RF1")])
+@pytest.mark.parametrize(("name", "queries", "shown"), [("building", 5, "R4"), ("knowledge", 13, "RTH106-RF1")])
 def test_the_demonstration_shows_queries_and_commands_that_work(
     name: str, queries: int, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,3 +60,14 @@ def test_the_demonstration_shows_queries_and_commands_that_work(
     for command in commands:
         tried = CliRunner().invoke(app, shlex.split(command)[1:])
         assert tried.exit_code == 0, (command, tried.output)
+
+
+def test_the_living_campus_ends_by_itself_with_a_summary_of_every_kind(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["demo", "campus", "--sensors", "600", "--for", "8"])
+    assert done.exit_code == 0, done.output
+    summary = done.stdout.partition("What was found")[2]
+    kinds = ("window", "pattern", "MATCH_RECOGNIZE", "knowledge", "probability", "prediction", "recall", "similar")
+    for kind in (*kinds, "past to future"):
+        assert f"\n{kind} " in summary
+    assert "failed" not in summary
+    assert "14,400 events of the day before" in summary

@@ -11,20 +11,59 @@ from presage.cli.examples import ExampleName
 from presage.cli.failures import reported
 from presage.cli.options import Debug
 from presage.cli.starting import start_jvm
+from presage.errors import error
 
 Name = Annotated[
-    ExampleName, typer.Argument(help="A smart building, or a campus that is asked in the words of its ontology.")
+    ExampleName,
+    typer.Argument(
+        help="A smart building; a small campus that is asked in the words of its ontology; a whole campus, live."
+    ),
 ]
 Files = Annotated[
-    Path | None, typer.Option("--files", metavar="DIR", help="Also write the example's statements and events there.")
+    Path | None,
+    typer.Option("--files", metavar="DIR", help="Also write the example's statements and events there; not of campus."),
+]
+Serve = Annotated[bool, typer.Option("--serve", help="campus: show it in the console of a browser, too.")]
+Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="campus: where the console listens.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--for", metavar="SECONDS", min=1, help="campus: how long events come.", show_default=False),
+]
+Sensors = Annotated[
+    int | None,
+    typer.Option("--sensors", min=100, metavar="N", help="campus: how many; by default as many as the machine takes."),
 ]
 
 
-def demo(name: Name = ExampleName.BUILDING, files: Files = None, debug: Debug = False) -> None:
+def demo(
+    name: Name = ExampleName.BUILDING,
+    files: Files = None,
+    serve: Serve = False,
+    port: Port = 8765,
+    seconds: Seconds = None,
+    sensors: Sensors = None,
+    debug: Debug = False,
+) -> None:
     """Show an example: its events, its queries, and what they find."""
     with reported(debug=debug):
+        living = {"--serve": serve, "--for": seconds is not None, "--sensors": sensors is not None}
+        _refuse(name, living if name != ExampleName.CAMPUS else {"--files": files is not None})
         start_jvm([], None, debug)
         # Here, since the other commands need none of it, and now Spark starts meanwhile.
+        if name == ExampleName.CAMPUS:
+            from presage.cli.campus_demo import demonstrate_campus
+
+            demonstrate_campus(sensors, seconds, serve, port, debug)
+            return
         from presage.cli.demonstration import demonstrate
 
         demonstrate(name, files, debug)
+
+
+def _refuse(name: ExampleName, options: dict[str, bool]) -> None:
+    """An option that would change nothing is a misunderstanding."""
+    for option, given in options.items():
+        if given:
+            other = "presage demo knowledge" if name == ExampleName.CAMPUS else "presage demo campus"
+            fix = f"{other} takes it"
+            raise error("UNSUPPORTED", what=option, where=f"by presage demo {name}", fix=fix)

@@ -145,5 +145,5 @@ def _preparations(shown: Example, folder: Path) -> list[str]:
         here = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
         commands.append(f"source {here}")
     if not folder.is_dir():
-        commands.append(f"presage demo {shown.name} --files {folder}")
+        commands.append(f"presage demo {shown.demo} --files {folder}")
     return [*commands, f"cd {folder}"]

@@ -15,15 +15,17 @@ QUERIES = "queries.epl"
 
 class ExampleName(StrEnum):
     BUILDING = "building"
+    KNOWLEDGE = "knowledge"
     CAMPUS = "campus"
 
 
 @dataclass(frozen=True)
 class Example:
     """`write` makes the files of an example in a folder; one of events is called as its stream is, in small letters.
-    `ask` is a query on a home that has the example's events."""
+    `ask` is a query on a home that has the example's events, `demo` what `presage demo` calls it."""
 
     name: str
+    demo: ExampleName
     title: str
     ask: str
     write: Callable[[Path], object]
@@ -43,7 +45,7 @@ def example(name: ExampleName) -> Example:
     if name == ExampleName.BUILDING:
         from presage.cli.building import write_files
 
-        return Example("building", "A smart building", "SELECT * FROM Smoke", write_files)
+        return Example("building", name, "A smart building", "SELECT * FROM Smoke", write_files)
     from presage.campus.events import write_example
 
-    return Example("campus", "A campus", "SELECT * FROM MeterReport", write_example)
+    return Example("campus", name, "A campus", "SELECT * FROM MeterReport", write_example)

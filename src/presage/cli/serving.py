@@ -1,15 +1,26 @@
-"""What `presage serve` does: an engine, the console's application, a web server around it."""
+"""What `presage serve` does: a web server that listens at once, and behind it an engine on its way up."""
 
 from __future__ import annotations
 
 import importlib.util
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from presage.cli.text import name_of, read_text
-from presage.engine import Engine
 from presage.errors import error
+from presage.spark.jvm import launch
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+    from uvicorn import Server
+
+    from presage.console.gate import Gate
+    from presage.engine import Engine
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -18,35 +29,76 @@ def serve_home(
     files: list[str], home: Path | None, host: str, port: int, token: str | None, names: list[str], debug: bool
 ) -> None:
     """Until it is interrupted. Whoever listens on other addresses must say which token he wants."""
-    for needed in ("fastapi", "uvicorn"):
-        if importlib.util.find_spec(needed) is None:
-            fix = "pip install 'presage[console]'"
-            raise error("UNSUPPORTED", what="presage serve", where=f"without the package '{needed}'", fix=fix)
+    check_packages("presage serve")
     if host not in LOOPBACK and token is None:
         fix = "choose a token: --token env:PRESAGE_TOKEN"
         raise error("UNSUPPORTED", what=f"listening on '{host}'", where="without a token of your own", fix=fix)
-    import uvicorn
+    from presage.cli.opening import Opening
+    from presage.console.access import Access, new_token
+    from presage.console.gate import Gate
 
-    from presage.console.access import new_token
-    from presage.console.app import make_app
-
+    texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
     listening = _listen(host, port)
-    port = listening.getsockname()[1]
-    sys.stdout.write("starting: the first time takes as long as Spark\n")
+    shown = f"[{host}]" if ":" in host else host
+    gate = Gate()
+    server = _server(Access(gate, secret, [shown, *names]), debug)
+
+    def end() -> None:
+        server.should_exit = True
+
+    opening = Opening(gate, home, texts, end)
+    hidden = "" if token is not None else f"?token={secret}"
+    sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
+    sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")
     sys.stdout.flush()
-    with Engine(home=home) as engine:
-        for file in files:
-            engine.execute(read_text(file), name_of(file))
-        engine.start()
-        shown = f"[{host}]" if ":" in host else host
-        hidden = "" if token is not None else f"?token={secret}"
-        sys.stdout.write(f"Presage is at http://{shown}:{port}/{hidden}\n  home {engine.home}; Ctrl-C ends it\n")
-        sys.stdout.flush()
-        app = make_app(engine, secret, [shown, *names])
-        level = "info" if debug else "warning"
-        config = uvicorn.Config(app, log_level=level, timeout_graceful_shutdown=2, server_header=False)
-        uvicorn.Server(config).run([listening])
+    # It comes up while Python is still loading.
+    launch(quiet=not debug)
+    opening.start()
+    try:
+        server.run([listening])
+    except KeyboardInterrupt:
+        # The way in which it is ended. The server has let its requests end, and now passes the signal on.
+        sys.stdout.write("stopping\n")
+    finally:
+        opening.close()
+    if opening.failure is not None:
+        raise opening.failure
+
+
+@contextmanager
+def served(engine: Engine, port: int) -> Iterator[tuple[str, Gate]]:
+    """The console of an engine that is there, on the loopback, from a thread of its own: its address, and its gate."""
+    check_packages("--serve")
+    from presage.console.access import Access, new_token
+    from presage.console.app import open_gate
+    from presage.console.gate import Gate
+
+    secret, listening, gate = new_token(), _listen("127.0.0.1", port), Gate()
+    open_gate(gate, engine)
+    server = _server(Access(gate, secret), debug=False)
+    thread = threading.Thread(target=server.run, args=([listening],), name="presage-console", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/?token={secret}", gate
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def check_packages(what: str) -> None:
+    for needed in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(needed) is None:
+            fix = "pip install 'presage[console]'"
+            raise error("UNSUPPORTED", what=what, where=f"without the package '{needed}'", fix=fix)
+
+
+def _server(app: ASGIApp, debug: bool) -> Server:
+    import uvicorn
+
+    level = "info" if debug else "warning"
+    config = uvicorn.Config(app, lifespan="off", server_header=False, timeout_graceful_shutdown=2, log_level=level)
+    return uvicorn.Server(config)
 
 
 def _listen(host: str, port: int) -> socket.socket:

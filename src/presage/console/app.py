@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
-from fastapi.responses import FileResponse
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from presage import __version__
-from presage.console import asking, statements, streams
+from presage.console import alerts, asking, knowing, positions, statements, streams
 from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
+from presage.console.gate import Gate
+from presage.console.tails import Tails
 from presage.engine import Engine
 
-STATIC = Path(__file__).parent / "static"
 ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
 
 
 def make_app(engine: Engine, token: str, hosts: Iterable[str] = (), most_bytes: int = MOST_BYTES) -> ASGIApp:
-    """`hosts`: names under which it may be asked, beside those of the loopback."""
+    """The console of an engine that is there. `hosts`: names under which it may be asked, beside the loopback's."""
+    gate = Gate()
+    open_gate(gate, engine)
+    gate.doing = None
+    return Access(gate, token, hosts, most_bytes)
+
+
+def open_gate(gate: Gate, engine: Engine) -> None:
+    """Let the API of an engine answer behind a gate that has been listening."""
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
     app = FastAPI(title="Presage", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
-    app.state.engine = engine
+    app.state.engine, app.state.tails = engine, Tails()
     add_failures(app)
-    for room in (asking, statements, streams):
+    for room in (asking, statements, streams, positions, alerts, knowing):
         app.include_router(room.router)
 
-    @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(STATIC / "index.html")
+    @app.get("/api/status", tags=["asking"])
+    def status() -> dict[str, Any]:
+        """Whether it is starting or ready, and what it still waits for."""
+        return gate.status()
 
-    @app.get("/api", include_in_schema=False)
-    def api_page() -> FileResponse:
-        return FileResponse(STATIC / "api.html")
-
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    return Access(app, token, hosts, most_bytes)
+    gate.open(app, version=__version__, home=str(engine.home))

@@ -65,13 +65,14 @@ class Entities:
 
     def _unknown_of(self, coded: pa.DictionaryArray) -> int:
         names = coded.dictionary.to_pylist()
-        strange = [i for i, name in enumerate(names) if name is not None and not self._is_known(name)]
+        strange = [i for i, name in enumerate(names) if name is not None and not self.is_known(name)]
         if not strange:
             return 0
         codes = coded.indices.drop_null().to_numpy(zero_copy_only=False)
         return int(np.bincount(codes, minlength=len(names))[strange].sum())
 
-    def _is_known(self, name: str) -> bool:
+    def is_known(self, name: str) -> bool:
+        """Whether a value names an entity."""
         known = self._named.get(name)
         if known is None:
             iri = entity_of(self._reading.context, self._reading.meaning, name)

@@ -20,6 +20,8 @@ from presage.model.time import format_timestamp, to_micros
 from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
+    from presage.knowledge.browsing import Selected
+    from presage.live.passing import Passing
     from presage.live.standing import Standing
     from presage.plan.picture import Picture
 
@@ -126,6 +128,14 @@ class Deployment:
     def rows_out(self) -> int:
         """How many rows it has made; as in the status, without looking at anything else."""
         return self._statement.rows_out
+
+    def why(self, limit: int = 20) -> list[Passing]:
+        """The newest events of its streams, and for each which of its conditions it fulfils and which it does not."""
+        return self._standing.passing(self._number, limit)
+
+    def selects(self, limit: int = 200) -> list[Selected]:
+        """Which things its PATHs select, whatever events come."""
+        return self._standing.known.selected(self._standing.job.programs[self._number].relations, limit)
 
     def explain(self) -> str:
         """What EXPLAIN says of the statement, and how it runs."""

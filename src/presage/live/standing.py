@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from presage.errors import PresageError, did_you_mean, error
+from presage.knowledge.browsing import Browser
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment, Subscriber
 from presage.live.derived import derived_table
 from presage.live.job import Job
+from presage.live.passing import Passing, newest_passing
 from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
@@ -50,6 +52,7 @@ class Standing(Mapping[str, Deployment]):
         self._optimize = optimize
         self._shards = shards
         self.result = result
+        self._relations = relations
         self.job = Job(log, relations, lambda name: workspace.catalog.types[name], **job)
         # Set by whoever drives the job; without a driver `drain` runs the batches itself.
         self.drive: Callable[[], None] | None = None
@@ -286,6 +289,16 @@ class Standing(Mapping[str, Deployment]):
             known = "nothing is known" if statement.made_to is None else format_timestamp(statement.made_to)
             rows.append(f"its rows wait for the oldest open recall; all have been made up to: {known}")
         return plan + "\n\n== Live ==\n" + "\n".join(rows)
+
+    @property
+    def known(self) -> Browser:
+        return Browser(self._workspace.library, self._workspace.catalog.knowledge.values())
+
+    def passing(self, number: str, limit: int) -> list[Passing]:
+        """The newest events of a statement's streams, and which of its conditions they fulfil."""
+        statement, program, log = self.job.statements[number], self.job.programs[number], self._log
+        how = self.known.worded
+        return newest_passing(program, self.job.place(statement), log, self._relations(), limit, how)
 
     def picture(self, number: str) -> Picture:
         """The automata and patterns of a statement."""

@@ -23,7 +23,7 @@ from presage.plan.prepared import Prepared
 from presage.prediction.conditions import Conditions, read_conditions, refuse_modes
 from presage.prediction.kernel.query import Pair, PredictionTables, Side, Stream
 from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm, chained
-from presage.prediction.kernel.stars import stars_of
+from presage.prediction.kernel.star_groups import groups_of
 from presage.prediction.nodes import PredictedMatch
 
 Events = Callable[[EventType, str, Span], Node]
@@ -246,7 +246,7 @@ class _Binder:
             return f"{where} with a WINDOW", two
         if any(source.predicted.buffer is not None for source in self.sources):
             return f"{where} with a buffer", two
-        if stars_of(conditions.values, conditions.joins) is None:
+        if groups_of(conditions.values, conditions.joins) is None:
             return (f"{where}, unless distances have upper bounds and all attributes that are compared with each other "
                     "are compared with one of them"), two  # fmt: skip
         bound = self.query.probability

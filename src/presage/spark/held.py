@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from pyspark.sql import SparkSession
 
+from presage.errors import error
 from presage.spark.session import leave_session, running_session, start_session, use_session
 
 
@@ -19,11 +20,14 @@ class HeldSession:
         self._name: str | None = None  # by which it leaves a session that an engine has started
         self._settings = dict(settings or {})
         self._starting: Future[SparkSession] | None = None
+        self._left = False
         self._lock = threading.RLock()
 
     def get(self) -> SparkSession:
         """The session; the engine's own is started by the first call."""
         with self._lock:
+            if self._left:
+                raise error("ENGINE_CLOSED")
             if self.now is None:
                 running = running_session() if self._starting is None else None
                 self.now = running or self._started().result()
@@ -44,6 +48,7 @@ class HeldSession:
     def leave(self) -> None:
         """Be done with it; the last engine stops the one that an engine has started."""
         with self._lock:
+            self._left = True
             # One that is still starting is waited for: it would outlive the engine.
             if self.now is None and self._starting is not None and self._starting.exception() is None:
                 self.now = self._starting.result()

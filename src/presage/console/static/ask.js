@@ -1,25 +1,29 @@
 // Statements in: checked as they are typed; then asked, explained or deployed.
 
 import { get, post } from "./api.js";
-import { el, errorList, notice, number, table } from "./dom.js";
+import { el, errorList, number, table } from "./dom.js";
 import { Editor } from "./editor.js";
+import { planOf } from "./plan.js";
 
 const KEPT = "presage.text";
 
 export async function askPage(place) {
   const catalog = await get("/catalog");
   const problems = el("div", { role: "status", "aria-live": "polite" });
-  const answer = el("div");
+  const answer = el("div", { role: "region", "aria-label": "Answer", "aria-live": "polite" });
   const editor = new Editor(localStorage.getItem(KEPT) ?? "", catalog, async (text) => {
     localStorage.setItem(KEPT, text);
-    if (!text.trim()) return [];
+    if (!text.trim()) { problems.replaceChildren(); return []; }
     const { errors } = await post("/check", { text });
     problems.replaceChildren(errorList(errors));
+    problems.classList.remove("stale");
     return errors;
   });
+  // What was told of the text before may not hold any more.
+  editor.onChange = () => problems.classList.add("stale");
   const name = el("input", { id: "deploy-name", placeholder: "name", "aria-label": "Name of the statement", size: 14 });
   const asked = (run) => async () => {
-    answer.replaceChildren(el("p", { class: "soft" }, "…"));
+    answer.replaceChildren(el("p", { class: "soft" }, "Running …"));
     try {
       answer.replaceChildren(...(await run(editor.text)));
     } catch (failure) {
@@ -31,7 +35,7 @@ export async function askPage(place) {
     const { results } = await post("/execute", { text });
     const found = results.filter(Boolean);
     editor.catalog = await get("/catalog");
-    return found.length ? found.flatMap(rowsOf) : [el("p", {}, `${number(results.length)} statements carried out.`)];
+    return found.length ? found.flatMap(rowsOf) : [el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
   });
   place.append(el("h2", {}, "Ask"), editor.element, problems,
     el("div", { class: "row" },
@@ -39,24 +43,35 @@ export async function askPage(place) {
       el("button", { onclick: asked(explained) }, "Explain"),
       el("button", { onclick: asked((text) => deployed(text, name.value.trim())) }, "Deploy as"), name,
       el("span", { class: "soft" }, "Ctrl-Enter runs, Ctrl-Space completes")),
-    answer);
+    answer, offered(catalog, editor));
   editor.onRun = run;
   editor.focus();
 }
 
 function rowsOf({ columns, rows, total }) {
-  const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} rows`;
-  return [table(columns.map((column) => column.name), rows), el("p", { class: "soft" }, cut)];
+  const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} row${total === 1 ? "" : "s"}`;
+  return [table(columns, rows, "Rows"), el("p", { class: "soft" }, cut)];
 }
 
 async function explained(text) {
   const { text: plan, picture } = await post("/explain", { text });
   const drawn = picture && el("figure", {}, el("img", { alt: "The automaton of the query", src: `data:image/svg+xml,${encodeURIComponent(picture)}` }));
-  return [drawn, el("pre", {}, plan)].filter(Boolean);
+  return [drawn, planOf(plan), el("pre", { tabindex: "0" }, plan)].filter(Boolean);
 }
 
 async function deployed(text, name) {
   const made = await post("/statements", { text, name: name || null });
   location.hash = `#/statement/${encodeURIComponent(made.name)}`;
   return [];
+}
+
+// What there is to ask, for those who do not know it by heart; a name is put into the text where there is none yet.
+function offered({ names }, editor) {
+  const put = (name) => () => { if (!editor.text.trim()) { editor.field.value = `SELECT * FROM ${name}`; editor.changed(false); } editor.focus(); };
+  const streams = names.filter((each) => each.kind !== "schema");
+  if (!streams.length) return null;
+  return el("section", {}, el("h3", {}, "What can be asked"), el("ul", { class: "offered" }, ...streams.map((each) => el("li", {},
+    el("button", { onclick: put(each.name), title: `Ask ${each.name}` }, each.name), " ",
+    el("code", {}, each.attributes.map((a) => `${a.name} ${a.type}`).join(", ")), " ",
+    each.uncertain || each.predicted ? el("span", { class: "kind" }, each.uncertain ? "uncertain" : "predicted") : null))));
 }

@@ -17,13 +17,14 @@ export class Editor {
     this.check = check;
     this.errors = [];
     this.onRun = () => {};
+    this.onChange = () => {};
     this.colours = el("pre", { "aria-hidden": "true" });
     this.field = el("textarea", {
-      spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Statements", "aria-autocomplete": "list", rows: "12",
+      spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": "Statements", "aria-autocomplete": "list", "aria-controls": "choices", rows: "8",
       oninput: () => this.changed(), onkeydown: (event) => this.pressed(event), onscroll: () => this.scrolled(), onblur: () => this.close(),
     });
     this.field.value = text;
-    this.choices = el("ul", { class: "choices", role: "listbox", hidden: true });
+    this.choices = el("ul", { class: "choices", id: "choices", role: "listbox", "aria-label": "Completions", hidden: true });
     this.element = el("div", { class: "editor" }, this.colours, this.field, this.choices);
     this.changed(false);
   }
@@ -35,6 +36,7 @@ export class Editor {
   changed(completing = true) {
     this.errors = [];
     this.paint();
+    this.onChange();
     clearTimeout(this.timer);
     const text = this.text;
     this.timer = setTimeout(async () => {
@@ -99,7 +101,7 @@ export class Editor {
     this.begun = (begun ?? "").length;
     if (!this.found.length) { this.close(); return; }
     this.choices.replaceChildren(...this.found.map(([name, kind], i) => el("li", {
-      role: "option", onmousedown: (event) => { event.preventDefault(); this.take(i); } }, name, el("small", {}, kind))));
+      role: "option", id: `choice-${i}`, onmousedown: (event) => { event.preventDefault(); this.take(i); } }, name, el("small", {}, kind))));
     this.place(before);
     this.choices.hidden = false;
     this.choose(0);
@@ -113,8 +115,10 @@ export class Editor {
       return several.flatMap((each) => each.attributes.map((a) => [a.name, a.type]));
     }
     const mentioned = names.filter((each) => new RegExp(`\\b${each.name}\\b`).test(this.text));
-    return [...mentioned.flatMap((each) => each.attributes.map((a) => [a.name, `${a.type} of ${each.name}`])), ...names.map((each) => [each.name, each.kind]),
-      ...statements.map((name) => [name, "statement"]), ...[...WORDS].map((each) => [each, ""]), ...functions.map((name) => [name, "function"])]
+    const attributes = (several) => several.flatMap((each) => each.attributes.map((a) => [a.name, `${a.type} of ${each.name}`]));
+    // SELECT comes before FROM: what no stream of the text has may be of one that is still to be written.
+    return [...attributes(mentioned), ...names.map((each) => [each.name, each.kind]), ...statements.map((name) => [name, "statement"]),
+      ...[...WORDS].map((each) => [each, ""]), ...functions.map((name) => [name, "function"]), ...attributes(names)]
       .filter(([name], i, all) => all.findIndex(([other]) => other === name) === i);
   }
 
@@ -136,6 +140,7 @@ export class Editor {
 
   choose(i) {
     this.chosen = i;
+    this.field.setAttribute("aria-activedescendant", `choice-${i}`);
     [...this.choices.children].forEach((child, j) => child.setAttribute("aria-selected", String(i === j)));
     this.choices.children[i]?.scrollIntoView({ block: "nearest" });
   }
@@ -147,5 +152,8 @@ export class Editor {
     this.changed(false);
   }
 
-  close() { this.choices.hidden = true; }
+  close() {
+    this.choices.hidden = true;
+    this.field.removeAttribute("aria-activedescendant");
+  }
 }

@@ -1,31 +1,62 @@
 // The address in, the page for it out. A page is a function of its place that may return how to leave it.
 
+import { alertPage } from "./alert.js";
+import { alertsPage } from "./alerts.js";
 import { askPage } from "./ask.js";
 import { boardPage } from "./board.js";
-import { notice } from "./dom.js";
+import { el, errorList } from "./dom.js";
+import { knowledgePage } from "./knowledge.js";
+import { watchLink } from "./link.js";
+import { mapPage } from "./map.js";
+import { notice } from "./notice.js";
 import { statementPage } from "./statement.js";
-import { recallsPage, streamsPage } from "./streams.js";
+import { streamsPage } from "./streams.js";
+import { whyPage } from "./why.js";
 
-const PAGES = { board: boardPage, ask: askPage, streams: streamsPage, recalls: recallsPage, statement: statementPage };
-let leave = null;
+const PAGES = {
+  board: boardPage, ask: askPage, map: mapPage, alerts: alertsPage, alert: alertPage, knowledge: knowledgePage, streams: streamsPage,
+  statement: statementPage, why: whyPage,
+};
+// Which entry of the menu a page without one of its own belongs to.
+const UNDER = { statement: "board", alert: "alerts", why: "knowledge" };
+const PATIENCE = 250;
+const content = document.getElementById("content");
+let leave = null, turns = 0, waiting = false;
 
 async function show() {
   const [name = "board", ...rest] = location.hash.replace(/^#\//, "").split("/").filter(Boolean);
-  const page = PAGES[name] ?? boardPage;
   leave?.();
   leave = null;
-  const place = document.getElementById("content");
-  place.replaceChildren();
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#/${UNDER[name] ?? name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  // A place of its own: one that is still waiting for an answer must not write into the next one's.
+  const place = el("div");
+  const turn = ++turns;
+  content.replaceChildren(place);
+  const patience = setTimeout(() => { if (!place.childNodes.length) content.prepend(el("p", { class: "soft", id: "loading" }, "Loading …")); }, PATIENCE);
   try {
-    leave = (await page(place, ...rest.map(decodeURIComponent))) ?? null;
+    const left = await (PAGES[name] ?? boardPage)(place, ...rest.map(decodeURIComponent));
+    waiting = false;
+    if (turn === turns) leave = left ?? null;
+    else left?.();
   } catch (failure) {
+    if (turn !== turns) { clearTimeout(patience); return; }
+    waiting = Boolean(failure.away);
+    if (waiting) place.replaceChildren(el("p", { class: "soft waiting" }, "Waiting for the engine …"));
+    else if (failure.errors) place.replaceChildren(errorList(failure.errors));
     notice(failure);
   }
+  clearTimeout(patience);
+  document.getElementById("loading")?.remove();
+  document.title = `${place.querySelector("h2")?.textContent ?? "Console"} · Presage`;
 }
 
-addEventListener("hashchange", () => { show(); document.getElementById("content").focus(); });
+addEventListener("hashchange", () => {
+  // The link past the menu leads to no page.
+  if (location.hash.startsWith("#/")) show();
+  content.focus();
+});
 show();
+watchLink(() => { if (waiting) show(); });

@@ -1,56 +1,82 @@
 // One statement: its rows as they come, on a line of time, with their chances; its plan.
 
-import { follow, get, named, post, remove } from "./api.js";
-import { card, el, notice, number, rowOf, state, table, bytes } from "./dom.js";
-import { chances, timeline } from "./timeline.js";
+import { alertAddress } from "./alerts.js";
+import { every, follow, get, named, post, remove } from "./api.js";
+import { bytes, card, el, number, rowOf, state, table, timeCard } from "./dom.js";
+import { chances } from "./chances.js";
+import { kindOf, thresholdOf } from "./kinds.js";
+import { places } from "./map.js";
+import { notice } from "./notice.js";
+import { planOf } from "./plan.js";
+import { timeline } from "./timeline.js";
 
-const MOST = 500;
+// Rows that figures are drawn of, and those that the table shows: a browser lays out all of a table for each row that comes.
+const MOST = 500, SHOWN = 100;
+// Rows are put in with the next frame; figures are drawn anew less often than that.
+const FIGURES = 500;
+// More than so many at once, and none of them is made to stand out.
+const FEW = 5;
 
 export async function statementPage(place, name) {
-  const one = await get(`/statements/${named(name)}`);
-  const columns = one.columns.map((column) => column.name);
+  const path = `/statements/${named(name)}`;
+  const one = await get(path);
   const cards = el("div", { class: "cards" });
   const figures = el("div");
-  const rows = [];
-  const made = table(columns, []);
+  const made = table(one.columns, [], "The newest rows");
   const body = made.querySelector("tbody");
   const act = (run) => async () => { try { await run(); await look(); } catch (failure) { notice(failure); } };
-  place.append(
-    el("h2", {}, name), cards,
-    el("div", { class: "row" },
-      el("button", { onclick: act(() => remove(`/statements/${named(name)}`)) }, "Stop"),
-      el("button", { onclick: act(() => post(`/statements/${named(name)}/resume`)) }, "Resume")),
-    figures, el("h3", {}, `The newest rows, up to ${MOST}`), made,
-    el("details", {}, el("summary", {}, "Text and plan"), el("pre", {}, one.text), el("pre", {}, one.explain)));
+  const stop = el("button", { onclick: act(() => remove(path)) }, "Stop");
+  const resume = el("button", { onclick: act(() => post(`${path}/resume`)) }, "Resume");
+  const none = el("p", { class: "soft" }, "No rows yet.");
 
   async function look() {
-    const now = await get(`/statements/${named(name)}`);
+    const now = await get(path);
     cards.replaceChildren(
-      el("div", { class: "card" }, state(now.state), el("div", { class: "soft" }, now.last_error ?? "")),
-      card(number(now.rows_out), "rows"), card(number(now.lag), "events behind"),
-      card(now.watermark ?? "nothing known", "watermark"), card(number(now.partial_matches), "open matches"), card(bytes(now.state_size), "state"));
+      el("div", { class: "card" }, el("b", {}, state(now.state)), el("span", { class: now.last_error ? "bad" : null }, now.last_error ?? kindOf(one.text))),
+      card(number(now.rows_out), "rows"), card(number(now.lag), "events behind"), timeCard(now.watermark, "watermark"),
+      card(number(now.partial_matches), "open matches"), card(bytes(now.state_size), "state"));
+    stop.hidden = ["stopped", "finished"].includes(now.state);
+    resume.hidden = now.state !== "failed";
     return now;
   }
 
-  let waiting = [];
-  let frame = null;
-  function draw() {
-    frame = null;
-    const fresh = waiting;
-    waiting = [];
-    rows.push(...fresh);
-    rows.splice(0, Math.max(0, rows.length - MOST));
-    // Newest first; what comes in one frame is put in at once, so that a hundred rows a second move nothing twice.
-    body.prepend(...fresh.slice(-MOST).reverse().map((row) => rowOf(row, true)));
-    while (body.children.length > MOST) body.lastChild.remove();
-    figures.replaceChildren(...[timeline(columns, rows), chances(columns, rows)].filter(Boolean));
+  const first = await look();
+  place.append(el("h2", {}, name), cards, el("div", { class: "row" }, stop, resume, el("a", { href: `#/why/${named(name)}` }, "Why did events make no row?")), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
+    el("details", {}, el("summary", {}, "Text and plan"), el("pre", { tabindex: "0" }, one.text), planOf(one.explain), el("pre", { tabindex: "0" }, one.explain)));
+  const event = one.columns.findIndex((column) => column.name === "event_id");
+  const linked = (row) => row.map((value, i) => (i === event && value ? el("a", { href: alertAddress(name, value) }, value) : value));
+  const rows = new Newest(body, linked, (all) => {
+    none.hidden = all.length > 0;
+    figures.replaceChildren(...[timeline(one.columns, all), chances(one.columns, all, thresholdOf(one.text)), places(one.columns, all)].filter(Boolean));
+  });
+  const leave = follow(name, Math.max(0, first.rows_out - MOST), (some) => rows.add(some));
+  const rest = every(1000, look, notice);
+  return () => { leave(); rest(); rows.close(); };
+}
+
+// Rows in, the newest of them in a table, newest first, and figures of them now and then.
+class Newest {
+  // `linked`: a row as the table shows it.
+  constructor(body, linked, draw) {
+    Object.assign(this, { body, linked, draw, rows: [], waiting: [], frame: null, timer: null });
   }
 
-  const first = await look();
-  const leave = follow(name, Math.max(0, first.rows_out - MOST), () => {}, (some) => {
-    waiting.push(...some);
-    frame ??= requestAnimationFrame(draw);
-  });
-  const timer = setInterval(() => look().catch(notice), 1000);
-  return () => { leave(); clearInterval(timer); if (frame) cancelAnimationFrame(frame); };
+  add(some) {
+    this.waiting.push(...some);
+    this.frame ??= requestAnimationFrame(() => this.put());
+    this.timer ??= setTimeout(() => { this.timer = null; this.draw(this.rows); }, this.rows.length ? FIGURES : 30);
+  }
+
+  // What comes within one frame is put in at once, so that a hundred rows a second move nothing twice.
+  put() {
+    this.frame = null;
+    const fresh = this.waiting.slice(-MOST);
+    this.waiting = [];
+    this.rows = [...this.rows, ...fresh].slice(-MOST);
+    const standsOut = this.body.children.length > 0 && fresh.length <= FEW;
+    this.body.prepend(...fresh.slice(-SHOWN).reverse().map((row) => rowOf(this.linked(row), standsOut)));
+    while (this.body.children.length > SHOWN) this.body.lastChild.remove();
+  }
+
+  close() { clearTimeout(this.timer); if (this.frame) cancelAnimationFrame(this.frame); }
 }

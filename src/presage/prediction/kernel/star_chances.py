@@ -20,7 +20,8 @@ from presage.prediction.kernel.normal_errors import POINTS, REACH, WEIGHTS
 from presage.prediction.kernel.pieces import Pieces
 from presage.prediction.kernel.query import PredictionTables
 from presage.prediction.kernel.spans import Spans
-from presage.prediction.kernel.stars import NOBODY, Stars, stars_of
+from presage.prediction.kernel.star_groups import NOBODY, groups_of
+from presage.prediction.kernel.stars import Stars, stars_of
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 SECTIONS = 64
@@ -30,8 +31,9 @@ STEPS = 10
 
 def chances_of(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
     """The greatest chance of each row, from its first microsecond to its last."""
-    stars = stars_of([side.terms for side in tables.sides], {(p.left, p.right): p.spec.terms for p in tables.pairs})
-    assert stars is not None
+    groups = groups_of([side.terms for side in tables.sides], {(p.left, p.right): p.spec.terms for p in tables.pairs})
+    assert groups is not None
+    stars = stars_of(groups)
     # Objects that are told apart by more than a key take turns in the pieces of that key.
     pieces = [part.take(np.lexsort((part.start, part.key))) for part in pieces]
     width = max(part.value.shape[1] for part in pieces)

@@ -1,0 +1,63 @@
+"""HTTP requests in; answers of the API out, and while there is no engine yet, the page and how far the start is.
+
+Loading Spark's libraries takes seconds and a file of statements may take minutes: whoever has the page open should see
+that, and not a connection that is refused. So nothing here imports the engine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from presage.errors import error
+
+STATIC = Path(__file__).parent / "static"
+PAGES = {"/": "index.html", "/api": "api.html"}
+
+
+class Gate:
+    """`doing`: what is waited for, in words, or None. `app`: who answers once there is an engine."""
+
+    def __init__(self, doing: str = "the engine is loading") -> None:
+        self.app: ASGIApp | None = None
+        self.doing: str | None = doing
+        self.about: dict[str, Any] = {}
+        self._static = Starlette(
+            routes=[Mount("/static", StaticFiles(directory=STATIC))], exception_handlers={HTTPException: _no_such_file}
+        )
+
+    def open(self, app: ASGIApp, **about: Any) -> None:
+        """From now on `app` answers; `about` is told with the status."""
+        self.about, self.app = about, app
+
+    def status(self) -> dict[str, Any]:
+        return {"state": "starting" if self.app is None else "ready", "doing": self.doing, **self.about}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http":
+            return
+        if path in PAGES and scope["method"] in ("GET", "HEAD"):
+            await FileResponse(STATIC / PAGES[path])(scope, receive, send)
+        elif path.startswith("/static/"):
+            await self._static(scope, receive, send)
+        elif self.app is not None:
+            await self.app(scope, receive, send)
+        elif path == "/api/status":
+            await JSONResponse(self.status())(scope, receive, send)
+        else:
+            problem = error("STARTING", doing=self.doing or "")
+            await JSONResponse({"errors": [problem.as_dict()]}, 503, {"Retry-After": "1"})(scope, receive, send)
+
+
+def _no_such_file(request: Request, failure: Exception) -> JSONResponse:
+    problem = error("UNKNOWN_OBJECT", kind="file", name=request.url.path, fix="the console's page is at /")
+    return JSONResponse({"errors": [problem.as_dict()]}, 404)

@@ -1,0 +1,66 @@
+"""Predicted streams over HTTP: where everything is that foretells its way, for a map."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from presage.console.asking import Asked
+from presage.errors import error
+from presage.model.catalog import EventType
+from presage.model.time import MICROS, format_timestamp
+from presage.plan.nodes import TIME
+
+router = APIRouter(prefix="/api", tags=["streams"])
+# Updates that are looked at; of each object the newest one counts.
+MOST_UPDATES = 20_000
+
+
+@router.get("/maps")
+def maps(engine: Asked) -> list[dict[str, Any]]:
+    """The streams that can be drawn: two predicted attributes are a place."""
+    return [_described(t) for t in engine.catalog.types.values() if _is_map(t)]
+
+
+@router.get("/maps/{name}")
+def positions(name: str, engine: Asked, limit: Annotated[int, Query(ge=1, le=5_000)] = 1_000) -> dict[str, Any]:
+    """What each object told last: where it was then and how fast it goes, and the time of the newest update of all."""
+    found = engine.catalog.types.get(name)
+    if found is None or not _is_map(found):
+        fix = "a map needs a stream with PREDICTED (x, y) and a KEY"
+        raise error("UNKNOWN_OBJECT", kind="map", name=name, fix=fix)
+    assert found.predicted is not None
+    updates = engine.browse.newest(name, MOST_UPDATES)
+    places = [found.predicted.columns_of(attribute) for attribute in found.predicted.attributes[:2]]
+    named = list(zip(*(updates[key].to_pylist() for key in found.key), strict=True))
+    objects: dict[tuple[Any, ...], dict[str, Any]] = {}
+    columns = {name: updates[name].to_pylist() for place in places for name in place}
+    times = updates[TIME].to_pylist()
+    for i, key in enumerate(named):
+        if key not in objects and len(objects) < limit and None not in (columns[place[0]][i] for place in places):
+            told = [[columns[column][i] for column in place] for place in places]
+            objects[key] = {
+                "key": "/".join(map(str, key)),
+                "at": format_timestamp(times[i]),
+                "values": [value for value, _, _ in told],
+                "rates": [rate or 0.0 for _, rate, _ in told],
+                "thresholds": [own if own is not None else usual
+                               for (_, _, own), usual in zip(told, found.predicted.thresholds, strict=False)],
+            }  # fmt: skip
+    newest = format_timestamp(max(times)) if times else None
+    return {**_described(found), "now": newest, "objects": sorted(objects.values(), key=lambda each: each["key"])}
+
+
+def _is_map(found: EventType) -> bool:
+    return found.predicted is not None and len(found.predicted.attributes) >= 2 and bool(found.key)
+
+
+def _described(found: EventType) -> dict[str, Any]:
+    assert found.predicted is not None
+    period = found.predicted.period
+    return {
+        "name": found.name,
+        "attributes": list(found.predicted.attributes[:2]),
+        "period": None if period is None else period / MICROS["sec"],
+    }

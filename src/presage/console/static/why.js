@@ -1,0 +1,75 @@
+// Why events made no row: the newest events of a statement's streams, and which of its conditions they fulfil.
+
+import { every, get, named } from "./api.js";
+import { el, shown } from "./dom.js";
+import { notice } from "./notice.js";
+
+const WAITS = "waits for the watermark";
+const SHOWN = 50;
+
+export async function whyPage(place, name) {
+  const body = el("div");
+  const mark = el("p", { class: "soft" });
+  const sections = [];
+
+  async function look() {
+    const { watermark, streams } = await get(`/statements/${named(name)}/why?limit=400`);
+    mark.textContent = watermark ? `The watermark is at ${shown(watermark)}: later events wait for it.` : "Nothing has passed the watermark yet.";
+    streams.forEach((each, i) => {
+      if (!sections[i]) { sections[i] = new Asked(each); body.append(sections[i].element); }
+      sections[i].show(each);
+    });
+  }
+
+  await look();
+  place.append(el("h2", {}, `Why not? ${name}`), el("p", {}, "The newest events of the streams of ", el("a", { href: `#/statement/${named(name)}` }, name), ", and what each of them fulfils. What is asked of several events together is not looked at here."), mark, body);
+  return every(2000, look, notice);
+}
+
+// What is asked of the events of one stream, with buttons for what came of them.
+class Asked {
+  constructor({ stream, of, columns, conditions }) {
+    const heads = ["event time", ...columns, ...conditions, "verdict"];
+    this.columns = columns;
+    this.wanted = null;
+    this.chips = el("div", { class: "row", role: "group", "aria-label": `What came of events of ${stream}` });
+    this.body = el("tbody");
+    this.buttons = new Map();
+    const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i > columns.length && i < heads.length - 1 ? "condition" : null }, text)));
+    this.element = el("section", {}, el("h3", {}, of || stream), conditions.length ? null : el("p", { class: "soft" }, "Nothing is asked of one event alone."), this.chips,
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Events of ${stream}${of ? `, ${of}` : ""}` }, el("table", {}, el("thead", {}, head), this.body)));
+  }
+
+  show({ events }) {
+    this.events = events;
+    const counts = new Map();
+    for (const { verdict } of events) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+    // The newest ones always wait; what has come of others says more.
+    this.wanted ??= [...counts.keys()].filter((verdict) => verdict !== WAITS || counts.size === 1);
+    for (const verdict of counts.keys()) {
+      if (this.buttons.has(verdict)) continue;
+      const button = el("button", { onclick: () => { this.wanted = this.wanted.includes(verdict) ? this.wanted.filter((each) => each !== verdict) : [...this.wanted, verdict]; this.draw(); } });
+      this.buttons.set(verdict, button);
+      this.chips.append(button);
+    }
+    for (const [verdict, button] of this.buttons) button.textContent = `${counts.get(verdict) ?? 0} ${verdict}`;
+    this.draw();
+  }
+
+  draw() {
+    for (const [verdict, button] of this.buttons) button.setAttribute("aria-pressed", String(this.wanted.includes(verdict)));
+    this.body.replaceChildren(...this.events.filter((event) => this.wanted.includes(event.verdict)).slice(0, SHOWN).map((event) => this.row(event)));
+  }
+
+  row(event) {
+    const kind = (column, value) => (typeof value === "number" ? "number" : column in event.unknown ? "bad" : null);
+    return el("tr", { class: event.verdict === "passes" ? "passes" : null }, el("td", {}, shown(event.at)),
+      ...this.columns.map((column, i) => el("td", { class: kind(column, event.values[i]), title: column in event.unknown ? "names nothing that is known" : null }, shown(event.values[i]))),
+      ...event.holds.map((holds) => el("td", {}, answer(holds))), el("td", {}, verdictOf(event.verdict)));
+  }
+}
+
+const answer = (holds) => (holds === null ? el("span", { class: "soft" }, "?") : el("span", { class: holds ? "yes" : "no" }, holds ? "✓ yes" : "✗ no"));
+
+const KINDS = { passes: "good", "fails a condition": "", "names nothing that is known": "bad", "waits for the watermark": "warn" };
+const verdictOf = (text) => el("span", { class: `state ${KINDS[text] ?? ""}` }, text);

@@ -1,0 +1,46 @@
+"""Standing statements in, their last rows out: read once, and then only what is new."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from presage.live.deployment import Deployment
+from presage.live.results import schema_of
+
+# Rows of a statement that are kept.
+MOST_ROWS = 20_000
+
+
+@dataclass
+class _Tail:
+    text: str
+    rows: pa.Table
+    record: int = 0
+    seen: int = 0
+
+
+@dataclass
+class Tails:
+    """For pages that look again and again."""
+
+    _known: dict[str, _Tail] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, deployment: Deployment) -> pa.Table:
+        """The last rows of a statement, in order."""
+        with self._lock:
+            tail = self._known.get(deployment.name)
+            # Another one may stand under the name by now.
+            if tail is None or tail.text != deployment.text or tail.seen > deployment.rows_out:
+                tail = _Tail(deployment.text, schema_of(deployment.columns).empty_table())
+                self._known[deployment.name] = tail
+            if tail.seen < deployment.rows_out:
+                new = list(deployment.after(tail.record, tail.seen))
+                tail.rows = pa.concat_tables([tail.rows, *(rows for _, _, rows in new)])
+                tail.rows = tail.rows.slice(max(0, tail.rows.num_rows - MOST_ROWS)).combine_chunks()
+                tail.record = max((record for record, _, _ in new), default=tail.record)
+                tail.seen += sum(rows.num_rows for _, _, rows in new)
+            return tail.rows

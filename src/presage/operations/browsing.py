@@ -1,0 +1,30 @@
+"""A home in, what people look at out: the newest events of its streams, and what its knowledge bases say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from presage.knowledge.browsing import Browser
+from presage.log import Log
+from presage.log.newest import newest_events
+from presage.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Browse:
+    """What `Engine.browse` gives."""
+
+    _log: Log
+    _workspace: Workspace
+
+    @property
+    def knowledge(self) -> Browser:
+        """What the knowledge bases say."""
+        return Browser(self._workspace.library, self._workspace.catalog.knowledge.values())
+
+    def newest(self, stream: str, limit: int = 1_000) -> pa.Table:
+        """The events of a stream that came last, that one first; with the number of their arrival."""
+        found = self._workspace.loadable(stream)
+        return newest_events(self._log, found.name, [a.name for a in found.attributes], limit)

@@ -1,0 +1,88 @@
+"""The views of single things: a map that moves, an alert and its revisions, what is known, why an event made no row."""
+
+from __future__ import annotations
+
+from browser.chromium import Page, keep_picture
+from browser.looking import faults, too_faint
+from browser.served import Served, moment
+from browser.world import RECALLING, furnish, inform
+
+
+def test_a_map_shows_where_things_are_and_moves_with_them(served: Served, page: Page) -> None:
+    furnish(served)
+    page.goto(f"{served.address}/#/map")
+    page.wait_for_selector(".map .dot")
+    assert page.locator(".map .object").count() == 6
+    before = page.locator(".map .object").first.get_attribute("style")
+    update = {"cart": "c0", "x_value": 777.0, "x_rate": 0.0, "y_value": 333.0, "y_rate": 0.0, "at": moment(500)}
+    served.load("Cart", [update])
+    page.wait_for_selector(".card:has-text('09:08:20')")
+    assert page.locator(".map .object").first.get_attribute("style") != before
+    # The others told nothing for longer than what they told holds.
+    assert page.locator(".map .object.silent").count() == 5
+    page.click("text=The same as a list")
+    page.wait_for_selector("li:text-is('c0: x 777.0, y 333.0')")
+
+
+def test_an_event_that_made_no_row_says_what_it_lacks(served: Served, page: Page) -> None:
+    furnish(served)
+    inform(served)
+    page.goto(f"{served.address}/#/statement/offices")
+    page.click("text=Why did events make no row?")
+    page.wait_for_selector("h2:text-is('Why not? offices')")
+    page.wait_for_selector("td.bad:text-is('AF999')")
+    row = page.locator("tr:has(td:text-is('AF106'))").first
+    assert "fails a condition" in row.inner_text()
+    assert page.locator("tr.passes td:text-is('AF105')").count() >= 1
+    fails = page.get_by_role("button", name="fails a condition")
+    assert fails.get_attribute("aria-pressed") == "true"
+    fails.press("Enter")
+    assert page.locator("tr:has-text('fails a condition')").count() == 0
+
+
+def test_what_is_known_can_be_walked_through(served: Served, page: Page) -> None:
+    furnish(served)
+    inform(served)
+    page.goto(f"{served.address}/#/knowledge")
+    page.wait_for_selector("h3:text-is('What offices selects')")
+    assert page.locator("tbody tr").count() == 1
+    page.fill("#find", "r10")
+    page.click(".things a:text-is('R106')")
+    page.wait_for_selector("h2:text-is('R106')")
+    assert "Lab" in page.inner_text("table >> nth=0")
+    page.click("td a:text-is('AF106')")
+    page.wait_for_selector("h2:text-is('AF106')")
+
+
+def test_an_alert_has_its_revisions_similar_ones_and_buttons(served: Served, page: Page, colours: str) -> None:
+    furnish(served)
+    assert served.engine is not None
+    served.engine.execute(RECALLING)
+    hot = [{"room": "R3", "celsius": 41.0 + i, "at": moment(1_300 + i)} for i in range(3)]
+    served.load("Temp", [*hot, {"room": "R3", "celsius": 20.0, "at": moment(1_400)}])
+    page.emulate_media(color_scheme=colours)
+    page.goto(f"{served.address}/#/alerts")
+    page.wait_for_selector("td:text-is('1 of 8 chunks')")
+    keep_picture(page, f"alerts-open-{colours}")
+    assert faults(page) == []
+    assert too_faint(page) == []
+    event = f"R3/{moment(1_302).replace('+00:00', 'Z')}"
+    page.click(f"a:text-is('{event}') >> nth=0")
+    page.wait_for_selector("h3:text-is('Everything that was told of it')")
+    assert page.locator("tbody tr").count() == 1
+    with page.expect_response("**/api/recalls/continue"):
+        page.get_by_role("button", name="Go on").press("Enter")
+    served.load("Temp", [{"room": "R4", "celsius": 20.0, "at": moment(1_500)}])
+    page.wait_for_selector("tbody tr >> nth=1")
+    assert faults(page) == []
+    assert too_faint(page) == []
+    keep_picture(page, f"alert-{colours}")
+    with page.expect_response("**/api/recalls/cancel"):
+        page.get_by_role("button", name="Cancel").press("Enter")
+    served.load("Temp", [{"room": "R4", "celsius": 20.0, "at": moment(1_600)}])
+    page.wait_for_selector(".card:has-text('done')")
+    page.goto(f"{served.address}/#/alert/alike/{event.replace('/', '%2F')}")
+    page.wait_for_selector("h3:text-is('Has this happened before?')")
+    keep_picture(page, f"alike-{colours}")
+    assert faults(page) == []
+    assert too_faint(page) == []

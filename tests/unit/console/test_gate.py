@@ -1,0 +1,54 @@
+"""The console while its engine is on the way: it listens, shows its page, and says what it waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from presage import Engine
+from presage.console.access import Access
+from presage.console.app import open_gate
+from presage.console.gate import Gate
+
+TOKEN = "secret"
+
+
+def client_of(gate: Gate) -> TestClient:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    return TestClient(Access(gate, TOKEN), base_url="http://127.0.0.1:8765", headers=headers)
+
+
+def test_without_an_engine_the_page_is_there_and_the_api_says_that_it_is_starting() -> None:
+    gate = Gate("rules.epl: statement 3 of 7")
+    client = client_of(gate)
+    assert "<main" in client.get("/").text
+    assert client.get("/static/main.js").status_code == 200
+    assert client.get("/static/nothing.js").status_code == 404
+    assert client.get("/api/status").json() == {"state": "starting", "doing": "rules.epl: statement 3 of 7"}
+    refused = client.get("/api/statements")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    (told,) = refused.json()["errors"]
+    assert told["code"] == "STARTING"
+    assert "rules.epl: statement 3 of 7" in told["message"]
+
+
+def test_once_the_engine_is_there_the_same_gate_lets_requests_pass(tmp_path: Path) -> None:
+    gate = Gate()
+    client = client_of(gate)
+    with Engine(home=tmp_path / "home", live=False, driven=False) as engine:
+        open_gate(gate, engine)
+        gate.doing = "Spark is starting"
+        assert client.get("/api/statements").json() == []
+        told = client.get("/api/status").json()
+        assert (told["state"], told["doing"], told["home"]) == ("ready", "Spark is starting", str(engine.home))
+        assert "/api/status" in client.get("/api/openapi.json").json()["paths"]
+
+
+def test_nothing_of_the_start_is_told_without_the_token() -> None:
+    client = TestClient(Access(Gate(), TOKEN), base_url="http://127.0.0.1:8765")
+    assert client.get("/api/status").status_code == 401
+    people = client.get("/", headers={"Accept": "text/html"})
+    assert people.status_code == 401
+    assert "needs its token" in people.text
+    assert client.get("/", headers={"Accept": "text/html", "Host": "evil.example"}).status_code == 403
