@@ -76,6 +76,9 @@ def demonstrate_campus(sensors: int | None, seconds: float | None, serve: bool, 
             left = max(10.0, min(LIVE_SECONDS, WHOLE_SECONDS - END_SECONDS - course.seconds))
             left = left if seconds is None else seconds
             try:
+                # From here on an interrupt comes to the summary: who reads the line may send one.
+                stand = f"{len(engine.deployments)} statements stand; a second is a minute of the campus from now on"
+                view.step(course, stand)
                 with view.following(engine):
                     _live(engine, campus, course, left, view.show)
                     _settle(engine, END_SECONDS)
@@ -110,7 +113,6 @@ def _prepare(engine: Engine, campus: LiveCampus, course: Course, view: CampusVie
         _ = engine.spark
     with view.waiting("deploying statements"):
         engine.execute(Path(STATEMENTS).read_text(encoding="utf-8"), STATEMENTS)
-    view.step(course, f"{len(engine.deployments)} statements stand; a second is a minute of the campus from now on")
 
 
 def _live(
