@@ -79,9 +79,9 @@ class Sensor:
         was not measured; a sample without any says nothing, and nothing is sent."""
         now = self._checked(time, values)
         found = {name: float(value) for name, value in values.items() if value is not None and isfinite(value)}
-        self._last = now
         if not found:
             return None
+        self._last = now
         reason = self._due(now, found)
         for name, value in found.items():
             self._learnt[name] = self._learn(name, now, value)

@@ -120,6 +120,9 @@ def test_a_sample_without_a_measurement_says_nothing() -> None:
     assert sent(sensor.sample(1, x=1)).row()["y_value"] is None
     assert sensor.sample(100) is None
     assert sent(sensor.sample(101, x=1, y=2)).lines["y"].value == 2
+    # Not even its time: what was measured a moment later than it, by the same clock, counts.
+    assert sensor.sample(102, x=math.nan) is None
+    assert sent(sensor.sample(102, x=900, y=2)).reason == "correction"
 
 
 def test_times_may_be_datetimes() -> None:
