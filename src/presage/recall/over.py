@@ -60,13 +60,18 @@ def _order(written: tuple[OrderTerm, ...], terms: ExpressionBinder) -> tuple[tup
     sort, order = [], []
     for i, term in enumerate(written):
         expr = terms.bind(term.expr)
-        if not is_orderable(expr.type):
-            raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared",
-                        found=expr.type)  # fmt: skip
         sort.append(Named(f"_s{i}", expr))
-        first = not term.descending if term.nulls_first is None else term.nulls_first
-        order.append(Order(f"_s{i}", term.descending, first))
+        order.append(order_by(f"_s{i}", term, expr))
     return tuple(sort), tuple(order)
+
+
+def order_by(name: str, term: OrderTerm, expr: Expr) -> Order:
+    """The order of a term of ORDER BY, whose values are in the column `name`. Nulls come first where it ascends."""
+    if not is_orderable(expr.type):
+        raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared",
+                    found=expr.type)  # fmt: skip
+    first = not term.descending if term.nulls_first is None else term.nulls_first
+    return Order(name, term.descending, first)
 
 
 def _ranked(call: s.Call, terms: ExpressionBinder) -> tuple[tuple[Expr, ...], DataType]:

@@ -18,7 +18,7 @@ from presage.model.types import is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Constant, Expr, Not
 from presage.plan.nodes import Named, Node, is_own_name
 from presage.recall.nodes import Asked, Order, Select, Source, Windowed
-from presage.recall.over import bind_over
+from presage.recall.over import bind_over, order_by
 
 # Gives the scope and the node of a stream or relation under an alias, and whether it is a relation.
 Find = Callable[[HistorySource, str], tuple[ScopeItem, Node, bool]]
@@ -234,12 +234,8 @@ class _Binder:
             else:
                 expr = self._terms().bind(written)
                 _refuse_number(expr, "ORDER BY")
-            if not is_orderable(expr.type):
-                raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared",
-                            found=expr.type)  # fmt: skip
             sort.append(Named(f"_k{i}", expr))
-            first = not term.descending if term.nulls_first is None else term.nulls_first
-            order.append(Order(f"_k{i}", term.descending, first))
+            order.append(order_by(f"_k{i}", term, expr))
         return tuple(sort), tuple(order)
 
     def _refuse_stars(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,13 +13,6 @@ from presage.sinks import parquet
 from unit.sinks.delivering import Delivering, files, in_files
 
 SINK = "CREATE SINK alarms FROM odd WITH (sink = 'parquet', path = '{}', rows = 3, every = '1 hour')"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[Delivering]:
-    made = Delivering(tmp_path)
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -169,15 +161,19 @@ def _and_die(real: object) -> object:
     return deliver
 
 
-def test_a_file_that_had_no_name_yet_when_the_process_died_gets_it(
-    world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _died_before_its_file_had_a_name(world: Delivering, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world.create(SINK.format(out))
     world.load(0, 6)
     monkeypatch.setattr(parquet.os, "replace", _dies_for(out))
     with pytest.raises(Died):
         world.step("alarms")
     monkeypatch.undo()
+
+
+def test_a_file_that_had_no_name_yet_when_the_process_died_gets_it(
+    world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _died_before_its_file_had_a_name(world, out, monkeypatch)
     assert files(out) == []
     world = again(world, tmp_path)
     world.drain("alarms")
@@ -223,12 +219,7 @@ def test_hidden_files_of_batches_that_were_never_noted_are_swept_away(
 def test_a_folder_that_is_gone_while_a_file_was_on_its_way_says_nothing_of_the_file(
     world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.create(SINK.format(out))
-    world.load(0, 6)
-    monkeypatch.setattr(parquet.os, "replace", _dies_for(out))
-    with pytest.raises(Died):
-        world.step("alarms")
-    monkeypatch.undo()
+    _died_before_its_file_had_a_name(world, out, monkeypatch)
     out.rename(tmp_path / "unmounted")
     world = again(world, tmp_path)
     assert world.step("alarms") == 1.0

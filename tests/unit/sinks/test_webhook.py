@@ -16,13 +16,6 @@ SINK = "CREATE SINK hook FROM odd WITH (sink = 'webhook', url = '{}', rows = 3{}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[Delivering]:
-    made = Delivering(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
     yield made
