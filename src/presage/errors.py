@@ -354,7 +354,8 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> s
     known = sorted(set(candidates))
     guess = nearest(name, known)
     if guess:
-        return f"did you mean '{guess}'?"
+        odd = any(letter.isspace() for letter in guess)
+        return f"did you mean '{guess}'?" + (f" A name with a space is written in back-ticks: `{guess}`" if odd else "")
     if otherwise:
         return otherwise
     return f"known: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""

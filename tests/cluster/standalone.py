@@ -160,7 +160,7 @@ class Cluster:
         try:
             with urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=5) as page:
                 return dict(json.load(page))
-        except OSError:
+        except (OSError, json.JSONDecodeError):  # while it starts, its page comes before its figures
             return None
 
     def alive(self) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import typer
 
 from presage import __version__
 from presage.cli.check import check
+from presage.cli.declare import declare
 from presage.cli.demo import demo
 from presage.cli.explain import explain
 from presage.cli.log import log
@@ -43,7 +44,7 @@ def presage(
     """Complex event processing for Spark: one query over what was, what is and what is likely."""
 
 
-for command in (query, run, explain, check, demo, serve, status, metrics):
+for command in (query, run, explain, check, declare, demo, serve, status, metrics):
     app.command()(command)
 app.command("test")(try_scenarios)
 app.add_typer(log, name="log")

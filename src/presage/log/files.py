@@ -25,10 +25,10 @@ def read_files(path: Path, attributes: tuple[Attribute, ...], required: str | No
     if not path.exists():
         raise error("FILE_NOT_FOUND", path=path)
     empty = Checked(attributes_schema(attributes).empty_table())
-    return join([empty, *(_read_file(file, attributes, required) for file in _files_of(path))])
+    return join([empty, *(_read_file(file, attributes, required) for file in files_of(path))])
 
 
-def _files_of(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     # Names with a dot or an underscore in front are the marks that other programs leave beside their data.

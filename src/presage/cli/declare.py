@@ -1,0 +1,25 @@
+"""`presage declare`: a file of events in, a CREATE STREAM that fits it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from presage.cli.options import Debug
+
+EventsPath = Annotated[
+    Path, typer.Argument(metavar="EVENTS", help="A CSV, JSON, JSON-lines or Parquet file, or a folder of them.")
+]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="STREAM", help="What the stream is called; else as the file is.")
+]
+
+
+def declare(events: EventsPath, name: Name = None, debug: Debug = False) -> None:
+    """Print a CREATE STREAM that fits the events of a file, to begin with."""
+    # Here, since `presage --help` needs none of it.
+    from presage.cli.declaring import declare_events
+
+    declare_events(events, name, debug)
