@@ -138,6 +138,7 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
     shown = _shown(token)
     starts_value = token.kind in (NAME, ANY_NAME, "NUMBER", "STRING", "DURATION", "CASE", "CAST")
     namelike = token.text.upper() in _NAMELIKE
+    two_words = _two_words(before, token)
     if before is not None and before.text == "," and not namelike and token.kind != END and not starts_value:
         return f"remove the comma before {shown}"
     if token.text.upper() in _STATEMENTS and END in accepts:
@@ -152,13 +153,27 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat"
     if token.text == ":" and before is not None and before.kind == NAME and "AND" in written:
         return f"a term is one of an event: e.{before.text[:MAX_SHOWN]}:… with FROM … AS e"
+    if token.text.upper() == "WITHIN" and "UNTIL" in written:
+        return "a term's time limit stands behind it: a=A -> b=B WHERE timer:within(1 min)"
+    if token.kind == "DURATION" and before is not None and before.kind == "WITHIN":
+        return (
+            "WITHIN bounds the whole query: WITHIN [2024-03-01, now]; a pattern's limit stands in its brackets: "
+            f"WHERE timer:within({token.text[:MAX_SHOWN]})"
+        )
+    if token.kind == "STRING" and before is not None and before.text.upper() == "INTERVAL":
+        return "a duration stands without INTERVAL and quotes: 1 min"
+    if token.text == "." and "#" in written:
+        return "a window is written with #: #time(1 min), #length(10)"
     if token.text in _COMPARISONS and "UNTIL" in written:
         return "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B"
     if token.text in _COMPARISONS and "AND" in written:
         return "comparisons do not chain: join two of them by AND"
     if starts_value and "," in written:
         naming = f", or AS, if {shown} names the column" if "AS" in written and token.kind == NAME else ""
-        return f"is a comma missing before {shown}{naming}?"
+        spaced = f", or back-ticks, if the name has a space: {two_words}" if two_words else ""
+        return f"is a comma missing before {shown}{naming}{spaced}?"
+    if two_words and "AND" in written and "UNTIL" not in written:
+        return f"a name with a space is written in back-ticks: {two_words}"
     if token.kind == "SELECT" and "CONTEXT" in written:
         return "say what is compared: CONTEXT SELECT …"
     if token.text.upper() in ("CONTEXT", "WITH") and "PART_COMMA" in accepts:
@@ -183,6 +198,13 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         only = next(iter(written))
         return f"add {only if only.isalpha() else repr(only)}" + ("" if token.kind == END else f" before {shown}")
     return ""
+
+
+def _two_words(before: Token | None, token: Token) -> str:
+    """Two names in a row as the one name that they may be meant to be."""
+    if before is None or token.kind != NAME or before.kind not in (NAME, ANY_NAME) or "`" in before.text + token.text:
+        return ""
+    return f"`{before.text} {token.text}`" if len(before.text) + len(token.text) < MAX_SHOWN else ""
 
 
 def _written(machine: Machine, kinds: Set[str]) -> set[str]:
