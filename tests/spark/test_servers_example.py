@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from pyspark.sql import SparkSession
 
 from presage import Engine
+from presage.scenarios import run_scenarios
 
 FOLDER = Path(__file__).parents[2] / "examples" / "servers"
 
@@ -36,3 +37,10 @@ def test_the_cause_of_an_alert_is_that_of_the_incidents_most_like_it(spark: Spar
     assert all("likely: " in text and "1. " in text for text in told)
     assert len(drawn.findall("{*}rect")) == 2 + 2 * len(alerts[0].similar)
     assert all(same for same, _ in words), "a similar incident has something in common with the alert"
+
+
+def test_the_questions_about_servers_find_what_they_are_meant_to(spark: SparkSession) -> None:
+    make = lambda: Engine(spark, live=False, driven=False, roots=[str(FOLDER)])  # noqa: E731
+    outcomes = list(run_scenarios(FOLDER / "servers.test.epl", engine=make))
+    assert [outcome.title for outcome in outcomes if not outcome.passed] == []
+    assert len(outcomes) == 2

@@ -20,7 +20,9 @@ def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debu
     with reported(as_json=format is Format.json, debug=debug):
         # Here, since `presage --help` needs none of it.
         from presage.scenarios import run_scenarios
+        from presage.spark.jvm import SMALL, launch_when_needed
 
+        launch_when_needed(SMALL, quiet=not debug)
         tried = failed = 0
         for file in files:
             for outcome in run_scenarios(Path(file), name=file):

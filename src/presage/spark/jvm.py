@@ -86,7 +86,7 @@ def launch(options: str = "", quiet: bool = False) -> Jvm | None:
     spec = find_spec("pyspark")
     if _launched is not None or PORT in os.environ or spec is None or not spec.submodule_search_locations:
         return None
-    if "pyspark.core.context" in sys.modules or any(name in os.environ for name in ("SPARK_HOME", "SPARK_REMOTE")):
+    if _has_started() or any(name in os.environ for name in ("SPARK_HOME", "SPARK_REMOTE")):
         return None
     prepare_environment()
     submit = Path(spec.submodule_search_locations[0]) / "bin" / "spark-submit"
@@ -111,6 +111,27 @@ def launch(options: str = "", quiet: bool = False) -> Jvm | None:
     _launched = Jvm(process, folder)
     atexit.register(_launched.abandon)
     return _launched
+
+
+def _has_started() -> bool:
+    """Whether PySpark has a JVM in this process."""
+    context = sys.modules.get("pyspark.core.context")
+    return context is not None and context.SparkContext._gateway is not None
+
+
+# How to start it if somebody asks for a session after all; None: as PySpark does.
+_when_needed: tuple[str, bool] | None = None
+
+
+def launch_when_needed(options: str = "", quiet: bool = False) -> None:
+    """Start it so, with the first session that is asked for, if one ever is."""
+    global _when_needed
+    _when_needed = (options, quiet)
+
+
+def launch_now_if_wanted() -> Jvm | None:
+    """Start it as `launch_when_needed` has said, if it has."""
+    return launch(*_when_needed) if _when_needed is not None else None
 
 
 def launched() -> Jvm | None:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from pyspark.sql import SparkSession
 
 from presage.errors import error
-from presage.spark.jvm import launched, prepare_environment
+from presage.spark.jvm import launch_now_if_wanted, launched, prepare_environment
 
 # What is not explained here is a default of ours that PySpark 4.3 was measured with.
 PROFILE = {
@@ -95,7 +95,7 @@ def own_session(settings: dict[str, str] | None = None) -> SparkSession:
         raise error(
             "UNSUPPORTED", what="a local session of the engine's own", where="while SPARK_REMOTE is set", fix=fix
         )
-    jvm = launched()
+    jvm = launched() or launch_now_if_wanted()
     if jvm is None:
         prepare_environment()
     else:
