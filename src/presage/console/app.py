@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from presage import __version__
-from presage.console import alerts, asking, knowing, positions, statements, streams
+from presage.console import alerts, asking, files, knowing, positions, statements, streams
 from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
@@ -34,7 +34,7 @@ def open_gate(gate: Gate, engine: Engine) -> None:
                   openapi_url="/api/openapi.json")  # fmt: skip
     app.state.engine, app.state.tails = engine, Tails()
     add_failures(app)
-    for room in (asking, statements, streams, positions, alerts, knowing):
+    for room in (asking, statements, streams, files, positions, alerts, knowing):
         app.include_router(room.router)
 
     @app.get("/api/status", tags=["asking"])

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.cli import main
-from presage.cli.declaring import named_after
 from presage.lang import parse
+from presage.log.declaration import named_after
 from presage.log.files import read_files
 from presage.log.suggestion import suggest
 from presage.workspace import Workspace

@@ -13,7 +13,10 @@ export class Refused extends Error {
 
 async function call(method, path, body) {
   const options = { method, headers: {}, credentials: "same-origin" };
-  if (body !== undefined) {
+  if (body instanceof Blob) {
+    options.headers["Content-Type"] = "application/octet-stream";
+    options.body = body;
+  } else if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }

@@ -5,7 +5,8 @@ import { el, errorList, number, table } from "./dom.js";
 import { Editor } from "./editor.js";
 import { planOf } from "./plan.js";
 
-const KEPT = "presage.text";
+// Under which the browser keeps what was typed last.
+export const KEPT = "presage.text";
 
 export async function askPage(place) {
   const catalog = await get("/catalog");

@@ -2,13 +2,16 @@
 
 import { get } from "./api.js";
 import { el, table } from "./dom.js";
+import { loader } from "./loading.js";
 
 const WORDS = new Set(["name", "state", "watermark", "source", "text", "why"]);
 
 export async function streamsPage(place) {
   const [streams, sources] = await Promise.all([get("/streams"), get("/sources")]);
   place.append(el("h2", {}, "Streams"));
-  place.append(streams.length ? listed(streams, "Streams") : el("p", { class: "soft" }, "No stream is declared yet. ", el("a", { href: "#/ask" }, "Declare one"), "."));
+  place.append(streams.length ? listed(streams, "Streams") : el("p", { class: "soft" }, "No stream is declared yet. ", el("a", { href: "#/ask" }, "Declare one"), ", or choose a file below."));
+  const chosen = await get("/catalog");
+  place.append(loader(chosen.names.filter((each) => each.kind === "stream").map((each) => each.name)));
   if (sources.length) place.append(el("h3", {}, "Sources"), listed(sources, "Sources"));
 }
 
