@@ -6,6 +6,7 @@ The format: https://github.com/delta-io/delta/blob/master/PROTOCOL.md (reader ve
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ def entry_path(folder: Path, version: int) -> Path:
 
 def checkpoint_of(folder: Path) -> int:
     """The version of the newest checkpoint; 0, the creation of the table, if there is none."""
-    return max((version for version, path in _entries(folder) if path.name.endswith(_CHECKPOINT)), default=0)
+    return max((version for version, name in _entries(folder) if name.endswith(_CHECKPOINT)), default=0)
 
 
 def obsolete(folder: Path, before: float) -> list[Path]:
@@ -55,14 +56,15 @@ def obsolete(folder: Path, before: float) -> list[Path]:
     Such a reader starts from a checkpoint that was the newest at that moment; what precedes it can go, the oldest
     first, so that what remains has no gaps. The checkpoint's own entry stays: writers look for it.
     """
-    entries = _entries(folder)
+    entries, log = _entries(folder), folder / "_delta_log"
     checkpoints = [
-        version for version, path in entries if path.name.endswith(_CHECKPOINT) and path.stat().st_mtime < before
+        version for version, name in entries if name.endswith(_CHECKPOINT) and (log / name).stat().st_mtime < before
     ]
     first_kept = max(checkpoints, default=0)
-    return [path for version, path in entries if version < first_kept]
+    return [log / name for version, name in entries if version < first_kept]
 
 
-def _entries(folder: Path) -> list[tuple[int, Path]]:
-    found = [(_ENTRY.fullmatch(path.name), path) for path in (folder / "_delta_log").iterdir()]
-    return sorted((int(match[1]), path) for match, path in found if match)
+def _entries(folder: Path) -> list[tuple[int, str]]:
+    # Names and not paths: there may be ten thousand of them, and this is asked again and again.
+    found = ((_ENTRY.fullmatch(name), name) for name in os.listdir(folder / "_delta_log"))
+    return sorted((int(match[1]), name) for match, name in found if match)
