@@ -8,6 +8,7 @@ alone makes something to do are woken.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 import weakref
@@ -79,8 +80,7 @@ class Upkeep:
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained, started = self._log.records, time.monotonic()
             done = self._log.maintain(list(self._types()), self._in_use())
-            # Merging takes memory by the megabyte that nobody needs before the next time.
-            pa.default_memory_pool().release_unused()
+            give_back_memory()  # merging takes megabytes that nobody needs before the next time
             told = "maintenance: {compacted} files compacted, {removed} events removed, {deleted} files deleted"
             tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
 
@@ -100,6 +100,14 @@ class Upkeep:
         known = now - event_type.max_delay
         if heard.watermark is None or known >= heard.watermark + idle_after:
             self._log.append_watermark(event_type.name, known, max_ahead(event_type))
+
+
+def give_back_memory() -> None:
+    """Let the allocators return to the system what they keep free: Arrow's, and the C library's where it can."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it; others give back by themselves
+    if trim is not None:
+        trim(0)
 
 
 def _idle_after(event_type: EventType) -> int | None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from presage.log.columns import SEQ
 from presage.log.delta import LiveFile
 
 PRESENT, RECENT, OLD = "present", "recent", "old"
@@ -58,6 +59,12 @@ def age(file: LiveFile, watermark: int | None) -> str:
         return OLD
     closed = watermark is not None and file.last_time is not None and file.last_time < watermark
     return RECENT if closed else PRESENT
+
+
+def arrivals(file: LiveFile, order: str) -> tuple[int, int] | None:
+    """The least and greatest number of a file in the column that tells its table's order of arrival, if known."""
+    first, last = (file.first_seq, file.last_seq) if order == SEQ else (file.low.get(order), file.high.get(order))
+    return None if first is None or last is None else (int(first), int(last))
 
 
 def slices_to_compact(files: Iterable[LiveFile], watermark: int | None, shape: Shape) -> list[list[LiveFile]]:

@@ -7,6 +7,7 @@ some writing.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,14 +20,14 @@ import pyarrow.parquet as pq
 
 from presage.log import crash
 from presage.log.buckets import buckets, keys_of
-from presage.log.chunks import Shape, bucket_mark
+from presage.log.chunks import Shape, arrivals, bucket_mark
 from presage.log.columns import ORDER, SEQ, TIME
 from presage.log.committer import Committer
 from presage.log.delta import LiveFile
 from presage.log.disk import is_full
 from presage.log.home import Home
 from presage.log.journal import FileAdd, Part, Record, Turn
-from presage.log.staging import discard, stage
+from presage.log.staging import discard, stage, stage_one
 
 _Piece = tuple[pa.Table, str]  # rows of one file, and the mark in its name
 
@@ -71,11 +72,15 @@ class Compaction:
         return self._publish(draft, group, adds, key)
 
     def _write(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...] | None) -> list[FileAdd]:
-        rows = self._read(group)
-        pieces = iter([(rows, "")]) if key is None else self._pieces(rows, key, sum(file.size for file in group))
         durable = self._home.disk.durable
         adds: list[FileAdd] = []
-        for table, mark in pieces:
+        if key is None:
+            # A merge of large files holds a few of them at a time, not all.
+            parts = (self._read(files) for files in apart(group, ORDER[self._table]))
+            adds.append(stage_one(self._folder, draft.n, draft.token, self._schema, parts, durable))
+            self._committer.points.reach(crash.REWRITTEN_ONE)
+            return adds
+        for table, mark in self._pieces(self._read(group), key, sum(file.size for file in group)):
             for file in stage(self._folder, draft.n, draft.token, table, durable, len(adds), mark):
                 adds.append(file)
                 self._committer.points.reach(crash.REWRITTEN_ONE)
@@ -137,6 +142,20 @@ class Compaction:
                 replace(turn, token=draft.token), Record(turn.n, "compaction", turn.at, parts=[part])
             )
         return True
+
+
+def apart(group: Sequence[LiveFile], order: str) -> list[list[LiveFile]]:
+    """Files in the order of their first numbers, cut wherever no earlier file has a greater number than the next."""
+    found: list[list[LiveFile]] = []
+    highest = -math.inf
+    for file in group:
+        first, last = arrivals(file, order) or (-math.inf, math.inf)
+        if found and first < highest:
+            found[-1].append(file)
+        else:
+            found.append([file])
+        highest = max(highest, last)
+    return found
 
 
 def by_arrival(rows: pa.Table, order: str) -> pa.Table:

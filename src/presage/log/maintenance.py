@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from presage.log import crash
-from presage.log.chunks import Shape, bucket_of, neighbours_to_merge, slices_to_compact
-from presage.log.columns import EVENTS, ORDER, SEQ
+from presage.log.chunks import Shape, arrivals, bucket_of, neighbours_to_merge, slices_to_compact
+from presage.log.columns import EVENTS, ORDER
 from presage.log.committer import Committer
 from presage.log.compaction import Compaction
 from presage.log.delta import LiveFile
@@ -161,11 +161,6 @@ def table_name(event_type: EventType) -> str:
 
 def _by_arrival(files: Sequence[LiveFile], table: str) -> list[LiveFile]:
     """Files that may be merged, by the least number in them. Old ones are done with; some tables have no order."""
-    numbered = ((_first(file, table), file) for file in files if bucket_of(file.name) is None)
-    ordered = sorted((first, file.name, file) for first, file in numbered if first is not None)
+    numbered = ((arrivals(file, ORDER[table]), file) for file in files if bucket_of(file.name) is None)
+    ordered = sorted((numbers[0], file.name, file) for numbers, file in numbered if numbers is not None)
     return [file for _, _, file in ordered]
-
-
-def _first(file: LiveFile, table: str) -> int | None:
-    first = file.first_seq if ORDER[table] == SEQ else file.low.get(ORDER[table])
-    return None if first is None else int(first)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,35 +29,76 @@ def stage(
 ) -> Iterator[FileAdd]:
     """Write the table into the folder as files that no record names yet. The mark tells old files (`chunks`)."""
     for index, start in enumerate(range(0, table.num_rows, ROWS_PER_FILE), first_index):
-        part = table.slice(start, ROWS_PER_FILE)
         path = folder / f"{n:014d}-{index:05d}-{token}{mark}.parquet"
-        with open(path, "xb") as file:
-            pq.write_table(part, file, row_group_size=ROWS_PER_GROUP)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-            size = file.tell()
-        yield FileAdd(path.name, size, part.num_rows, statistics(part))
+        yield _write(path, table.schema, [table.slice(start, ROWS_PER_FILE)], durable)
 
 
-def statistics(table: pa.Table) -> str:
+def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+    """Write tables that come one after the other into one file: no more of them is in memory than a row group."""
+    return _write(folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts), durable)
+
+
+def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+    statistics = Statistics()
+    with open(path, "xb") as file:
+        with pq.ParquetWriter(file, schema) as writer:
+            for part in parts:
+                writer.write_table(part, row_group_size=ROWS_PER_GROUP)
+                statistics.add(part)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+        size = file.tell()
+    return FileAdd(path.name, size, statistics.rows, statistics.text())
+
+
+def _of_size(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Small tables together, so that each but the last fills a row group."""
+    waiting: list[pa.Table] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(each.num_rows for each in waiting) >= ROWS_PER_GROUP:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+class Statistics:
     """Delta's statistics of a file: rows, nulls, least and greatest values of its scalar columns."""
-    nulls: dict[str, int] = {}
-    least: dict[str, Any] = {}
-    most: dict[str, Any] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            continue
-        nulls[name] = column.null_count
-        # Delta has no bounds of truth values and bytes.
-        if column.null_count == len(column) or pa.types.is_boolean(column.type) or pa.types.is_binary(column.type):
-            continue
-        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-            continue  # a NaN has no place between a least and a greatest value
-        bounds = pc.min_max(column)
-        _note(least, name, bounds["min"].as_py(), cut=True)
-        _note(most, name, bounds["max"].as_py(), cut=False)
-    return json.dumps({"numRecords": table.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._nulls: dict[str, int] = {}
+        self._least: dict[str, Any] = {}
+        self._most: dict[str, Any] = {}
+        self._unbounded: set[str] = set()  # a NaN has no place between a least and a greatest value
+
+    def add(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_nested(column.type):
+                continue
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            # Delta has no bounds of truth values and bytes.
+            if column.null_count == len(column) or pa.types.is_boolean(column.type) or pa.types.is_binary(column.type):
+                continue
+            if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+                self._unbounded.add(name)
+                continue
+            bounds = pc.min_max(column)
+            least, most = bounds["min"].as_py(), bounds["max"].as_py()
+            self._least[name] = min(least, self._least.get(name, least))
+            self._most[name] = max(most, self._most.get(name, most))
+
+    def text(self) -> str:
+        bounded = [name for name in self._least if name not in self._unbounded]
+        least: dict[str, Any] = {}
+        most: dict[str, Any] = {}
+        for name in bounded:
+            _note(least, name, self._least[name], cut=True)
+            _note(most, name, self._most[name], cut=False)
+        return json.dumps({"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": self._nulls})
 
 
 def timestamp_text(when: datetime) -> str:
