@@ -97,9 +97,12 @@ class Life:
             before = self.world.source._spool.bytes
             self.write()
             after = self.world.source._spool.bytes
-        path = max((self.folder / "home" / "spool").rglob("*.spool"))
+        path = max((self.folder / "home" / "spool").rglob("*.spool"), default=None)
         lost = self.dice.randint(0, after - before)
         self.world.die()
+        if path is None:  # nothing was ever written
+            self.open()
+            return
         with open(path, "r+b") as file:
             file.truncate(max(0, path.stat().st_size - lost))
         self.open()

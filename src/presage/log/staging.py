@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import math
 import os
@@ -15,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from presage.log.columns import SEQ
 from presage.log.journal import FileAdd
 
 ROWS_PER_FILE = 4_194_304
 # Spark cuts a file between row groups: small enough to spread one file over the cores.
 ROWS_PER_GROUP = 262_144
+ASCENDING = (SEQ, "offset", "load")
 MAX_TEXT = 64  # characters of a text that go into the statistics
 _STAGED = re.compile(r"(\d{14})-\d{5}-[0-9a-f]+(-[0-9a-f]+)?(-old-\d+of\d+)?\.parquet")
 
@@ -41,7 +45,7 @@ def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterab
 def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
     statistics = Statistics()
     with open(path, "xb") as file:
-        with pq.ParquetWriter(file, schema) as writer:
+        with pq.ParquetWriter(file, schema, **_encodings(schema)) as writer:
             for part in parts:
                 writer.write_table(part, row_group_size=ROWS_PER_GROUP)
                 statistics.add(part)
@@ -50,6 +54,26 @@ def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bo
             os.fsync(file.fileno())
         size = file.tell()
     return FileAdd(path.name, size, statistics.rows, statistics.text())
+
+
+@functools.lru_cache(maxsize=512)
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """How the columns of a file are written. Numbers that ascend, and times, which nearly do, are written as
+    differences: a few bits each, and several times as quickly written and read as with the usual dictionary."""
+    ascending = [
+        field.name
+        for field in schema
+        if "." not in field.name  # it could be taken for the path of a field of a struct
+        and (pa.types.is_timestamp(field.type) or (field.name in ASCENDING and pa.types.is_integer(field.type)))
+    ]
+    empty = io.BytesIO()
+    pq.write_table(schema.empty_table(), empty)
+    written = pq.ParquetFile(empty).schema
+    leaves = [written.column(i).path for i in range(len(written.names))]  # of structs and arrays, what is in them
+    return {
+        "use_dictionary": [leaf for leaf in leaves if leaf not in ascending],
+        "column_encoding": dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
+    }
 
 
 def _of_size(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -25,7 +25,7 @@ from presage.model.catalog import Attribute, EventType
 from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
 from presage.sources.in_step import Numbers, in_step
-from presage.sources.messages import Reader
+from presage.sources.messages import LINE, Reader
 from presage.sources.source import PAUSE
 
 ROWS = 500_000  # of one delivery
@@ -60,7 +60,8 @@ class Topic(Protocol):
         """The least offset from a time on; the end where there is none."""
 
     def read(self, ranges: Ranges) -> pa.Table:
-        """The messages of ranges of offsets: partition (int32), offset (int64), value (binary)."""
+        """The messages of ranges of offsets: partition (int32), offset (int64), line (binary): its value, with a line
+        feed behind it; null if it has none."""
 
     def close(self) -> None:
         """It will not be asked any more."""
@@ -223,7 +224,7 @@ class KafkaSource:
         if self._topic.identify()[0] != identity:
             raise FileNotFoundError(f"the topic '{self._name}' was deleted while it was read")
         if messages.num_rows:
-            self._bytes_each = messages["value"].nbytes / messages.num_rows
+            self._bytes_each = messages[LINE].nbytes / messages.num_rows
         checked = self._reader.read(self._labelled(messages, made))
         ended = {p: ranges[p][1] == start[p] + left[p] for p in ranges}
         cuts = in_step(self._rows_of(checked, made, ranges), ended)
@@ -253,7 +254,7 @@ class KafkaSource:
         names, codes = np.unique(partitions, return_inverse=True)
         labels = pa.array([_label(self._name, int(p), made) for p in names], pa.string())
         parts = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), labels)
-        return pa.table([parts, messages["offset"], messages["value"]], names=[PART, ROW, "value"])
+        return pa.table([parts, messages["offset"], messages[LINE]], names=[PART, ROW, LINE])
 
     def _rows_of(self, checked: Checked, made: int, ranges: Ranges) -> dict[int, tuple[Numbers, Numbers]]:
         """Offsets and event times of the rows of each partition."""

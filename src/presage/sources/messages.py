@@ -1,7 +1,8 @@
 """Messages in, each with its part and number in the source; checked rows out, and of the others why and where.
 
-All values of a batch are one text with a line for each, which Arrow reads as a whole. Where that does not work, for a
-poison message among them for example, only the block that holds it is read again, message by message.
+Every message comes with a line feed behind it: as a column holds its values one after the other, those of a batch are
+one text with a line for each, which Arrow reads as a whole where it lies. Where that does not work, for a poison
+message among them for example, only the block that holds it is read again, message by message.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from presage.log import PART, ROW, Checked
 from presage.log.columns import attributes_schema
@@ -23,7 +25,9 @@ from presage.model.catalog import Attribute
 from presage.model.types import LONG, STRING
 
 BLOCK = 4_096  # messages that are read again together when one of them is poison
-MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), ("value", pa.binary())])
+LINE = "line"
+MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), (LINE, pa.binary())])
+LINE_FEED, BEGIN, END = b"\n{}"
 Place = Callable[[int], tuple[str, str]]
 
 
@@ -41,41 +45,45 @@ class Reader:
 
     def read(self, messages: pa.Table) -> Checked:
         """The rows of messages (`MESSAGES`), in their order; the table ends with `ROW` and `PART`."""
-        messages = messages.combine_chunks()
-        whole = self._plainly(messages)
-        if whole is not None:
-            return whole
-        parts = []
-        for start in range(0, messages.num_rows, BLOCK):
-            block = messages.slice(start, BLOCK)
-            parts.append(self._plainly(block) or self._carefully(block))
-        return join([Checked(attributes_schema(self._numbered).empty_table()), *parts])
+        parts = [Checked(attributes_schema(self._numbered).empty_table())]
+        for batch in messages.to_batches():
+            rows = pa.Table.from_batches([batch])
+            whole = self._plainly(rows)
+            if whole is not None:
+                parts.append(whole)
+                continue
+            for start in range(0, rows.num_rows, BLOCK):
+                block = rows.slice(start, BLOCK)
+                parts.append(self._plainly(block) or self._carefully(block))
+        return join(parts)
 
     def _plainly(self, messages: pa.Table) -> Checked | None:
-        """All messages at once; None if one of them must be looked at closer."""
-        values = _one(messages["value"])
-        if not len(values) or values.null_count:
+        """All messages, of one chunk, at once; None if one of them must be looked at closer."""
+        values = messages[LINE].chunk(0)
+        if values.null_count:
             return None
         try:
-            texts = values.cast(pa.string())  # says whether it is UTF-8
+            values.cast(pa.string())  # says whether it is UTF-8
         except pa.ArrowInvalid:
             return None
-        lines = _lines(texts)
-        if lines.count(b"\n") != len(texts) - 1:
+        text, ends = _text(values)
+        letters = np.frombuffer(text, np.uint8)
+        if np.count_nonzero(letters == LINE_FEED) != len(values):
             return None  # a message of several lines
         place = self._place(messages)
         if self._columns is None:
-            objects = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
-            if not pc.all(objects).as_py():
+            lengths = np.diff(ends)
+            if lengths.min() < len("{}\n") or not (
+                (letters[ends[:-1]] == BEGIN).all() and (letters[ends[1:] - 2] == END).all()
+            ):
                 return None
-            longest = int(pc.max(pc.binary_length(texts)).as_py())
-            table = read_objects(pa.py_buffer(lines), len(texts), longest, self._attributes)
+            table = read_objects(text, len(values), int(lengths.max()), self._attributes)
             if table is None:
                 return None
             checked = check_table(self._attributes, self._required, table, origin=lambda row: place(row)[1])
         else:
-            fields = read_fields(lines, self._columns)
-            if fields is None or fields.num_rows != len(texts):
+            fields = read_fields(text.to_pybytes(), self._columns)
+            if fields is None or fields.num_rows != len(values):
                 return None
             checked = check_fields(fields, self._attributes, self._required, place)
         if checked.rejected:
@@ -89,10 +97,10 @@ class Reader:
         rows: list[Any] = []
         places: list[tuple[str, str]] = []
         bad = Rejected()
-        for i, (part, number, value) in enumerate(zip(*(c.to_pylist() for c in messages.columns), strict=True)):
+        for i, (part, number, line) in enumerate(zip(*(c.to_pylist() for c in messages.columns), strict=True)):
             raw, origin = place(i)
             try:
-                row = self._row(value)
+                row = self._row(None if line is None else line[:-1])
             except ValueError as broken:
                 bad.add(str(broken), raw, origin)
                 continue
@@ -139,18 +147,16 @@ class Reader:
         """Raw text and origin, by the row's number among the messages."""
 
         def place(row: int) -> tuple[str, str]:
-            part, number, value = (column[row].as_py() for column in messages.columns)
-            return readable((value or b"").decode("utf-8", "surrogateescape")), f"{part}:{number}"
+            part, number, line = (column[row].as_py() for column in messages.columns)
+            return readable((line or b"")[:-1].decode("utf-8", "surrogateescape")), f"{part}:{number}"
 
         return place
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _lines(texts: pa.Array) -> bytes:
-    """All texts in one, each on a line of its own."""
-    several = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    joined: bytes = pc.binary_join(several, "\n")[0].as_buffer().to_pybytes()
-    return joined
+def _text(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64]]:
+    """The bytes of all values, where they lie, and where in them each ends, with a zero before."""
+    wide = pa.types.is_large_binary(values.type)
+    _, places, data = values.buffers()
+    ends = np.frombuffer(places, np.int64 if wide else np.int32)[values.offset : values.offset + len(values) + 1]
+    first, last = int(ends[0]), int(ends[-1])
+    return data.slice(first, last - first), ends.astype(np.int64) - first

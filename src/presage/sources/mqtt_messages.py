@@ -35,7 +35,7 @@ class Messages:
     def read(self, messages: Numbered) -> Checked:
         """Rows in the order of the messages, with their numbers, which ascend."""
         numbers = np.array([number for number, _ in messages], np.int64)
-        topics, payloads = [m.topic for _, m in messages], [m.payload for _, m in messages]
+        topics, payloads = [m.topic for _, m in messages], [m.payload + b"\n" for _, m in messages]
         checked = self._reader.read(pa.table([topics, numbers, payloads], schema=MESSAGES))
         kept = np.searchsorted(numbers, checked.table[ROW].to_numpy())
         return Checked(self._whole(checked.table, [messages[i][1] for i in kept]), checked.rejected, checked.ignored,

@@ -35,6 +35,8 @@ READING = {
     # What was never committed is no event. It makes no difference to topics without transactions.
     "isolation.level": "read_committed",
 }
+# Together the messages are a text then, with no work left for whoever reads them.
+LINE = "concat(value, X'0A') AS line"
 _RAISED = re.compile(r"(?:[a-z0-9_]+\.)+([A-Z]\w*(?:Exception|Error))(?:: ([^\n]*))?")
 _REFUSED = re.compile(r"Sasl\w*Exception|\w*Authenticat\w*Exception|\w*Authoriz\w*Exception|SslAuth\w*|LoginException")
 _AROUND = ("SparkException", "ExecutionException", "Py4JJavaError")  # exceptions that carry others
@@ -87,7 +89,7 @@ class KafkaTopic:
             reader = reader.option(f"kafka.{name}", value)
         reader = reader.option("kafkaConsumer.pollTimeoutMs", READ_SECONDS * 1_000)
         with self._explained():
-            return reader.load().select("partition", "offset", "value").toArrow()
+            return reader.load().selectExpr("partition", "offset", LINE).toArrow()
 
     # -- asking the broker ---------------------------------------------------------------------------
 

@@ -51,11 +51,12 @@ class FakeTopic:
     def read(self, ranges: dict[int, tuple[int, int]]) -> pa.Table:
         self.identify()
         self.reads.append(ranges)
-        rows = [(p, o, self.logs[p][o]) for p in reversed(ranges) for o in range(*ranges[p])]
+        values = [(p, o, self.logs[p][o]) for p in reversed(ranges) for o in range(*ranges[p])]
+        rows = [(p, o, None if value is None else value + b"\n") for p, o, value in values]
         columns = zip(*rows, strict=True) if rows else ([], [], [])
         kinds = (pa.int32(), pa.int64(), pa.binary())
         arrays = [pa.array(c, k) for c, k in zip(columns, kinds, strict=True)]
-        return pa.table(arrays, names=["partition", "offset", "value"])
+        return pa.table(arrays, names=["partition", "offset", "line"])
 
     def close(self) -> None:
         """Nothing is open."""
