@@ -45,11 +45,18 @@ def _read_file(path: Path, attributes: tuple[Attribute, ...], required: str | No
             return Checked(attributes_schema(attributes).empty_table())
         if suffix == ".parquet":
             return _read_parquet(path, attributes, required)
-        data = path.read_bytes()
     except OSError as failure:
         raise _unreadable(path, failure) from failure
     read = read_csv if suffix == ".csv" else read_json
-    return read(data, path.name, attributes, required)
+    return read(bytes_of(path), path.name, attributes, required)
+
+
+def bytes_of(path: Path) -> bytes:
+    """All of a file."""
+    try:
+        return path.read_bytes()
+    except OSError as failure:
+        raise _unreadable(path, failure) from failure
 
 
 def _read_parquet(path: Path, attributes: tuple[Attribute, ...], required: str | None) -> Checked:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.errors import error
-from presage.log.files import files_of, read_files
+from presage.log.files import bytes_of, files_of, read_files
 from presage.log.ingest import Checked, check_table
 from presage.log.text_csv import BOM, check_fields, read_csv, read_header
 from presage.log.text_json import is_array
@@ -28,6 +28,7 @@ from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayO
 TRIED = (BOOLEAN, LONG, DOUBLE, TIMESTAMP)
 # One bad value in so many does not make a column of numbers one of texts: its row will be rejected, and is told.
 ONE_BAD_IN = 100
+FIRST_LOOK = 1_000  # values
 # Names of the moment an event happened, the likeliest first, if several columns hold times.
 TIME_NAMES = ("at", "event_time", "eventtime", "timestamp", "time", "ts", "datetime", "date")
 _CODE = r"^0[0-9]"  # a number that begins with a zero is a name: of a card, a place
@@ -74,11 +75,11 @@ def _likelihood(name: str) -> int:
 
 def _columns(path: Path) -> Iterator[tuple[str, DataType | None]]:
     """Columns of one file with their types; None for one whose values have none."""
-    read_files(path, ())  # whatever is wrong with the file as such is said here
     suffix = path.suffix.lower()
     if suffix == ".csv":
         yield from _text_columns(path)
         return
+    read_files(path, ())  # whatever is wrong with the file as such is said here
     table = _parquet(path) if suffix == ".parquet" else _objects(path)
     for name in table.column_names:
         column, data_type = table.select([name]), _of_arrow(table.schema.field(name).type)
@@ -88,7 +89,7 @@ def _columns(path: Path) -> Iterator[tuple[str, DataType | None]]:
 
 
 def _text_columns(path: Path) -> Iterator[tuple[str, DataType]]:
-    data = path.read_bytes()
+    data = bytes_of(path)
     header = read_header(data, path.name)
     names = header.names if header is not None else []
     table = read_csv(data, path.name, tuple(Attribute(name, STRING) for name in names), None).table
@@ -109,11 +110,13 @@ def _fits(
     check: Callable[[tuple[Attribute, ...], str | None, pa.Table], Checked],
 ) -> bool:
     """Whether the values of a column, of which there are some, are of a type, but for a few."""
-    values: int = table.num_rows - table[name].null_count
-    if not values:
-        return False
-    bad = len(check((Attribute(name, data_type),), None, table).rejected)
-    return bad <= values // ONE_BAD_IN
+    table = table.filter(pc.is_valid(table[name]))
+    # Values that do not fit are looked at one by one: a type that is plainly wrong is found so by the first ones.
+    for some in (table.slice(0, FIRST_LOOK), table):
+        bad = len(check((Attribute(name, data_type),), None, some).rejected)
+        if not some.num_rows or bad > some.num_rows // ONE_BAD_IN:
+            return False
+    return True
 
 
 def _parquet(path: Path) -> pa.Table:
