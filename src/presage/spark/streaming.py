@@ -27,6 +27,7 @@ from presage.spark.session import is_remote
 
 # How long a batch that failed waits for its next try.
 RETRY_SECONDS = 1.0
+ATTEMPTS = 3  # to run a bounded query to its end
 
 
 class Ticker(Protocol):
@@ -176,38 +177,55 @@ def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], Non
 
 
 def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> None:
-    """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last."""
+    """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last.
+
+    A query that ends by itself, as when Spark could not start a worker in time, is begun again where it was.
+    """
     if is_remote(spark):
         for number in range(1, count + 1):
             work(number)
         return
+    done, failures = 0, list[Exception]()
+    finished = threading.Event()
+
+    def step(number: int) -> None:
+        nonlocal done
+        if finished.is_set() or number <= done:
+            return
+        try:
+            work(number)
+        except Exception as failure:
+            failures.append(failure)
+            finished.set()
+        done = number
+        if number >= count:
+            finished.set()
+
+    why: Exception | None = None
+    for _ in range(ATTEMPTS):
+        why = _run_until(spark, count, step, finished)
+        if failures:
+            raise failures[0]
+        if finished.is_set():
+            return
+    said = str(why).splitlines()[0] if str(why).strip() else "it gave no reason"
+    raise error("JOB_FAILED", what=f"its streaming query ended early, {ATTEMPTS} times ({said})") from why
+
+
+def _run_until(
+    spark: SparkSession, count: int, step: Callable[[int], None], finished: threading.Event
+) -> Exception | None:
+    """Run a query over 1, 2, … count until that is finished or it ends; what ended it."""
     with tempfile.TemporaryDirectory(prefix="presage-ticks-") as name:
-        folder, failures = Path(name), list[Exception]()
-        finished = threading.Event()
-        write_number(folder / "number", count)
-
-        def step(number: int) -> None:
-            if finished.is_set():
-                return
-            try:
-                work(number)
-            except Exception as failure:
-                failures.append(failure)
-                finished.set()
-            if number >= count:
-                finished.set()
-
-        query = start_positions(spark, folder, step, each=True)
+        write_number(Path(name) / "number", count)
+        query = start_positions(spark, Path(name), step, each=True)
         try:
             while not finished.wait(0.1):
                 if not query.isActive:
                     break
         finally:
             query.stop()
-        if failures:
-            raise failures[0]
-        if not finished.is_set():
-            raise error("JOB_FAILED", what="its streaming query ended early") from query.exception()
+        return query.exception()
 
 
 def write_number(path: Path, number: int) -> None:
