@@ -24,6 +24,8 @@ VIEWS = {
     "knowledge": ("#/knowledge", "td a"),
     "thing": ("#/knowledge/http%3A%2F%2Fexample.org%2Fc%23R105", "td a"),
     "why": ("#/why/offices", ".no"),
+    "why-event": ("#/why/rising/30", ".chances .no"),
+    "why-row": ("#/why/climbing/234", ".chances .no"),
     "api": ("api", "summary"),
 }
 ROWS_A_SECOND, SECONDS = 100, 6

@@ -40,6 +40,34 @@ def test_an_event_that_made_no_row_says_what_it_lacks(served: Served, page: Page
     assert page.locator("tr:has-text('fails a condition')").count() == 0
 
 
+def test_an_event_that_advanced_no_partial_match_says_which_comparison_failed(served: Served, page: Page) -> None:
+    furnish(served)
+    page.goto(f"{served.address}/#/why/rising")
+    page.wait_for_selector("h3:has-text('b=Temp')")
+    # Of both filters the same event: the table tells it alone, its page beside the others.
+    page.locator("section:has(h3:has-text('b=Temp')) tbody a").first.press("Enter")
+    page.wait_for_selector("h2:text-is('Why not? An event of Temp')")
+    failed = page.locator("tr:has-text('b=Temp') li:has(.no)").first.inner_text()
+    assert "celsius > a.celsius + 2" in failed or "room = a.room" in failed
+    assert " is " in failed
+    page.set_viewport_size({"width": 390, "height": 800})
+    keep_picture(page, "why-event-narrow")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("text=All newest events")
+    page.wait_for_selector("h2:text-is('Why not? rising')")
+
+
+def test_a_row_that_is_in_no_match_says_which_variable_failed(served: Served, page: Page) -> None:
+    furnish(served)
+    page.goto(f"{served.address}/#/why/climbing/234")
+    page.wait_for_selector("tr:has-text('C AS C.celsius < A.celsius') .no")
+    ways = page.locator("tr:has-text('B AS B.celsius > PREV(B.celsius)')").first
+    assert "PREV(B.celsius) is" in ways.inner_text()
+    page.goto(f"{served.address}/#/why/inside/402")
+    page.wait_for_selector("text=the sequence has probability")
+    assert "At(p, 'hall')" in page.inner_text(".chances")
+
+
 def test_what_is_known_can_be_walked_through(served: Served, page: Page) -> None:
     furnish(served)
     inform(served)
