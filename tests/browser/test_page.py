@@ -18,6 +18,7 @@ VIEWS = {
     "board": ("#/board", "text=hot"),
     "ask": ("#/ask", "textarea"),
     "statement": ("#/statement/inside", "svg .series"),
+    "matches": ("#/statement/climbing", "svg circle.event"),
     "streams": ("#/streams", "text=Temp"),
     "map": ("#/map", ".map .dot"),
     "alerts": ("#/alerts", "text=No recall is open"),

@@ -68,6 +68,20 @@ def test_a_row_that_is_in_no_match_says_which_variable_failed(served: Served, pa
     assert "At(p, 'hall')" in page.inner_text(".chances")
 
 
+def test_a_match_shows_its_events_at_their_own_times(served: Served, page: Page) -> None:
+    furnish(served)
+    page.goto(f"{served.address}/#/statement/rising")
+    page.wait_for_selector("svg circle.event")
+    assert page.locator("svg circle.event").count() == 2 * page.locator("svg .match").count()
+    assert {"a", "b"} <= set(page.locator("svg text.event").all_text_contents())
+    page.click("text=The same as a list")
+    before = page.locator(".matches li").count()
+    hotter = [{"room": "R0", "celsius": c, "at": moment(1_300 + i)} for i, c in enumerate((30.0, 40.0))]
+    served.load("Temp", [*hotter, {"room": "R0", "celsius": 1.0, "at": moment(1_400)}])
+    page.wait_for_selector(".matches li:text-is('a 09:21:40, b 09:21:41')")
+    assert page.locator(".matches li").count() >= before
+
+
 def test_what_is_known_can_be_walked_through(served: Served, page: Page) -> None:
     furnish(served)
     inform(served)

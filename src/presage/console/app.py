@@ -14,6 +14,7 @@ from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
 from presage.console.tails import Tails
+from presage.console.traces import Traces
 from presage.engine import Engine
 
 ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
@@ -32,7 +33,7 @@ def open_gate(gate: Gate, engine: Engine) -> None:
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
     app = FastAPI(title="Presage", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
-    app.state.engine, app.state.tails = engine, Tails()
+    app.state.engine, app.state.tails, app.state.traces = engine, Tails(), Traces()
     add_failures(app)
     for room in (asking, statements, streams, positions, alerts, knowing):
         app.include_router(room.router)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from presage.knowledge.browsing import Selected
     from presage.live.passing import Passing
     from presage.live.standing import Standing
+    from presage.live.tracing import Tracing
     from presage.plan.picture import Picture
 
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -138,6 +139,13 @@ class Deployment:
         """What an event met in its patterns and sequences, and what kept it from making a row there; by the number of
         the event's arrival."""
         return self._standing.inquire(self._number, number)
+
+    def trace(self) -> Tracing:
+        """The events of its matches; `follow` brings it up to date."""
+        return self._standing.trace(self._number)
+
+    def follow(self, tracing: Tracing) -> None:
+        self._standing.follow(self._number, tracing)
 
     def selects(self, limit: int = 200) -> list[Selected]:
         """Which things its PATHs select, whatever events come."""

@@ -55,15 +55,14 @@ def _asked(
     relations = {name: tables[name] for name in program.relations}
     examiner = Examiner(Evaluator(relations), text)
     context = StepContext(
-        read=_read(Span(Place(), place), log),
+        read=read_span(Span(Place(), place), log),
         evaluator=examiner.evaluator,
         relations=relations,
         operators=OPERATORS,
         places=program.places,
         book=Book(),
-        clock=place.clock,
-        inner_clock=place.clock,
         upper=program.upper,
+        **clocks_of(program, place),
     )
     if isinstance(node, PatternMatch):
         told = why_pattern(node, context, number, examiner)
@@ -78,7 +77,17 @@ def _asked(
     return told
 
 
-def _read(span: Span, log: Log) -> Callable[[Scan], pa.Table]:
+def clocks_of(program: Program, place: Place) -> dict[str, Any]:
+    """How far time is known to a statement at a place, and whether it has ended."""
+    clock, end = place.clock, False
+    if program.upper is not None and program.ends is not None:
+        clock, end = min(clock, program.upper), clock >= program.ends
+    return {"clock": clock, "inner_clock": place.clock, "end": end}
+
+
+def read_span(span: Span, log: Log) -> Callable[[Scan], pa.Table]:
+    """Reads the events that a scan takes in between two places of a statement."""
+
     def read(scan: Scan) -> pa.Table:
         parts = [read_events(files, scan.attributes) for files in span.files(scan, log.archive)]
         if not parts:

@@ -22,6 +22,7 @@ from presage.live.passing import Passing, newest_passing
 from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
+from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Catalog, Moment
 from presage.model.time import format_timestamp
@@ -304,13 +305,21 @@ class Standing(Mapping[str, Deployment]):
 
     def inquire(self, number: str, event: int) -> list[Reasons]:
         """What an event met in the patterns and sequences of a statement; `event` is the number of its arrival."""
-        statement, text = self.job.statements[number], self.job.statements[number].text
-        parsed = self._workspace.parse(text).statements[0]
+        statement = self.job.statements[number]
+        parsed = self._workspace.parse(statement.text).statements[0]
         assert isinstance(parsed, s.Query)
         # Bound anew: places of expressions are those of this text, not of one that held other statements, too.
         program, place = self._program(parsed, statement.since, statement.shards), self.job.place(statement)
         repeats = self.job.can_repeat(statement)
-        return inquire(program, text, place, self._log, self._relations(), event, repeats)
+        return inquire(program, statement.text, place, self._log, self._relations(), event, repeats)
+
+    def trace(self, number: str) -> Tracing:
+        """For the events of a statement's matches; `follow` takes it to where the statement is."""
+        return Tracing(self.job.programs[number], self._log, self._relations())
+
+    def follow(self, number: str, tracing: Tracing) -> None:
+        statement = self.job.statements[number]
+        tracing.advance(self.job.place(statement), self.job.can_repeat(statement))
 
     def picture(self, number: str) -> Picture:
         """The automata and patterns of a statement."""

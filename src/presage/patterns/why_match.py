@@ -63,12 +63,13 @@ def why_match(node: Match, context: StepContext, number: int, examiner: Examiner
     row = int(np.flatnonzero(ints(table, SEQ) == number)[0])
     kernel = match_kernel(node, context.relations)
     partition = Partition(node, kernel.spec, table, raw, examiner)
-    return _Asked(what, partition, kernel, row, context.clock).reasons()
+    return _Asked(what, partition, kernel, row, context).reasons()
 
 
 class _Asked:
-    def __init__(self, what: str, partition: Partition, kernel: MatchKernel, row: int, clock: int) -> None:
-        self.what, self.partition, self.row, self.clock = what, partition, row, clock
+    def __init__(self, what: str, partition: Partition, kernel: MatchKernel, row: int, context: StepContext) -> None:
+        self.what, self.partition, self.row, self.clock = what, partition, row, context.clock
+        self.over = context.end
         self.spec: MatchSpec = kernel.spec
         self.matches = self._matches(kernel)
 
@@ -113,7 +114,7 @@ class _Asked:
             timeouts=False, shown_time=None,
         )  # fmt: skip
         again = MatchKernel(spec, kernel.oracle)
-        _, made = again.step(again.initial(), self.partition.table, self.clock)
+        _, made = again.step(again.initial(), self.partition.table, self.clock, self.over)
         found: dict[int, list[tuple[int, str]]] = {}
         for number, row, label in zip(*(made[n].to_pylist() for n in (NUMBER, ROW, LABEL)), strict=True):
             found.setdefault(number, []).append((row, label))
@@ -207,6 +208,8 @@ class _Asked:
 
     def _open(self, path: Path) -> str:
         """Of a path to which all rows so far belong."""
+        if self.over:
+            return "no row followed before the statement ended"
         until = self._ends(path)
         if until is None:
             return "it waits for the next row"
