@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from browser.chromium import Page, keep_picture
 from browser.looking import faults, too_faint
 from browser.served import Served, moment
 from browser.world import RECALLING, furnish, inform
+from presage.console.plans import read_plan
+
+FLOOR = """<svg xmlns="http://www.w3.org/2000/svg" width="100" height="60">
+<rect width="100" height="60" fill="#e8e2d0"/><path d="M0 60 L100 0" stroke="#b09a60"/></svg>"""
+PLAN = """{ "streams": ["Cart"], "image": "floor.svg", "bounds": [0, 0, 1000, 600], "rooms": [
+  { "name": "Hall", "outline": [[50, 50], [500, 50], [500, 300], [300, 300], [300, 550], [50, 550]] },
+  { "name": "Lab", "box": [700, 50, 1000, 300] }, { "name": "Store", "box": [700, 300, 1000, 550] } ] }"""
 
 
 def test_a_map_shows_where_things_are_and_moves_with_them(served: Served, page: Page) -> None:
@@ -22,6 +31,35 @@ def test_a_map_shows_where_things_are_and_moves_with_them(served: Served, page: 
     assert page.locator(".map .object.silent").count() == 5
     page.click("text=The same as a list")
     page.wait_for_selector("li:text-is('c0: x 777.0, y 333.0')")
+
+
+def test_a_floor_plan_lies_under_the_map(served: Served, page: Page, tmp_path: Path, colours: str) -> None:
+    (tmp_path / "floor.svg").write_text(FLOOR)
+    (tmp_path / "plan.json").write_text(PLAN)
+    served.stop()
+    served.plans = [read_plan(str(tmp_path / "plan.json"))]
+    served.begin()
+    furnish(served)
+    page.emulate_media(color_scheme=colours)
+    page.goto(f"{served.address}/#/map")
+    page.wait_for_selector(".map .dot")
+    assert page.locator(".map polygon.room").count() == 3
+    drawn = page.locator(".map image")
+    size = page.evaluate("async (href) => { const i = new Image(); i.src = href; await i.decode(); return i.width }",
+                         drawn.get_attribute("href"))  # fmt: skip
+    assert size == 100
+    # An object in the middle of a room is drawn inside of that room's outline.
+    update = {"cart": "c0", "x_value": 850.0, "x_rate": 0.0, "y_value": 150.0, "y_rate": 0.0, "at": moment(500)}
+    served.load("Cart", [update])
+    page.wait_for_selector(".card:has-text('09:08:20')")
+    page.click("text=The same as a list")
+    page.wait_for_selector("li:text-is('c0: x 850.0, y 150.0, in Lab')")
+    page.wait_for_timeout(1_200)
+    keep_picture(page, f"plan-{colours}")
+    assert faults(page) == []
+    assert too_faint(page) == []
+    page.set_viewport_size({"width": 390, "height": 800})
+    keep_picture(page, f"plan-narrow-{colours}")
 
 
 def test_an_event_that_made_no_row_says_what_it_lacks(served: Served, page: Page) -> None:
