@@ -134,6 +134,24 @@ def test_what_is_known_can_be_walked_through(served: Served, page: Page) -> None
     page.wait_for_selector("h2:text-is('AF106')")
 
 
+def test_the_editor_tells_what_a_path_selects_before_it_stands(served: Served, page: Page) -> None:
+    furnish(served)
+    inform(served)
+    page.goto(f"{served.address}/#/ask")
+    typed = "SELECT e.rate FROM Air e WHERE PATH { ?e c:hasSource/c:hasLocation/a c:Lab }"
+    page.fill("textarea", f"PREFIX c: <http://example.org/c#>\n{typed}")
+    page.get_by_role("button", name="What it selects").press("Enter")
+    page.wait_for_selector("h3:text-is('What its PATHs select')")
+    page.wait_for_selector("td a:text-is('R106')")
+    assert page.locator("td a:text-is('R105')").count() == 0
+    keep_picture(page, "ask-selects")
+    assert faults(page) == []
+    assert too_faint(page) == []
+    page.fill("textarea", "SELECT rate FROM Air")
+    page.get_by_role("button", name="What it selects").click()
+    page.wait_for_selector("text=It has no PATH")
+
+
 def test_an_alert_has_its_revisions_similar_ones_and_buttons(served: Served, page: Page, colours: str) -> None:
     furnish(served)
     assert served.engine is not None

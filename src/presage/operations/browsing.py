@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from presage.knowledge.browsing import Browser
+from presage.knowledge.browsing import Browser, Selected
+from presage.lang import syntax as s
+from presage.live.program import relations_of
 from presage.log import Log
 from presage.log.newest import newest_events
 from presage.log.reading import read_events
@@ -24,6 +26,11 @@ class Browse:
     def knowledge(self) -> Browser:
         """What the knowledge bases say."""
         return Browser(self._workspace.library, self._workspace.catalog.knowledge.values())
+
+    def selects(self, query: s.Query, limit: int = 200) -> list[Selected]:
+        """Which things the PATHs of a query select, whatever events come. Nothing of it is carried out."""
+        bound = self._workspace.bind(query)
+        return self.knowledge.selected(relations_of(self._workspace.optimize(bound).plan), limit)
 
     def event(self, number: int) -> tuple[str, pa.Table] | None:
         """The event with a number of arrival, and its stream; None if no stream has it, or has it any more."""

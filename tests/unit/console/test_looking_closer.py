@@ -148,6 +148,16 @@ def test_what_a_path_selects_is_told_without_events(engine: Engine, client: Test
     assert [value.rpartition("#")[2] for value in selected["rows"][0]] == ["AF105", "R105"]
 
 
+def test_what_a_typed_query_selects_is_told_before_it_stands(engine: Engine, client: TestClient) -> None:
+    (selected,) = client.post("/api/selects", json={"text": f"EXPLAIN {OFFICES}"}).json()
+    engine.deploy(OFFICES, "offices")
+    assert selected == client.get("/api/statements/offices/selects").json()[0]
+    assert client.post("/api/selects", json={"text": "SELECT sensor FROM Air"}).json() == []
+    wrong = client.post("/api/selects", json={"text": "SELECT\n  nothing FROM Air"})
+    assert wrong.status_code == 422
+    assert [(e["code"], e["line"]) for e in wrong.json()["errors"]] == [("UNKNOWN_ATTRIBUTE", 2)]
+
+
 def test_a_thing_is_found_and_told_of_with_what_follows(client: TestClient) -> None:
     assert client.get("/api/knowledge").json()[0]["name"] == "place"
     found = client.get("/api/knowledge/things?text=r10").json()
