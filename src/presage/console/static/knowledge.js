@@ -56,6 +56,6 @@ async function selects(name) {
 
 // What PATHs select, each with its solutions; things lead to what is known of them.
 export function solutions(found) {
-  return found.map((each) => el("details", { open: each === found[0] }, el("summary", {}, el("code", {}, each.path), ` ${number(each.total)} solutions`),
+  return found.map((each) => el("details", { open: each === found[0] }, el("summary", {}, el("code", {}, each.path), ` ${number(each.total)} solution${each.total === 1 ? "" : "s"}`),
       each.rows.length ? table(each.variables.map((variable) => (each.attributes[variable] ? `${each.attributes[variable]} of events` : variable.replace(/^blank_/, ""))), each.rows.map((row) => row.map((value) => (value && value.includes("://") ? thing(value) : value))), `Solutions of ${each.path}`) : null));
 }
