@@ -241,8 +241,9 @@ def shown_row(table: pa.Table, row: int) -> dict[str, Any]:
 
 
 def of_key(table: pa.Table, keys: Sequence[str], values: Sequence[Any]) -> pa.Table:
-    """The rows with these values; null is a value as any other."""
+    """The rows with these values; null and NaN are values as any other."""
     keep = np.ones(table.num_rows, np.bool_)
     for name, value in zip(keys, values, strict=True):
-        keep &= np.array([found == value for found in table[name].to_pylist()], np.bool_)
+        same = [found == value or (found != found and value != value) for found in table[name].to_pylist()]
+        keep &= np.array(same, np.bool_)
     return table.filter(pa.array(keep))

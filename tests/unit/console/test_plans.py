@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,12 @@ def test_a_plan_that_cannot_be_used_says_what_is_wrong_with_it(
         read_plan(written(tmp_path, content))
     assert refused.value.code == code
     assert named in refused.value.render()
+
+
+def test_the_plan_of_the_guide_can_be_used(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[3] / "docs/guide/console.md").read_text()
+    (shown,) = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
+    assert [room.name for room in read_plan(written(tmp_path, shown)).rooms] == ["Lab", "Hall"]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

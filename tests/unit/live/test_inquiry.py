@@ -74,6 +74,14 @@ def test_partial_matches_of_another_key_fail_by_the_key(engine: Engine) -> None:
     assert failed(told.chances[-1]) == {"sensor = a.sensor": {"sensor": "s2", "a.sensor": "s1"}}
 
 
+@pytest.mark.parametrize("key", [None, float("nan")])
+def test_null_and_nan_are_keys_as_any_other(engine: Engine, key: float | None) -> None:
+    text = "SELECT v FROM Pulse MATCH_RECOGNIZE ( PARTITION BY v MEASURES A.v AS v PATTERN (A B C) )"
+    rows = [{"sensor": "s", "v": key, "at": clock(i)} for i in range(2)]
+    told = asked(engine, text, rows, 2)
+    assert [[bound.name for bound in chance.so_far] for chance in told.chances] == [["A"], []]
+
+
 def test_what_came_after_a_guard_ended_is_told_so(engine: Engine) -> None:
     told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 20, 30)], 2)
     late = told.chances[-1]
