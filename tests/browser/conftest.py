@@ -9,6 +9,7 @@ import pytest
 
 from browser.chromium import Page, Watched, find_chromium
 from browser.served import TOKEN, Served
+from browser.world import furnish, inform
 
 HERE = Path(__file__).parent
 
@@ -34,6 +35,20 @@ def chromium() -> Iterator[object]:
 def served(tmp_path: Path) -> Iterator[Served]:
     with Served(tmp_path / "home") as made:
         yield made
+
+
+@pytest.fixture
+def furnished(served: Served) -> Served:
+    """With streams, statements and twenty minutes of events."""
+    furnish(served)
+    return served
+
+
+@pytest.fixture
+def informed(furnished: Served) -> Served:
+    """With knowledge, too."""
+    inform(furnished)
+    return furnished
 
 
 @pytest.fixture(params=["light", "dark"])

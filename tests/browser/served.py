@@ -16,6 +16,7 @@ from presage import Engine
 from presage.console.access import Access
 from presage.console.app import make_app
 from presage.console.gate import Gate
+from presage.console.plans import Plan
 
 TOKEN = "a-token-of-the-tests"
 START = datetime(2024, 3, 1, 9, tzinfo=UTC)
@@ -30,6 +31,7 @@ class Served:
         self.port = self._socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self.engine: Engine | None = None
+        self.plans: list[Plan] = []
 
     def __enter__(self) -> Self:
         self.begin()
@@ -40,7 +42,7 @@ class Served:
         self._socket.close()
 
     def begin(self) -> None:
-        self._serve(make_app(self.open_engine(), TOKEN))
+        self._serve(make_app(self.open_engine(), TOKEN, plans=self.plans))
 
     def open_engine(self) -> Engine:
         # Chunks of a few rows: a recall takes several turns.

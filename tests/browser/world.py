@@ -16,6 +16,10 @@ CREATE STATEMENT rising AS
   SELECT a.room AS room, a.celsius AS was, b.celsius AS now
   FROM PATTERN [ EVERY a=Temp(celsius > 22) -> b=Temp(room = a.room AND celsius > a.celsius + 2)
                  WHERE timer:within(5 min) ];
+CREATE STATEMENT climbing AS
+  SELECT room, low, high FROM Temp MATCH_RECOGNIZE (
+    PARTITION BY room MEASURES A.celsius AS low, LAST(B.celsius) AS high PATTERN (A B{2,} C) WITHIN 10 min
+    DEFINE B AS B.celsius > PREV(B.celsius), C AS C.celsius < A.celsius );
 CREATE STATEMENT inside AS
   SELECT p FROM SEQUENCE [ At(p, 'hall') ; At(p, 'lab') ] WITH PROBABILITY >= 0.1;
 CREATE STATEMENT near AS

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.console.gate import Gate
+from presage.console.plans import Plan
 
 if TYPE_CHECKING:
     from presage.engine import Engine
@@ -21,8 +22,15 @@ class Opening:
     `texts` are carried out in turn; `ended` is called if that fails, and `failure` says why.
     """
 
-    def __init__(self, gate: Gate, home: Path | None, texts: list[Text], ended: Callable[[], None]) -> None:
-        self._gate, self._home, self._texts, self._ended = gate, home, texts, ended
+    def __init__(
+        self,
+        gate: Gate,
+        home: Path | None,
+        texts: list[Text],
+        ended: Callable[[], None],
+        plans: Sequence[Plan] = (),
+    ) -> None:
+        self._gate, self._home, self._texts, self._ended, self._plans = gate, home, texts, ended, plans
         self._leaving = threading.Event()
         self.engine: Engine | None = None
         self.failure: BaseException | None = None
@@ -50,7 +58,7 @@ class Opening:
                 self._carry_out(self.engine, text, name)
             if not self._leaving.is_set():
                 self._gate.doing = "Spark is starting"
-                open_gate(self._gate, self.engine)
+                open_gate(self._gate, self.engine, self._plans)
                 _ = self.engine.spark
                 self._gate.doing = None
         except BaseException as failure:

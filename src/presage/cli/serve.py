@@ -19,6 +19,10 @@ Token = Annotated[
                  show_default=False),
 ]  # fmt: skip
 Names = Annotated[list[str], typer.Option("--name", metavar="NAME", help="A name under which browsers ask for it.")]
+Plans = Annotated[
+    list[str],
+    typer.Option("--plan", metavar="FILE.json", help="Rooms or a picture under a map; may be given several times."),
+]
 Texts = Annotated[list[str], typer.Argument(metavar="[FILE.epl…]", help="Statements to carry out before it begins.")]
 
 
@@ -29,6 +33,7 @@ def serve(
     port: Port = 8765,
     token: Token = None,
     name: Names = [],  # noqa: B006
+    plan: Plans = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Serve the console and the HTTP API over a home. Everybody who asks needs the token."""
@@ -42,5 +47,5 @@ def serve(
             from presage.errors import error
 
             raise error("BAD_VALUE", what="--token", found="empty", expected="a secret, or env:NAME with one in NAME")
-        serve_home(files, home, host, port, secret, name, debug)
+        serve_home(files, home, host, port, secret, name, debug, plan)
         sys.stdout.write("stopped\n")

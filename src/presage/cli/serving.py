@@ -6,7 +6,7 @@ import importlib.util
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +26,17 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve_home(
-    files: list[str], home: Path | None, host: str, port: int, token: str | None, names: list[str], debug: bool
+    files: list[str],
+    home: Path | None,
+    host: str,
+    port: int,
+    token: str | None,
+    names: list[str],
+    debug: bool,
+    plans: Sequence[str] = (),
 ) -> None:
-    """Until it is interrupted. Whoever listens on other addresses must say which token he wants."""
+    """Until it is interrupted. Whoever listens on other addresses must say which token he wants. `plans`: files that
+    say what lies under the maps."""
     check_packages("presage serve")
     if host not in LOOPBACK and token is None:
         fix = "choose a token: --token env:PRESAGE_TOKEN"
@@ -36,7 +44,9 @@ def serve_home(
     from presage.cli.opening import Opening
     from presage.console.access import Access, new_token
     from presage.console.gate import Gate
+    from presage.console.plans import read_plan
 
+    read = [read_plan(plan) for plan in plans]
     texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
     listening = _listen(host, port)
@@ -47,7 +57,7 @@ def serve_home(
     def end() -> None:
         server.should_exit = True
 
-    opening = Opening(gate, home, texts, end)
+    opening = Opening(gate, home, texts, end, read)
     hidden = "" if token is not None else f"?token={secret}"
     sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
     sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")

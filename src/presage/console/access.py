@@ -11,12 +11,12 @@ import json
 import secrets
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.responses import FileResponse
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from presage.console.pages import page
 from presage.errors import PresageError, error
 
 COOKIE = "presage_token"
@@ -25,7 +25,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # What holds no data of anybody's.
 OPEN = ("/static/",)
 # For people who open the address without it.
-LOCKED = Path(__file__).parent / "static" / "locked.html"
+LOCKED = "locked.html"
 HEADERS = [
     (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -70,7 +70,7 @@ class Access:
             return
         if not scope["path"].startswith(OPEN) and not self._is_allowed(headers):
             if scope["path"] == "/" and "text/html" in headers.get("accept", ""):
-                await FileResponse(LOCKED, 401)(scope, receive, send_safely)
+                await HTMLResponse(page(LOCKED), 401)(scope, receive, send_safely)
                 return
             fix = "open the address with its token that `presage serve` printed, or send Authorization: Bearer …"
             await _answer(send_safely, 401, error("NOT_ALLOWED", what="without its token", fix=fix))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,26 +13,36 @@ from presage.console import alerts, asking, files, knowing, positions, statement
 from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
+from presage.console.plans import Plan
 from presage.console.tails import Tails
+from presage.console.traces import Traces
 from presage.engine import Engine
 
 ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
 
 
-def make_app(engine: Engine, token: str, hosts: Iterable[str] = (), most_bytes: int = MOST_BYTES) -> ASGIApp:
-    """The console of an engine that is there. `hosts`: names under which it may be asked, beside the loopback's."""
+def make_app(
+    engine: Engine,
+    token: str,
+    hosts: Iterable[str] = (),
+    most_bytes: int = MOST_BYTES,
+    plans: Sequence[Plan] = (),
+) -> ASGIApp:
+    """The console of an engine that is there. `hosts`: names under which it may be asked, beside the loopback's;
+    `plans`: what lies under its maps."""
     gate = Gate()
-    open_gate(gate, engine)
+    open_gate(gate, engine, plans)
     gate.doing = None
     return Access(gate, token, hosts, most_bytes)
 
 
-def open_gate(gate: Gate, engine: Engine) -> None:
+def open_gate(gate: Gate, engine: Engine, plans: Sequence[Plan] = ()) -> None:
     """Let the API of an engine answer behind a gate that has been listening."""
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
     app = FastAPI(title="Presage", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
                   openapi_url="/api/openapi.json")  # fmt: skip
-    app.state.engine, app.state.tails = engine, Tails()
+    app.state.engine, app.state.tails, app.state.traces = engine, Tails(), Traces()
+    app.state.plans = tuple(plans)
     add_failures(app)
     for room in (asking, statements, streams, files, positions, alerts, knowing):
         app.include_router(room.router)

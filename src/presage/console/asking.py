@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -11,11 +12,12 @@ from presage.analyze.function_table import BY_NAME
 from presage.console.failures import all_as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
-from presage.errors import PresageError, error
+from presage.errors import PresageError, error, located
 from presage.lang import parse, print_statement
 from presage.lang import syntax as s
 from presage.lang.acting_syntax import CreateStatement
 from presage.lang.words import RESERVED
+from presage.model.text import Source
 
 router = APIRouter(prefix="/api", tags=["asking"])
 
@@ -55,6 +57,14 @@ def explain(asked: Text, engine: Asked) -> dict[str, Any]:
     Nothing of the text is carried out: what it reads must be declared."""
     statement = _last_query(asked)
     return {"text": engine.explain(print_statement(statement)), "picture": _picture(engine, statement)}
+
+
+@router.post("/selects")
+def selects(asked: Question, engine: Asked) -> list[dict[str, Any]]:
+    """Which things the PATHs of the last query of a text select, whatever events come. Nothing of the text is carried
+    out: what it reads must be declared."""
+    with located(Source(asked.text, asked.name)):
+        return [asdict(each) for each in engine.browse.selects(_last_query(asked), asked.limit)]
 
 
 def _last_query(asked: Text) -> s.Query:

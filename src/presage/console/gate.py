@@ -6,20 +6,19 @@ that, and not a connection that is refused. So nothing here imports the engine.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from presage.console.pages import STATIC, page
 from presage.errors import error
 
-STATIC = Path(__file__).parent / "static"
 PAGES = {"/": "index.html", "/api": "api.html"}
 
 
@@ -46,7 +45,7 @@ class Gate:
         if scope["type"] != "http":
             return
         if path in PAGES and scope["method"] in ("GET", "HEAD"):
-            await FileResponse(STATIC / PAGES[path])(scope, receive, send)
+            await HTMLResponse(page(PAGES[path]))(scope, receive, send)
         elif path.startswith("/static/"):
             await self._static(scope, receive, send)
         elif self.app is not None:

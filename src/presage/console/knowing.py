@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
+from presage.columnar.reasons import Bound, Chance
 from presage.console.asking import Asked
 from presage.console.rows import rows_as_json
+from presage.errors import error
 from presage.live.passing import Passing
 from presage.model.time import format_timestamp, to_micros
-from presage.plan.nodes import TIME
+from presage.plan.nodes import SEQ, TIME
 
 router = APIRouter(prefix="/api", tags=["knowledge"])
 Most = Annotated[int, Query(ge=1, le=1_000, description="The most that are sent.")]
@@ -51,12 +53,37 @@ def why(name: str, engine: Asked, limit: Most = 20) -> dict[str, Any]:
     return {"watermark": known, "streams": [_shown(each) for each in engine.deployments[name].why(limit)]}
 
 
+@router.get("/statements/{name}/why/{number}")
+def why_event(name: str, number: int, engine: Asked) -> dict[str, Any]:
+    """What one event met in the patterns and sequences of a statement: for each place that it could have taken, the
+    events of the match so far, and which condition failed with which values. `number` is that of its arrival."""
+    found = engine.browse.event(number)
+    if found is None:
+        raise error("UNKNOWN_OBJECT", kind="event", name=number, fix=f"GET /api/statements/{name}/why lists the newest")
+    stream, events = found
+    values = events.drop_columns([SEQ, TIME])
+    (row,) = rows_as_json(values) if values.num_columns else ([],)
+    at = format_timestamp(events[TIME][0].as_py())
+    reasons = engine.deployments[name].why_event(number)
+    told = [{**asdict(each), "chances": [_chance(chance) for chance in each.chances]} for each in reasons]
+    return {"stream": stream, "at": at, "values": dict(zip(values.column_names, row, strict=True)), "told": told}
+
+
+def _chance(chance: Chance) -> dict[str, Any]:
+    return {**asdict(chance), "so_far": [_bound(bound) for bound in chance.so_far]}
+
+
+def _bound(bound: Bound) -> dict[str, Any]:
+    return {"name": bound.name, "at": format_timestamp(bound.time), "values": bound.values}
+
+
 def _shown(found: Passing) -> dict[str, Any]:
     times = [format_timestamp(time) for time in found.events[TIME].to_pylist()]
     values = found.events.drop_columns([TIME])
     rows = rows_as_json(values) if values.num_columns else [[] for _ in times]
     events = [
         {
+            "number": found.numbers[i],
             "at": times[i],
             "values": rows[i],
             "holds": [column[i] for column in found.holds],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse
 
 from presage.console.asking import Asked
+from presage.console.plans import Plan
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.time import MICROS, format_timestamp
@@ -50,6 +53,31 @@ def positions(name: str, engine: Asked, limit: Annotated[int, Query(ge=1, le=5_0
             }  # fmt: skip
     newest = format_timestamp(max(times)) if times else None
     return {**_described(found), "now": newest, "objects": sorted(objects.values(), key=lambda each: each["key"])}
+
+
+@router.get("/maps/{name}/plan")
+def plan(name: str, request: Request) -> dict[str, Any]:
+    """What lies under a map: rooms with their outlines, and a picture (`image` is its address) with its bounds."""
+    found = _plan(name, request)
+    if found is None:
+        return {"rooms": [], "image": None, "bounds": None}
+    rooms = [{"name": room.name, "outline": room.outline} for room in found.rooms]
+    image = None if found.picture is None else f"/api/maps/{quote(name, safe='')}/plan/image"
+    return {"rooms": rooms, "image": image, "bounds": found.bounds or None}
+
+
+@router.get("/maps/{name}/plan/image", response_class=FileResponse)
+def picture(name: str, request: Request) -> FileResponse:
+    """The picture of a plan."""
+    found = _plan(name, request)
+    if found is None or found.picture is None or not found.picture.is_file():
+        raise error("UNKNOWN_OBJECT", kind="picture of a plan", name=name, fix="give one with presage serve --plan")
+    return FileResponse(found.picture, media_type=found.kind)
+
+
+def _plan(name: str, request: Request) -> Plan | None:
+    plans: tuple[Plan, ...] = request.app.state.plans
+    return next((each for each in plans if each.lies_under(name)), None)
 
 
 def _is_map(found: EventType) -> bool:

@@ -90,6 +90,20 @@ def rows(
     return {**table_as_json(table.slice(first), limit), "first": first, "total": table.num_rows}
 
 
+@router.get("/{name}/matches")
+def matches(
+    name: str,
+    request: Request,
+    engine: Asked,
+    first: Annotated[int, Query(ge=0, description="The number of the first row that is asked about.")] = 0,
+) -> dict[str, Any]:
+    """The events of the newest matches, by row number: for each the names of its variables with their times, or null
+    where that cannot be told. `possible`: whether it can be told of any."""
+    state = request.app.state
+    found: dict[str, Any] = state.traces.of(engine.deployments[name], state.tails, first)
+    return found
+
+
 @router.get("/{name}/events")
 async def events(
     name: str,

@@ -31,6 +31,10 @@ class Tails:
 
     def of(self, deployment: Deployment) -> pa.Table:
         """The last rows of a statement, in order."""
+        return self.numbered(deployment)[1]
+
+    def numbered(self, deployment: Deployment) -> tuple[int, pa.Table]:
+        """The number of the first of them, too."""
         with self._lock:
             tail = self._known.get(deployment.name)
             # Another one may stand under the name by now.
@@ -43,4 +47,4 @@ class Tails:
                 tail.rows = tail.rows.slice(max(0, tail.rows.num_rows - MOST_ROWS)).combine_chunks()
                 tail.record = max((record for record, _, _ in new), default=tail.record)
                 tail.seen += sum(rows.num_rows for _, _, rows in new)
-            return tail.rows
+            return tail.seen - tail.rows.num_rows, tail.rows

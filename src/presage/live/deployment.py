@@ -20,9 +20,11 @@ from presage.model.time import format_timestamp, to_micros
 from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
+    from presage.columnar.reasons import Reasons
     from presage.knowledge.browsing import Selected
     from presage.live.passing import Passing
     from presage.live.standing import Standing
+    from presage.live.tracing import Tracing
     from presage.plan.picture import Picture
 
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -132,6 +134,18 @@ class Deployment:
     def why(self, limit: int = 20) -> list[Passing]:
         """The newest events of its streams, and for each which of its conditions it fulfils and which it does not."""
         return self._standing.passing(self._number, limit)
+
+    def why_event(self, number: int) -> list[Reasons]:
+        """What an event met in its patterns and sequences, and what kept it from making a row there; by the number of
+        the event's arrival."""
+        return self._standing.inquire(self._number, number)
+
+    def trace(self) -> Tracing:
+        """The events of its matches; `follow` brings it up to date."""
+        return self._standing.trace(self._number)
+
+    def follow(self, tracing: Tracing) -> None:
+        self._standing.follow(self._number, tracing)
 
     def selects(self, limit: int = 200) -> list[Selected]:
         """Which things its PATHs select, whatever events come."""

@@ -366,7 +366,7 @@ class Job:
                 continue
             values = changed_values(
                 statement, program, span, batch.marks, several, places.own.get(number, {}),
-                lambda st=statement: self._can_repeat(st),  # type: ignore[misc]
+                lambda st=statement: self.can_repeat(st),  # type: ignore[misc]
             )  # fmt: skip
             changed, change = statement.change(**values) if values else (statement, {})
             into = program.into
@@ -418,7 +418,7 @@ class Job:
                 marks[derived_table(into)] = min(marks[derived_table(into)], start)
         return marks
 
-    def _can_repeat(self, statement: Statement) -> bool:
+    def can_repeat(self, statement: Statement) -> bool:
         """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
         do not depend on when it looked."""
         archive, program = self._log.archive, self.programs[statement.number]

@@ -1,8 +1,8 @@
 """A standing statement in, the newest events of its streams out, each with the conditions that it fulfils and does not.
 
 Answers why an event made no row, as far as that can be said of one event: it came before the statement stood, lies
-outside of its time, waits for the watermark, names something that nobody knows, or fails a condition. What a pattern or
-a window asks of several events together is not looked at.
+outside of its time, waits for the watermark, names something that nobody knows, or fails a condition. What patterns and
+sequences ask of several events together is in `inquiry`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from presage.live.program import Program
 from presage.live.spans import Place
 from presage.log import Log
 from presage.log.newest import newest_events
-from presage.patterns.nodes import PatternMatch
+from presage.patterns.nodes import Match, PatternMatch
 from presage.plan.display import show
 from presage.plan.expr import Expr, InRelation, conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan
 from presage.plan.query import Watched
+from presage.probability.nodes import SequenceMatch
 
 BEFORE, OUTSIDE = "came before the statement stood", "is outside of its time"
 WAITS, UNKNOWN, FAILS = "waits for the watermark", "names nothing that is known", "fails a condition"
@@ -47,6 +48,7 @@ class Passing:
     of: str
     conditions: list[str]
     events: pa.Table
+    numbers: list[int]  # of their arrival
     holds: list[list[bool | None]]
     unknown: list[dict[str, str]]
     verdicts: list[str]
@@ -75,8 +77,9 @@ def newest_passing(
 def _asked(plan: Node) -> Iterator[Asked]:
     told = set()
     for node in plan.walk():
-        if isinstance(node, PatternMatch):
-            for asked in _of_pattern(node):
+        several = _OF_ROOMS.get(type(node))
+        if several is not None:
+            for asked in several(node):
                 told.add(id(asked.scan))
                 yield asked
         elif isinstance(node, Filter) and isinstance(node.input, Scan) and id(node.input) not in told:
@@ -102,6 +105,36 @@ def _of_pattern(node: PatternMatch) -> Iterator[Asked]:
             yield Asked(source, tuple(own), term.text)
 
 
+def _of_match(node: Match) -> Iterator[Asked]:
+    """What DEFINE says of a row alone, for each variable of which it says something."""
+    asked = node.input.condition if isinstance(node.input, Filter) else None
+    scan = node.input.input if isinstance(node.input, Filter) else node.input
+    flags = {named.name: named.expr for named in node.prepared}
+    for condition in node.tables.conditions:
+        if condition.flag is not None and isinstance(scan, Scan):
+            own = (*conjuncts(asked), *conjuncts(flags[condition.flag]))
+            yield Asked(scan, own, condition.text.removeprefix("DEFINE "))
+
+
+def _of_sequence(node: SequenceMatch) -> Iterator[Asked]:
+    """What the subgoals say of one row, and WHERE of what they chose."""
+    for goal in node.tables.query.goals:
+        source, columns = node.sources[goal.source], node.tables.goals[goal.number]
+        if isinstance(source, Filter) and node.filtered:
+            source = source.input
+        if isinstance(source, Scan):
+            flags = {named.name: named.expr for named in node.prepared[goal.source]}
+            chosen = [flags[flag] for flag in (columns.candidate, columns.accepted) if flag is not None]
+            yield Asked(source, tuple(part for flag in chosen for part in conjuncts(flag)), goal.text)
+
+
+_OF_ROOMS: Mapping[type[Node], Callable[[Any], Iterator[Asked]]] = {
+    PatternMatch: _of_pattern,
+    Match: _of_match,
+    SequenceMatch: _of_sequence,
+}
+
+
 def _passing(
     asked: Asked, watched: list[Watched], place: Place, log: Log, tables: Mapping[str, Any],
     evaluator: Evaluator, limit: int, worded: Callable[[str], str | None],
@@ -125,7 +158,7 @@ def _passing(
         for i in range(table.num_rows)
     ]
     words = [_in_words(condition, worded) for condition in asked.conditions]
-    return Passing(scan.stream, asked.of, words, table.drop_columns([SEQ]), holds, unknown, verdicts)
+    return Passing(scan.stream, asked.of, words, table.drop_columns([SEQ]), numbers, holds, unknown, verdicts)
 
 
 def _plan_name(scan: Scan, attribute: str) -> str:

@@ -141,14 +141,7 @@ class Program:
 
     @cached_property
     def relations(self) -> frozenset[str]:
-        named = {n.relation for n in self.plan.walk() if isinstance(n, RelationScan)}
-        for node in self.plan.walk():
-            # Terms over several events are a kernel's, and may ask a relation, too.
-            further = node.programs if isinstance(node, Match | PatternMatch) else ()
-            further = node.conditions if isinstance(node, SequenceMatch) else further
-            for expr in (*node.expressions(), *further):
-                named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
-        return frozenset(named)
+        return relations_of(self.plan)
 
     @property
     def asks_store(self) -> bool:
@@ -196,6 +189,18 @@ def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | N
         plan, bound.columns, bound.upper, bound.ends, into, retimed, spread, has_timers(plan), foreign, fingerprint,
         bound.watched, bound.knows, **_numbered(plan),
     )  # fmt: skip
+
+
+def relations_of(plan: Node) -> frozenset[str]:
+    """The relations that a plan asks, those that hold answers of knowledge bases included."""
+    named = {n.relation for n in plan.walk() if isinstance(n, RelationScan)}
+    for node in plan.walk():
+        # Terms over several events are a kernel's, and may ask a relation, too.
+        further = node.programs if isinstance(node, Match | PatternMatch) else ()
+        further = node.conditions if isinstance(node, SequenceMatch) else further
+        for expr in (*node.expressions(), *further):
+            named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
+    return frozenset(named)
 
 
 def _computed_here(expr: Expr) -> bool:

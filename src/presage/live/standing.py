@@ -9,17 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.columnar.reasons import Reasons
 from presage.errors import PresageError, did_you_mean, error
 from presage.knowledge.browsing import Browser
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment, Subscriber
 from presage.live.derived import derived_table
+from presage.live.inquiry import inquire
 from presage.live.job import Job
 from presage.live.passing import Passing, newest_passing
 from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
+from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.model.catalog import Catalog, Moment
 from presage.model.time import format_timestamp
@@ -299,6 +302,24 @@ class Standing(Mapping[str, Deployment]):
         statement, program, log = self.job.statements[number], self.job.programs[number], self._log
         how = self.known.worded
         return newest_passing(program, self.job.place(statement), log, self._relations(), limit, how)
+
+    def inquire(self, number: str, event: int) -> list[Reasons]:
+        """What an event met in the patterns and sequences of a statement; `event` is the number of its arrival."""
+        statement = self.job.statements[number]
+        parsed = self._workspace.parse(statement.text).statements[0]
+        assert isinstance(parsed, s.Query)
+        # Bound anew: places of expressions are those of this text, not of one that held other statements, too.
+        program, place = self._program(parsed, statement.since, statement.shards), self.job.place(statement)
+        repeats = self.job.can_repeat(statement)
+        return inquire(program, statement.text, place, self._log, self._relations(), event, repeats)
+
+    def trace(self, number: str) -> Tracing:
+        """For the events of a statement's matches; `follow` takes it to where the statement is."""
+        return Tracing(self.job.programs[number], self._log, self._relations())
+
+    def follow(self, number: str, tracing: Tracing) -> None:
+        statement = self.job.statements[number]
+        tracing.advance(self.job.place(statement), self.job.can_repeat(statement))
 
     def picture(self, number: str) -> Picture:
         """The automata and patterns of a statement."""

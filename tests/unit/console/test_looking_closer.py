@@ -117,6 +117,26 @@ def test_what_came_before_a_statement_is_not_its_own_and_filters_of_a_pattern_ar
     assert [event["verdict"] for event in then["events"]][:2] == ["passes", "fails a condition"]
 
 
+def test_what_one_event_met_is_told_with_both_values(engine: Engine, client: TestClient) -> None:
+    engine.deploy(PAIRS, "pairs")
+    engine.load("Air", [air("AF105", 800.0, "09:01:00"), air("AF106", 50.0, "09:02:00")])
+    engine.advance("Air", "2024-03-01T09:30:00Z")
+    engine.deployments["pairs"].drain()
+    number = client.get("/api/statements/pairs/why").json()["streams"][0]["events"][0]["number"]
+    found = client.get(f"/api/statements/pairs/why/{number}").json()
+    assert (found["stream"], found["at"], found["values"]["sensor"]) == ("Air", "2024-03-01T09:02:00Z", "AF106")
+    (told,) = found["told"]
+    other = told["chances"][-1]
+    assert other["so_far"] == [
+        {"name": "a", "at": "2024-03-01T09:01:00Z", "values": {"sensor": "AF105", "rate": 800.0}}
+    ]
+    assert [(a["text"], a["holds"], a["values"]) for a in other["answers"]] == [
+        ("rate < 100", True, [["rate", 50.0]]),
+        ("sensor = a.sensor", False, [["sensor", "AF106"], ["a.sensor", "AF105"]]),
+    ]
+    assert client.get("/api/statements/pairs/why/999999").status_code == 404
+
+
 # -- what is known ----------------------------------------------------------------------------------
 
 
@@ -126,6 +146,16 @@ def test_what_a_path_selects_is_told_without_events(engine: Engine, client: Test
     assert list(selected["attributes"].values()) == ["sensor"]
     assert selected["total"] == 1
     assert [value.rpartition("#")[2] for value in selected["rows"][0]] == ["AF105", "R105"]
+
+
+def test_what_a_typed_query_selects_is_told_before_it_stands(engine: Engine, client: TestClient) -> None:
+    (selected,) = client.post("/api/selects", json={"text": f"EXPLAIN {OFFICES}"}).json()
+    engine.deploy(OFFICES, "offices")
+    assert selected == client.get("/api/statements/offices/selects").json()[0]
+    assert client.post("/api/selects", json={"text": "SELECT sensor FROM Air"}).json() == []
+    wrong = client.post("/api/selects", json={"text": "SELECT\n  nothing FROM Air"})
+    assert wrong.status_code == 422
+    assert [(e["code"], e["line"]) for e in wrong.json()["errors"]] == [("UNKNOWN_ATTRIBUTE", 2)]
 
 
 def test_a_thing_is_found_and_told_of_with_what_follows(client: TestClient) -> None:

@@ -33,6 +33,14 @@ def test_clauses_of_a_declaration_come_in_any_order() -> None:
     assert one == two
 
 
+def test_prefixes_before_a_standing_statement_are_those_of_its_query() -> None:
+    one, two = "PREFIX c: <http://e.org/c#>", "PREFIX d: <http://e.org/d#>"
+    front = parse_statement(f"{one} CREATE STATEMENT s AS {two} SELECT a FROM T")
+    assert front == parse_statement(f"CREATE STATEMENT s AS {one} {two} SELECT a FROM T")
+    with pytest.raises(PresageError, match="found 'STREAM' where OR or STATEMENT was expected"):
+        parse_statement(f"{one} CREATE STREAM S (a INT)")
+
+
 def test_types_nest_and_two_levels_close_without_a_blank() -> None:
     created = parse_statement("CREATE SCHEMA S (a ARRAY<STRUCT<x INT, where MAP<STRING,ARRAY<LONG>>>>)")
     assert isinstance(created, s.CreateType)

@@ -134,6 +134,7 @@ LOOKING = [
 ]
 ACTING = [
     "CREATE STATEMENT warm AS SELECT room FROM T WHERE x > 1",
+    "PREFIX c: <http://e.org/c#> CREATE OR REPLACE STATEMENT warm AS SELECT room FROM T WHERE T.c:heat > 1",
     "create or replace statement `a b` as INSERT INTO X SELECT room FROM T",
     "INSERT INTO T VALUES ('a', 1, '2024-01-01'), ('b', -2.5, NULL)",
     "INSERT INTO T (room, select, at) VALUES ('a', 1, '2024-01-01')",

@@ -38,7 +38,7 @@ export const named = (name) => encodeURIComponent(name);
 
 const AGAIN = 1000;
 
-// Rows of a statement as they come, each once. The browser takes up a line that was cut, but not one that was refused, as by
+// Rows of a statement as they come, each once, with the number of the row that is next. The browser takes up a line that was cut, but not one that was refused, as by
 // an engine that is starting: that we do.
 export function follow(name, after, onRows) {
   let next = after, source = null, timer = null;
@@ -48,7 +48,7 @@ export function follow(name, after, onRows) {
       const rows = JSON.parse(event.data), end = Number(event.lastEventId) + 1;
       const fresh = rows.slice(Math.max(0, rows.length - (end - next)));
       next = Math.max(next, end);
-      if (fresh.length) onRows(fresh);
+      if (fresh.length) onRows(fresh, next);
     };
     source.onerror = () => { if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN); };
   };

@@ -3,6 +3,7 @@
 import { get, post } from "./api.js";
 import { el, errorList, number, table } from "./dom.js";
 import { Editor } from "./editor.js";
+import { solutions } from "./knowledge.js";
 import { planOf } from "./plan.js";
 
 // Under which the browser keeps what was typed last.
@@ -42,6 +43,7 @@ export async function askPage(place) {
     el("div", { class: "row" },
       el("button", { class: "main", onclick: run }, "Run"),
       el("button", { onclick: asked(explained) }, "Explain"),
+      catalog.knowledge.length ? el("button", { onclick: asked(selected), title: "Which things the PATHs of the query select" }, "What it selects") : null,
       el("button", { onclick: asked((text) => deployed(text, name.value.trim())) }, "Deploy as"), name,
       el("span", { class: "soft" }, "Ctrl-Enter runs, Ctrl-Space completes")),
     answer, offered(catalog, editor));
@@ -58,6 +60,12 @@ async function explained(text) {
   const { text: plan, picture } = await post("/explain", { text });
   const drawn = picture && el("figure", {}, el("img", { alt: "The automaton of the query", src: `data:image/svg+xml,${encodeURIComponent(picture)}` }));
   return [drawn, planOf(plan), el("pre", { tabindex: "0" }, plan)].filter(Boolean);
+}
+
+// Which rooms and sensors the PATHs of the query select, whatever events come.
+async function selected(text) {
+  const found = await post("/selects", { text, limit: 100 });
+  return found.length ? [el("h3", {}, "What its PATHs select"), ...solutions(found)] : [el("p", { class: "soft" }, "It has no PATH: it asks nothing of what is known.")];
 }
 
 async function deployed(text, name) {

@@ -99,6 +99,13 @@ export class Rows {
   }
 }
 
+// Puts elements in their order; those that stay where they are keep the focus.
+export function arrange(body, elements) {
+  const wanted = new Set(elements);
+  for (const child of [...body.children]) if (!wanted.has(child)) child.remove();
+  elements.forEach((element, i) => { if (body.children[i] !== element) body.insertBefore(element, body.children[i] ?? null); });
+}
+
 // All cells of a row but the first are given anew.
 export function refill(row, cells) {
   while (row.children.length > 1) row.lastChild.remove();

@@ -19,6 +19,7 @@ export async function knowledgePage(place, iri) {
   place.append(finder());
   if (iri) { place.append(await about(iri)); return; }
   place.append(el("p", { class: "soft" }, "One graph of ", ...bases.flatMap((base, i) => [i ? ", " : "", el("b", {}, base.name), ` (${base.files.map(short).join(", ")}${base.reasoning ? `, closed under ${base.reasoning.replace("_", " ")}` : ""})`])));
+  place.append(el("p", {}, "What a query of yours would select, ", el("a", { href: "#/ask" }, "Ask"), " tells before it stands."));
   for (const statement of statements.filter((each) => kindOf(each.text) === "knowledge" || /PATH\s*\{/.test(each.text))) place.append(await selects(statement.name));
 }
 
@@ -50,7 +51,11 @@ async function about(iri) {
 
 async function selects(name) {
   const found = await get(`/statements/${named(name)}/selects?limit=100`);
-  return el("section", {}, el("h3", {}, `What ${name} selects`), el("p", {}, el("a", { href: `#/why/${named(name)}` }, "Why events made no row")),
-    ...found.map((each) => el("details", { open: each === found[0] }, el("summary", {}, el("code", {}, each.path), ` ${number(each.total)} solutions`),
-      each.rows.length ? table(each.variables.map((variable) => (each.attributes[variable] ? `${each.attributes[variable]} of events` : variable.replace(/^blank_/, ""))), each.rows.map((row) => row.map((value) => (value && value.includes("://") ? thing(value) : value))), `Solutions of ${each.path}`) : null)));
+  return el("section", {}, el("h3", {}, `What ${name} selects`), el("p", {}, el("a", { href: `#/why/${named(name)}` }, "Why events made no row")), ...solutions(found));
+}
+
+// What PATHs select, each with its solutions; things lead to what is known of them.
+export function solutions(found) {
+  return found.map((each) => el("details", { open: each === found[0] }, el("summary", {}, el("code", {}, each.path), ` ${number(each.total)} solution${each.total === 1 ? "" : "s"}`),
+      each.rows.length ? table(each.variables.map((variable) => (each.attributes[variable] ? `${each.attributes[variable]} of events` : variable.replace(/^blank_/, ""))), each.rows.map((row) => row.map((value) => (value && value.includes("://") ? thing(value) : value))), `Solutions of ${each.path}`) : null));
 }

@@ -19,7 +19,8 @@ export async function mapPage(place, wanted) {
   const chooser = el("select", { id: "map", onchange: (event) => { location.hash = `#/map/${named(event.target.value)}`; } },
     ...maps.map((each) => el("option", { value: each.name, selected: each === chosen }, each.name)));
   const cards = el("div", { class: "cards" });
-  const drawn = new Drawn();
+  const plan = await get(`/maps/${named(chosen.name)}/plan`);
+  const drawn = new Drawn(plan);
   const list = el("details", {}, el("summary", {}, "The same as a list"));
   const told = el("ul", { class: "places" });
   list.append(told);
@@ -31,7 +32,8 @@ export async function mapPage(place, wanted) {
     drawn.show(shown);
     cards.replaceChildren(card(number(shown.length), "objects"), timeCard(found.now, "as of"),
       card(number(shown.filter((each) => each.silent).length), "silent"), card(number(shown.filter((each) => each.moving).length), "moving"));
-    if (list.open) told.replaceChildren(...shown.map((each) => el("li", {}, `${each.name}: ${chosen.attributes[0]} ${each.x.toFixed(1)}, ${chosen.attributes[1]} ${each.y.toFixed(1)}`)));
+    const where = (each) => plan.rooms.filter((room) => isIn(room.outline, each.x, each.y)).map((room) => `, in ${room.name}`).join("");
+    if (list.open) told.replaceChildren(...shown.map((each) => el("li", {}, `${each.name}: ${chosen.attributes[0]} ${each.x.toFixed(1)}, ${chosen.attributes[1]} ${each.y.toFixed(1)}${where(each)}`)));
   }
 
   list.addEventListener("toggle", () => look().catch(notice));
@@ -52,10 +54,13 @@ function placed(each, now, period) {
 
 // The picture stays and its objects move, so that the eye can follow them.
 class Drawn {
-  constructor() {
+  // `plan`: rooms and a picture that lie below, in the world's units.
+  constructor(plan = { rooms: [], image: null }) {
+    this.plan = plan;
     this.element = svg("svg", { class: "map", role: "img" });
     this.ground = svg("g");
-    this.element.append(this.ground);
+    this.floor = svg("g", { class: "floor" });
+    this.element.append(this.floor, this.ground);
     this.objects = new Map();
     this.bounds = null;
   }
@@ -69,14 +74,20 @@ class Drawn {
       this.move(this.objects.get(each.name), each);
     }
     for (const name of gone) { this.objects.get(name).group.remove(); this.objects.delete(name); }
-    this.element.setAttribute("aria-label", `${objects.length} objects on a map, ${objects.filter((each) => each.moving).length} of them moving`);
+    this.element.setAttribute("aria-label", `${objects.length} objects on a map, ${objects.filter((each) => each.moving).length} of them moving${this.plan.rooms.length ? `, over a plan of ${this.plan.rooms.length} rooms` : this.plan.image ? ", over a plan" : ""}`);
+  }
+
+  // Corners of all that lies below.
+  corners() {
+    const { rooms, image, bounds } = this.plan;
+    return [...rooms.flatMap((room) => room.outline), ...(image ? [[bounds[0], bounds[1]], [bounds[2], bounds[3]]] : [])];
   }
 
   // Bounds only grow: a map that jumps cannot be read.
   fit(objects) {
     const ends = objects.flatMap(({ x, y, dx, dy }) => [[x, y], [x + dx, y + dy]]);
     const known = this.bounds ? [[this.bounds.left, this.bounds.bottom], [this.bounds.right, this.bounds.top]] : [];
-    const [xs, ys] = [0, 1].map((i) => [...ends, ...known].map((end) => end[i]));
+    const [xs, ys] = [0, 1].map((i) => [...ends, ...known, ...this.corners()].map((end) => end[i]));
     if (!xs.length) return;
     const [left, right, bottom, top] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     if (this.bounds && left === this.bounds.left && right === this.bounds.right && bottom === this.bounds.bottom && top === this.bounds.top) return;
@@ -84,7 +95,26 @@ class Drawn {
     this.scale = (WIDTH - 2 * EDGE) / Math.max(1e-9, right - left, (top - bottom) * 0.8);
     this.height = Math.max(160, (top - bottom) * this.scale + 2 * EDGE);
     this.element.setAttribute("viewBox", `0 0 ${WIDTH} ${this.height}`);
+    this.lay();
     this.grid();
+  }
+
+  // The plan, below everything else.
+  lay() {
+    const { rooms, image, bounds } = this.plan;
+    const parts = [];
+    if (image) {
+      const [[left, top], [right, bottom]] = [this.at(bounds[0], bounds[3]), this.at(bounds[2], bounds[1])];
+      parts.push(svg("image", { href: image, x: left, y: top, width: right - left, height: bottom - top, preserveAspectRatio: "none" }));
+    }
+    for (const { name, outline } of rooms) {
+      const points = outline.map(([x, y]) => this.at(x, y));
+      const [x, y] = middleOf(points);
+      const label = svg("text", { class: "room", x: x.toFixed(1), y: y.toFixed(1), "text-anchor": "middle" });
+      label.textContent = name;
+      parts.push(svg("polygon", { class: "room", points: points.map((point) => point.map((v) => v.toFixed(1)).join(",")).join(" ") }), label);
+    }
+    this.floor.replaceChildren(...parts);
   }
 
   at(x, y) {
@@ -125,6 +155,29 @@ class Drawn {
     parts.way.setAttribute("x2", (each.dx * this.scale).toFixed(1));
     parts.way.setAttribute("y2", (-each.dy * this.scale).toFixed(1));
   }
+}
+
+// The centre of gravity of an outline; of one without an area, the middle of its corners.
+function middleOf(points) {
+  let area = 0, x = 0, y = 0;
+  points.forEach(([bx, by], i) => {
+    const [ax, ay] = points.at(i - 1), cross = ax * by - bx * ay;
+    area += cross;
+    x += (ax + bx) * cross;
+    y += (ay + by) * cross;
+  });
+  if (Math.abs(area) < 1e-9) return [0, 1].map((i) => points.reduce((sum, point) => sum + point[i], 0) / points.length);
+  return [x / (3 * area), y / (3 * area)];
+}
+
+// Whether a point lies within an outline: a ray from it crosses the outline an odd number of times.
+function isIn(outline, x, y) {
+  let inside = false;
+  outline.forEach(([bx, by], i) => {
+    const [ax, ay] = outline.at(i - 1);
+    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+  });
+  return inside;
 }
 
 // Rows with x and y in a figure: where they were, the newest strongest.

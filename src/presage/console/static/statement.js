@@ -12,6 +12,8 @@ import { timeline } from "./timeline.js";
 
 // Rows that figures are drawn of, and those that the table shows: a browser lays out all of a table for each row that comes.
 const MOST = 500, SHOWN = 100;
+// Kinds whose rows have events of their own.
+const MATCHED = ["pattern", "match"];
 // Rows are put in with the next frame; figures are drawn anew less often than that.
 const FIGURES = 500;
 // More than so many at once, and none of them is made to stand out.
@@ -47,21 +49,50 @@ export async function statementPage(place, name) {
   const linked = (row) => row.map((value, i) => (i === event && value ? el("a", { href: alertAddress(name, value) }, value) : value));
   const rows = new Newest(body, linked, (all) => {
     none.hidden = all.length > 0;
-    figures.replaceChildren(...[timeline(one.columns, all), chances(one.columns, all, thresholdOf(one.text)), places(one.columns, all)].filter(Boolean));
+    figures.replaceChildren(...[timeline(one.columns, all, (i) => matches?.of(rows.next - all.length + i)), chances(one.columns, all, thresholdOf(one.text)), places(one.columns, all)].filter(Boolean));
   });
-  const leave = follow(name, Math.max(0, first.rows_out - MOST), (some) => rows.add(some));
+  const matches = MATCHED.includes(kindOf(one.text)) ? new Matches(path, () => rows.draw(rows.rows)) : null;
+  const leave = follow(name, Math.max(0, first.rows_out - MOST), (some, next) => { rows.add(some, next); matches?.want(next); });
   const rest = every(1000, look, notice);
   return () => { leave(); rest(); rows.close(); };
+}
+
+// The events of the newest matches, by the number of their row: asked for when rows have come, never twice at a time.
+class Matches {
+  constructor(path, changed) { Object.assign(this, { path, changed, known: new Map(), next: 0, wanted: 0, asking: false }); }
+
+  of(number) { return this.known.get(number); }
+
+  async want(next) {
+    this.wanted = next;
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      while (this.next < this.wanted) {
+        const { first, events, possible } = await get(`${this.path}/matches?first=${this.next}`);
+        events.forEach((each, i) => this.known.set(first + i, each));
+        for (const number of [...this.known.keys()].slice(0, -MOST)) this.known.delete(number);
+        const before = this.next;
+        this.next = Math.max(this.next, first + events.length);
+        if (events.length) this.changed();
+        if (!possible || this.next === before) break;
+        await new Promise((done) => setTimeout(done, FIGURES));
+      }
+    } catch (failure) { notice(failure); }
+    this.asking = false;
+  }
 }
 
 // Rows in, the newest of them in a table, newest first, and figures of them now and then.
 class Newest {
   // `linked`: a row as the table shows it.
   constructor(body, linked, draw) {
-    Object.assign(this, { body, linked, draw, rows: [], waiting: [], frame: null, timer: null });
+    Object.assign(this, { body, linked, draw, rows: [], waiting: [], next: 0, frame: null, timer: null });
   }
 
-  add(some) {
+  // `next`: the number of the row after these.
+  add(some, next) {
+    this.next = next;
     this.waiting.push(...some);
     this.frame ??= requestAnimationFrame(() => this.put());
     this.timer ??= setTimeout(() => { this.timer = null; this.draw(this.rows); }, this.rows.length ? FIGURES : 30);

@@ -1,13 +1,20 @@
 // Why events made no row: the newest events of a statement's streams, and which of its conditions they fulfil.
 
 import { every, get, named } from "./api.js";
-import { el, shown } from "./dom.js";
+import { arrange, el, shown } from "./dom.js";
+import { kindOf } from "./kinds.js";
 import { notice } from "./notice.js";
+import { whyEventPage } from "./why_event.js";
 
 const WAITS = "waits for the watermark";
 const SHOWN = 50;
+// What asks something of several events together that can be told of one of them.
+const SEVERAL = ["pattern", "match", "probability"];
 
-export async function whyPage(place, name) {
+export async function whyPage(place, name, number) {
+  if (number) return whyEventPage(place, name, number);
+  const { text } = await get(`/statements/${named(name)}`);
+  const closer = SEVERAL.includes(kindOf(text)) ? (event) => `#/why/${named(name)}/${event.number}` : null;
   const body = el("div");
   const mark = el("p", { class: "soft" });
   const sections = [];
@@ -16,22 +23,22 @@ export async function whyPage(place, name) {
     const { watermark, streams } = await get(`/statements/${named(name)}/why?limit=400`);
     mark.textContent = watermark ? `The watermark is at ${shown(watermark)}: later events wait for it.` : "Nothing has passed the watermark yet.";
     streams.forEach((each, i) => {
-      if (!sections[i]) { sections[i] = new Asked(each); body.append(sections[i].element); }
+      if (!sections[i]) { sections[i] = new Asked(each, closer); body.append(sections[i].element); }
       sections[i].show(each);
     });
   }
 
   await look();
-  place.append(el("h2", {}, `Why not? ${name}`), el("p", {}, "The newest events of the streams of ", el("a", { href: `#/statement/${named(name)}` }, name), ", and what each of them fulfils. What is asked of several events together is not looked at here."), mark, body);
+  place.append(el("h2", {}, `Why not? ${name}`), el("p", {}, "The newest events of the streams of ", el("a", { href: `#/statement/${named(name)}` }, name), ", and what each of them fulfils by itself.", closer ? " The link of an event leads to what it met in partial matches." : ""), mark, body);
   return every(2000, look, notice);
 }
 
 // What is asked of the events of one stream, with buttons for what came of them.
 class Asked {
-  constructor({ stream, of, columns, conditions }) {
+  // `closer`: the address of what is asked of an event beside others, if something is.
+  constructor({ stream, of, columns, conditions }, closer) {
     const heads = ["event time", ...columns, ...conditions, "verdict"];
-    this.columns = columns;
-    this.wanted = null;
+    Object.assign(this, { columns, closer, wanted: null, rows: new Map() });
     this.chips = el("div", { class: "row", role: "group", "aria-label": `What came of events of ${stream}` });
     this.body = el("tbody");
     this.buttons = new Map();
@@ -58,12 +65,17 @@ class Asked {
 
   draw() {
     for (const [verdict, button] of this.buttons) button.setAttribute("aria-pressed", String(this.wanted.includes(verdict)));
-    this.body.replaceChildren(...this.events.filter((event) => this.wanted.includes(event.verdict)).slice(0, SHOWN).map((event) => this.row(event)));
+    const some = this.events.filter((event) => this.wanted.includes(event.verdict)).slice(0, SHOWN);
+    // A row stays as long as its verdict: a link in it keeps the focus.
+    const kept = new Map(some.map((event) => [`${event.number} ${event.verdict}`, event]));
+    this.rows = new Map([...kept].map(([key, event]) => [key, this.rows.get(key) ?? this.row(event)]));
+    arrange(this.body, [...this.rows.values()]);
   }
 
   row(event) {
+    const at = shown(event.at);
     const kind = (column, value) => (typeof value === "number" ? "number" : column in event.unknown ? "bad" : null);
-    return el("tr", { class: event.verdict === "passes" ? "passes" : null }, el("td", {}, shown(event.at)),
+    return el("tr", { class: event.verdict === "passes" ? "passes" : null }, el("td", {}, this.closer ? el("a", { href: this.closer(event), title: "Why not? Closer" }, at) : at),
       ...this.columns.map((column, i) => el("td", { class: kind(column, event.values[i]), title: column in event.unknown ? "names nothing that is known" : null }, shown(event.values[i]))),
       ...event.holds.map((holds) => el("td", {}, answer(holds))), el("td", {}, verdictOf(event.verdict)));
   }

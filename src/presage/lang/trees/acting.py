@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from presage.errors import error
 from presage.lang.acting_syntax import Advance, Assertion, CreateStatement, Include, InsertValues, Scenario
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.syntax import Expr, Query
+from presage.lang.syntax import Expr, Prefix, Query
 from presage.lang.trees.declare import names
 from presage.lang.trees.terms import read_number, read_string
 from presage.lang.words import read_name
@@ -17,8 +18,13 @@ from presage.model.text import Span
 Rows = tuple[tuple[Expr, ...], ...]
 
 
-def create_statement(span: Span, replaces: bool | None, name: Token, query: Query) -> CreateStatement:
-    return CreateStatement(read_name(name.text), query, replaces is not None, span=span)
+def create_statement(span: Span, *parts: Prefix | bool | Token | Query | None) -> CreateStatement:
+    front = tuple(part for part in parts if isinstance(part, Prefix))
+    replaces, name, query = parts[len(front) :]
+    assert isinstance(name, Token)
+    assert isinstance(query, Query)
+    whole = replace(query, prefixes=(*front, *query.prefixes)) if front else query
+    return CreateStatement(read_name(name.text), whole, replaces is not None, span=span)
 
 
 def insert_values(span: Span, name: Token, attributes: tuple[str, ...] | None, *rows: tuple[Expr, ...]) -> InsertValues:

@@ -1,0 +1,131 @@
+"""Conditions and the values that they speak of in, whether each holds and with which values out: why an event made no
+row. What rooms tell of an event has one shape, whoever looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator
+from presage.model.arrow import to_arrow
+from presage.model.plain import plain_column
+from presage.plan.display import show
+from presage.plan.expr import ColumnRef, Expr, conjuncts
+
+Values = Callable[[Expr], pa.Array | None]
+Named = Callable[[Expr, Any], Any]
+# What became of a chance. The first four are said of the event, the others of what it could have joined.
+TAKEN, FAILS, UNTOLD, DENIES = "takes it", "fails", "cannot be told", "ends it"
+OVER = "its time was over"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One condition in the user's words. `holds` is None where that cannot be told here; `values` are those of the
+    terms that it compares, each in the user's words, as JSON knows them."""
+
+    text: str
+    holds: bool | None
+    values: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An event that a match has already: the name that it goes by, its time, its attributes."""
+
+    name: str
+    time: int
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A place that the event could have taken: `of` names it (a filter, a variable, a subgoal), `so_far` are the events
+    of the match that it would have joined."""
+
+    of: str
+    so_far: tuple[Bound, ...]
+    answers: tuple[Answer, ...]
+    outcome: str
+    further: str = ""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What is to be said of one event. `what`: the part of the statement; `notes`: what was found besides, and what was
+    not looked at."""
+
+    what: str
+    chances: tuple[Chance, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def outcome_of(answers: Sequence[Answer]) -> str:
+    """Null is not true: a condition without a value fails."""
+    if any(answer.holds is False for answer in answers):
+        return FAILS
+    return UNTOLD if any(answer.holds is None for answer in answers) else TAKEN
+
+
+@dataclass
+class Examiner:
+    """Tests conditions on single values. `text`: what the user wrote, to which the places of expressions refer."""
+
+    evaluator: Evaluator
+    text: str
+    _kept: list[Expr] = field(default_factory=list)
+
+    def answers(self, condition: Expr, value_of: Values, named: Named = lambda _, value: value) -> list[Answer]:
+        """One for each part of a condition. `value_of` gives the value of a leaf, one long; None for what is none.
+        `named`: such a value as people know it."""
+        return [self._answer(part, value_of, named) for part in conjuncts(condition)]
+
+    def keep(self, expr: Expr) -> None:
+        """As long as the evaluator, which knows expressions by identity."""
+        self._kept.append(expr)
+
+    def _answer(self, part: Expr, value_of: Values, named: Named) -> Answer:
+        columns: dict[str, pa.Array] = {}
+        shown: dict[str, Any] = {}
+
+        def leaf(x: Expr) -> Expr:
+            found = value_of(x)
+            if found is None:
+                return x
+            name = f"v{len(columns)}"
+            columns[name] = found.cast(to_arrow(x.type))
+            shown.setdefault(self.words(x), named(x, plain_column(pa.chunked_array([found]))[0]))
+            return ColumnRef(x.type, name)
+
+        made = part.rewrite(leaf)
+        self.keep(made)
+        # Without a term of its own it holds always or never; a table has one row then, too.
+        table = pa.table(columns or {"_": pa.nulls(1)})
+        known = self.evaluator.computes(made) and columns.keys() >= made.columns()
+        holds = bool(self.evaluator.mask(made, table)[0]) if known else None
+        return Answer(self.words(part), holds, tuple(shown.items()))
+
+    def words(self, expr: Expr) -> str:
+        """An expression as the user wrote it, on one line."""
+        if expr.span is not None and expr.span.end > expr.span.start:
+            return " ".join(self.text[expr.span.start : expr.span.end].split())
+        if isinstance(expr, ColumnRef):
+            return expr.name.rpartition(".")[2].removeprefix("~")
+        try:
+            return show(expr).replace("~", "")
+        except TypeError:  # a leaf that only a room knows has no notation of its own
+            return "a term over several events"
+
+
+def row_values(table: pa.Table, row: int) -> Values:
+    """The values of columns in a row of a table of the plan."""
+
+    def value_of(x: Expr) -> pa.Array | None:
+        if isinstance(x, ColumnRef) and x.name in table.column_names:
+            return table[x.name].slice(row, 1).combine_chunks()
+        return None
+
+    return value_of

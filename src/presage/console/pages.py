@@ -1,0 +1,15 @@
+"""The name of a page in, its HTML out: what all pages have in their heads, and what the page is."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+STATIC = Path(__file__).parent / "static"
+HEAD = "head.html"
+
+
+@cache
+def page(name: str) -> str:
+    """Files of pages begin where their heads differ."""
+    return (STATIC / HEAD).read_text("utf-8") + (STATIC / name).read_text("utf-8")
