@@ -67,6 +67,19 @@ def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
+def single_rows(codes: Ints, starts: Ints, rows: Ints, meaning: Ints) -> tuple[Ints, bool]:
+    """What the one row of each line's code means, -1 where it has none. False if one has several."""
+    found = np.empty(len(codes), np.int64)
+    single = True
+    for i in range(len(codes)):
+        code = codes[i]
+        there = 0 <= code < len(starts) - 1 and starts[code] < starts[code + 1]
+        found[i] = meaning[rows[starts[code]]] if there else -1
+        single = single and not (there and starts[code + 1] - starts[code] > 1)
+    return found, single
+
+
+@compiled
 def united(
     line: Ints, row: Ints, bits: Ints, other_line: Ints, other_row: Ints, other_bits: Ints
 ) -> tuple[Ints, Ints, Ints]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.probability.kernel.safe_codes import known_codes, pairs_of, rows_by_code
+from presage.probability.kernel.safe_codes import known_codes, pairs_of, rows_by_code, single_rows
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -66,6 +66,13 @@ class Index:
     def pairs(self, columns: Several[Ints], count: int) -> tuple[Ints, Ints]:
         """Each combination with each of its rows, both ascending."""
         return pairs_of(self.find(columns, count), self.starts, self.order)
+
+    def single(self, columns: Several[Ints], count: int, meaning: Ints) -> Ints | None:
+        """What the one row of each combination means, -1 where there is none; None if one has several."""
+        plain = len(self.levels) == 1 and self.levels[0][1] is None
+        codes = columns[0] if plain else self.find(columns, count)
+        found, single = single_rows(codes, self.starts, self.order, meaning)
+        return found if single else None
 
     def groups(self) -> tuple[Ints, Ints]:
         """A row of each combination that there is, and their numbers."""
