@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints
+from presage.arrays.rows import in_order
 from presage.errors import error
 from presage.probability.kernel.facts import Answers, Facts, exact
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
@@ -40,8 +41,11 @@ def evaluate_safe(query: Sequence, facts: Facts, plan: SafePlan) -> Answers:
         np.zeros((0, facts.steps))
     ]
     chance = chances[0] if len(chances) == 1 else np.concatenate(chances)
-    line, step = np.nonzero(chance)
-    return exact(bindings.values[line], step, chance[line, step])
+    step, line = np.nonzero(chance.T)
+    found, p = bindings.values[line], np.minimum(chance[line, step], 1.0)
+    if len(bindings) < 2 or in_order(list(bindings.values.T)):
+        return Answers(found, step, p, p, p)
+    return exact(found, step, p)
 
 
 class _Evaluation:
@@ -120,6 +124,9 @@ class _Evaluation:
             return
         inputs, which = bindings.only(self.bindings.names(plan.input, env))
         for part in _parts(len(inputs), len(starts) * len(ends)):
+            if part.stop - part.start == len(inputs):
+                yield np.arange(len(which)), self.spans(plan.input, inputs, env, starts, ends), which
+                return
             lines = np.flatnonzero((which >= part.start) & (which < part.stop))
             yield lines, self.spans(plan.input, inputs.lines(part), env, starts, ends), which[lines] - part.start
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.probability.kernel.safe_codes import known_codes, pairs_of, rows_by_code, single_rows
+from presage.probability.kernel.safe_codes import first_rows, known_codes, pairs_of, rows_by_code, single_rows
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -82,7 +82,7 @@ class Index:
 
 @dataclass
 class Bindings:
-    """Values of variables, one combination per line."""
+    """Values of variables, one combination per line, and no line twice."""
 
     names: tuple[str, ...]
     values: Ints
@@ -104,6 +104,8 @@ class Bindings:
         if not names:
             return NO_VARIABLE.lines(slice(min(len(self), 1))), np.zeros(len(self), np.int64)
         columns = self.columns(names)
+        if len(names) == len(self.names):
+            return table(names, columns, len(self)), np.arange(len(self))
         index = Index(columns, len(self))
         rows, numbers = index.groups()
         return table(names, columns, len(self)).lines(rows), np.searchsorted(numbers, index.find(columns, len(self)))
@@ -118,7 +120,9 @@ def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
 
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
     """Lines that have a value for each variable, each once."""
-    return table(names, columns, rows).lines(Index(columns, rows).groups()[0])
+    lines = np.stack(columns)
+    kept, few = first_rows(lines, max(FEW, 4 * rows))
+    return Bindings(tuple(names), lines[:, kept if few else Index(columns, rows).groups()[0]].T)
 
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
@@ -126,7 +130,7 @@ def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
     distinct, and have values of variables."""
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
-    if left.names == right.names and np.array_equal(left.values, right.values):
+    if left.names == right.names and len(left) == len(right) and (left.values == right.values).all():
         return left, np.arange(len(left))
     both = [name for name in right.names if name in left.names]
     new = [name for name in right.names if name not in left.names]

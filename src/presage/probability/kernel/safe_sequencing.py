@@ -158,7 +158,7 @@ class FollowReader:
         codes = np.arange(len(read.seen))
         accepting = codes > CANDIDATE
         resetting = (codes == CANDIDATE) | (accepting & (not plus))
-        resets, hits = (steps_said(read.says, self.steps, read.size, flags) for flags in (resetting, accepting))
+        resets, hits = steps_said(read.says, self.steps, read.size, resetting, accepting)
         return TableReading(Asked(resets, _after_first(hits)), read, lines, self.steps, resetting, accepting)
 
     def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> StepReading:
