@@ -17,6 +17,7 @@ from presage.probability.kernel.safe_tiles import FOUR
 
 MOST_GOALS = 3  # two bits each are less than a byte
 SPARSE = 4  # cells of all matrices for each row that there is, at most
+PROBES = 1 << 8  # rows that are asked for how many values there are
 SMALL = 1 << 16  # cells that cost next to nothing
 
 
@@ -42,21 +43,25 @@ class KeyChains:
         for place, goal in enumerate(rows):
             add_code(self.code, place, goal.candidate, goal.accepted)
         if of.kind == MARKOV:
-            self.size = max(int(of.value.max(initial=-1)) + 2, FOUR)
-            self.possible = of.chains * facts.steps * self.size**2 <= max(SPARSE * len(of.chain), SMALL)
-            if not self.possible:
-                return
-            self.table, self.says, self.seen, self.leader, self.possible = fill_letters(
-                self.size, facts.steps, of.chains, len(goals),
-                of.chain, of.step, of.prev, of.value, of.probability, self.code,
-            )  # fmt: skip
+            # Some rows tell how many values there are. If they do not, all of them are asked.
+            for values in (of.value[:: len(of.value) // PROBES + 1], of.value):
+                self.size = max(int(values.max(initial=-1)) + 2, FOUR)
+                self.possible = of.chains * facts.steps * self.size**2 <= max(SPARSE * len(of.chain), SMALL)
+                if not self.possible:
+                    return
+                self.table, self.says, self.seen, self.leader, self.possible, all_of_them = fill_letters(
+                    self.size, facts.steps, of.chains, len(goals),
+                    of.chain, of.step, of.prev, of.value, of.probability, self.code,
+                )  # fmt: skip
+                if all_of_them:
+                    break
         else:
             self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
         # Goals that find the same values in the same chains are looked up once.
         self.read: list[tuple[list[str], Ints, list[Ints], Index]] = []
         self.place: list[int] = []
         for goal, known, leader in zip(rows, names, self.leader, strict=True):
-            chains = np.flatnonzero(leader >= 0)
+            chains = (leader >= 0).nonzero()[0]
             own, first = sorted(known or ()), leader[chains]
             columns = [goal.variables[name][first] for name in own]
             alike = (place for place, read in enumerate(self.read) if _alike(read, own, chains, columns))
@@ -88,8 +93,9 @@ def _alike(
     """Whether another goal compares the same variables and finds the same values in the same chains."""
     return (
         read[0] == names
-        and np.array_equal(read[1], chains)
-        and all(np.array_equal(one, other) for one, other in zip(read[2], columns, strict=True))
+        and len(read[1]) == len(chains)
+        and bool((read[1] == chains).all())
+        and all((one == other).all() for one, other in zip(read[2], columns, strict=True))
     )
 
 

@@ -85,10 +85,11 @@ def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, mo
 def fill_letters(
     size: int, steps: int, chains: int, goals: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats, code: np.ndarray,
-) -> tuple[Floats, np.ndarray, Bools, Ints, bool]:  # fmt: skip
+) -> tuple[Floats, np.ndarray, Bools, Ints, bool, bool]:  # fmt: skip
     """(chains, steps, value before, value) the chances of a Markov source, and (chains, steps, value) the code of a
     value; then as `meant_by_rows`. Values are numbered from 1, 0 is no event: what is left to 1. False if tables cannot
-    say it: rows that lead to a value at a step have different codes, or those of a chain and step are not together."""
+    say it: rows that lead to a value at a step have different codes, or those of a chain and step are not together; and
+    whether there are no more values than `size` says: if there are, nothing else is told."""
     if size == len(FOUR):
         return _filled(FOUR, size, steps, chains, goals, chain, step, prev, value, chance, code)  # type: ignore[no-any-return]
     return _filled((), size, steps, chains, goals, chain, step, prev, value, chance, code)  # type: ignore[no-any-return]
@@ -125,6 +126,8 @@ def _filled(known, count_of_values, steps, chains, goals, chain, step, prev, val
             row = np.uint64(k)
             p, before = chance[row], prev[row] + 1
             if p > 0.0 and before < size:
+                if value[row] + 1 >= size:
+                    return table, says, seen, leader.reshape((goals, chains)), False, False
                 w = np.uint64(value[row] + 1)
                 matrix[np.uint64(before * size) + w] += p
                 meant = code[row]
@@ -144,4 +147,4 @@ def _filled(known, count_of_values, steps, chains, goals, chain, step, prev, val
     for cell in range(len(says)):
         if says[cell] == UNSAID:
             says[cell] = 0
-    return table, says, seen, leader.reshape((goals, chains)), possible
+    return table, says, seen, leader.reshape((goals, chains)), possible, True

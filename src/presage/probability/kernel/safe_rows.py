@@ -76,7 +76,7 @@ class Index:
 
     def groups(self) -> tuple[Ints, Ints]:
         """A row of each combination that there is, and their numbers."""
-        numbers = np.flatnonzero(np.diff(self.starts))
+        numbers = (self.starts[1:] > self.starts[:-1]).nonzero()[0]
         return self.order[self.starts[numbers]], numbers
 
 
@@ -115,12 +115,12 @@ NO_VARIABLE = Bindings((), np.zeros((1, 0), np.int64))
 
 
 def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
-    return Bindings(tuple(names), np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int64))
+    return Bindings(tuple(names), np.array(columns).T if columns else np.zeros((rows, 0), np.int64))
 
 
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
     """Lines that have a value for each variable, each once."""
-    lines = np.stack(columns)
+    lines = np.array(columns)
     kept, few = first_rows(lines, max(FEW, 4 * rows))
     return Bindings(tuple(names), lines[:, kept if few else Index(columns, rows).groups()[0]].T)
 
