@@ -77,5 +77,6 @@ def _read_only(argument: Any) -> Any:
     if flags.c_contiguous and not flags.writeable:
         return argument
     view = argument.view() if flags.c_contiguous else np.ascontiguousarray(argument).view()
-    view.setflags(write=False)
+    # By place: by name it takes three times as long, and there are a hundred arrays in a small query.
+    view.setflags(False)  # type: ignore[call-arg]
     return view

@@ -104,3 +104,15 @@ def test_what_comes_after_it_was_found_may_make_no_difference() -> None:
 def test_states_go_outward_unless_they_go_in_a_circle() -> None:
     assert outward(np.array([[0, -1], [0, 1], [1, 2]])).tolist() == [2, 1, 0]
     assert outward(np.array([[1, 0], [0, 1]])).tolist() == []
+
+
+def test_values_that_the_first_look_does_not_see_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, facts, plan = world(MARKOV, 2, True, 12, 6, 1.0, False, 1)
+    seen = evaluate_safe(query, facts, plan)
+    monkeypatch.setattr(safe_key_chains, "PROBES", 1)
+    reader = safe_key_chains.KeyChains(query, facts, query.goals[:2], frozenset({"x", "y"}))
+    assert (reader.possible, reader.size) == (True, 7)
+    missed = evaluate_safe(query, facts, plan)
+    assert len(seen.step) > 0
+    np.testing.assert_array_equal(missed.step, seen.step)
+    np.testing.assert_array_equal(missed.probability, seen.probability)

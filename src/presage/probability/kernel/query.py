@@ -71,7 +71,8 @@ class Goal:
 
     def key_positions(self, name: str) -> frozenset[int]:
         """Where a variable stands in the key."""
-        return frozenset(i for i in self.key if self.terms[i] == Variable(name))
+        terms = self.terms
+        return frozenset([i for i in self.key if isinstance(term := terms[i], Variable) and term.name == name])
 
 
 @dataclass(frozen=True)

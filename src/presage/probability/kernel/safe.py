@@ -6,12 +6,13 @@ part above it asks for, and for many bindings of variables at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from typing import TypeVar, cast
 
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints
+from presage.arrays.rows import in_order
 from presage.errors import error
 from presage.probability.kernel.facts import Answers, Facts, exact
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
@@ -24,6 +25,8 @@ from presage.probability.kernel.safe_one_chain import OneChainReader
 from presage.probability.kernel.safe_rows import Bindings
 from presage.probability.kernel.safe_sequencing import AnyReading, FollowReader
 
+Reader = TypeVar("Reader")
+
 MOST_STEPS = 4_096  # of a matrix of intervals, each way
 MOST_CELLS = 1 << 22  # of the matrices that are there at once, unless a single one has more
 
@@ -34,22 +37,33 @@ def evaluate_safe(query: Sequence, facts: Facts, plan: SafePlan) -> Answers:
     evaluation = _Evaluation(query, facts)
     env = frozenset(query.selected)
     bindings = evaluation.bindings.selected()
-    chances = [np.zeros((0, facts.steps))]
-    for part in _parts(len(bindings), facts.steps):
-        chances.append(evaluation.points(plan, bindings.lines(part), env))
-    chance = np.concatenate(chances)
-    line, step = np.nonzero(chance)
-    return exact(bindings.values[line], step, chance[line, step])
+    chances = [evaluation.points(plan, bindings.lines(part), env) for part in _parts(len(bindings), facts.steps)] or [
+        np.zeros((0, facts.steps))
+    ]
+    chance = chances[0] if len(chances) == 1 else np.concatenate(chances)
+    step, line = np.nonzero(chance.T)
+    found, p = bindings.values[line], np.minimum(chance[line, step], 1.0)
+    if len(bindings) < 2 or in_order(list(bindings.values.T)):
+        return Answers(found, step, p, p, p)
+    return exact(found, step, p)
 
 
 class _Evaluation:
     def __init__(self, query: Sequence, facts: Facts) -> None:
         self.steps = np.arange(facts.steps)
+        self.query, self.facts = query, facts
         self.bindings = PlanBindings(query, facts)
-        self.apart = cache(lambda goals, env: ApartReader(query, facts, goals, env))
-        self.one_chain = cache(lambda goals, env: OneChainReader(query, facts, goals, env))
-        self.regular = cache(lambda goals, env: RegularReader(query, facts, goals, env))
-        self.follow = cache(lambda goal, env: FollowReader(query, facts, query.goals[goal], env))
+        self.made: dict[tuple[object, int, frozenset[str]], object] = {}
+
+    def reader(
+        self, make: Callable[[Sequence, Facts, int, frozenset[str]], Reader], goal: int, env: frozenset[str]
+    ) -> Reader:
+        """What reads the first goals, or the goal of a number; each is made once."""
+        key = make, goal, env
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = make(self.query, self.facts, goal, env)
+        return cast("Reader", found)
 
     def points(self, plan: SafePlan, bindings: Bindings, env: frozenset[str]) -> Floats:
         """(bindings, steps): the chance that the plan's goals hold at a step. Variables of `env` have values."""
@@ -62,9 +76,9 @@ class _Evaluation:
             inner, owner = self.bindings.with_values(plan, bindings, env)
             add_some(out, self.points(plan.input, inner, env | {plan.variable}), owner)
         else:
-            reading: AnyReading = self.follow(plan.goal, env).read(bindings, point=True)
+            reading: AnyReading = self.reader(FollowReader, plan.goal, env).read(bindings, point=True)
             for lines, chances, which in self._inputs(plan, reading, bindings, env):
-                out[np.ix_(lines, reading.asked.hits)] = reading.points(chances, lines, which)
+                out[lines[:, np.newaxis], reading.asked.hits] = reading.points(chances, lines, which)
         return out
 
     def spans(self, plan: SafePlan, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints) -> Floats:
@@ -84,7 +98,7 @@ class _Evaluation:
                 chances = self.spans(plan.input, inner.lines(part), env, starts, ends)
                 add_some(out.reshape(len(bindings), cells), chances.reshape(-1, cells), owner[part])
             return out
-        reading: AnyReading = self.follow(plan.goal, env).read(bindings, point=False)
+        reading: AnyReading = self.reader(FollowReader, plan.goal, env).read(bindings, point=False)
         for lines, chances, which in self._inputs(plan, reading, bindings, env):
             out[lines] = reading.spans(chances, lines, which, starts, ends)
         return out
@@ -92,13 +106,13 @@ class _Evaluation:
     def _regular(
         self, plan: Regular, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints, owner: Ints, owners: int
     ) -> Floats:
-        for readers in (self.apart, self.one_chain):
-            reader = readers(plan.goals, env)
-            found: Floats | None = reader.spans(bindings, starts, ends, owner, owners) if reader.possible else None
+        kinds: tuple[Callable[..., ApartReader | OneChainReader], ...] = (ApartReader, OneChainReader)
+        for kind in kinds:
+            reader = self.reader(kind, plan.goals, env)
+            found = reader.spans(bindings, starts, ends, owner, owners) if reader.possible else None
             if found is not None:
                 return found
-        rest: Floats = self.regular(plan.goals, env).spans(bindings, starts, ends, owner, owners)
-        return rest
+        return self.reader(RegularReader, plan.goals, env).spans(bindings, starts, ends, owner, owners)
 
     def _inputs(
         self, plan: Follow, reading: AnyReading, bindings: Bindings, env: frozenset[str]
@@ -110,6 +124,9 @@ class _Evaluation:
             return
         inputs, which = bindings.only(self.bindings.names(plan.input, env))
         for part in _parts(len(inputs), len(starts) * len(ends)):
+            if part.stop - part.start == len(inputs):
+                yield np.arange(len(which)), self.spans(plan.input, inputs, env, starts, ends), which
+                return
             lines = np.flatnonzero((which >= part.start) & (which < part.stop))
             yield lines, self.spans(plan.input, inputs.lines(part), env, starts, ends), which[lines] - part.start
 

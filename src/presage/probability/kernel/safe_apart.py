@@ -43,45 +43,42 @@ class ApartReader:
             return
         self.bases = np.cumsum([0, *cells])
         self.table = np.empty(self.bases[-1])
-        hits, self.candidates = [], []
+        hits: list[Bools] = []
+        self.witness: list[Ints] = []
         self.chains: list[tuple[list[str], Ints, Index, Bools]] = []
         for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
             rows, names = facts.goals[goal.number], sorted(early)
-            columns = [rows.variables[name] for name in names]
             # What stands in the key is the same in all that is read of a chain.
             doubtful = [rows.variables[name] for name in names if not goal.key_positions(name)]
-            hit, some, leader, alone, possible = fill_moves(
+            hit, witness, ways, chains, leaders, alone, possible = fill_moves(
                 self.table, int(base), int(size), self.steps, source.chains,
                 source.chain, source.step, source.prev, source.value, source.probability,
                 rows.candidate, rows.accepted, goal.number == 0, _lines(doubtful, len(source.chain)),
             )  # fmt: skip
-            columns_ahead = -(-int(some.sum()) // TILE) * TILE
+            columns_ahead = -(-ways // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:
                 self.possible = False
                 return
             hits.append(hit)
-            self.candidates.append(np.flatnonzero(some.reshape(self.steps, size).any(axis=1)))
-            chains = np.flatnonzero(leader >= 0)
-            index = Index([column[leader[chains]] for column in columns], len(chains))
+            self.witness.append(witness)
+            index = Index([rows.variables[name][leaders] for name in names], len(chains))
             self.chains.append((names, chains, index, alone))
         self.hit, self.hit_bases = np.concatenate(hits), _bounds(hits)
 
     def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
         """As `RegularReader.spans`; None if a line reads several chains of one goal."""
-        chains = np.full((len(self.chains), len(bindings)), -1, np.int64)
-        alone = np.zeros(chains.shape, np.bool_)
-        for own, single, (names, some, index, known) in zip(chains, alone, self.chains, strict=True):
-            line, place = index.pairs(bindings.columns(names), len(bindings))
-            if np.any(line[1:] == line[:-1]):
+        chains = np.empty((len(self.chains), len(bindings)), np.int64)
+        alone = np.empty(chains.shape, np.bool_)
+        for goal, (names, some, index, known) in enumerate(self.chains):
+            own = index.single(bindings.columns(names), len(bindings), some)
+            if own is None:
                 return None
-            own[line] = some[place]
-            single[line] = known[own[line]]
-        since = [np.concatenate([[0], steps[steps > 0]]) for steps in self.candidates]
-        witness = [steps[steps > 0] for steps in self.candidates]
+            # Of a line that reads none it makes no difference.
+            chains[goal], alone[goal] = own, known[own]
+        bounds = _bounds(self.witness)
         return renewal_spans(
             starts, ends, owner, owners, self.steps, self.sizes, chains, self.bases, self.table,
-            self.hit_bases, self.hit, alone,
-            np.concatenate(since), _bounds(since), np.concatenate(witness), _bounds(witness),
+            self.hit_bases, self.hit, alone, np.concatenate(self.witness), bounds,
         )  # fmt: skip
 
 

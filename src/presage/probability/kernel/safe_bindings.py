@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from presage.arrays.jit import Ints
@@ -18,7 +16,7 @@ from presage.probability.kernel.safe_rows import FEW, NO_VARIABLE, Bindings, Ind
 class PlanBindings:
     def __init__(self, query: Sequence, facts: Facts) -> None:
         self.query, self.facts = query, facts
-        self.found = cache(self._found)
+        self.known: dict[tuple[int, tuple[str, ...]], Bindings] = {}
 
     def selected(self) -> Bindings:
         """Values of the selected variables, in the order of the selection."""
@@ -60,7 +58,7 @@ class PlanBindings:
         for goal in self.query.goals[:goals]:
             names = goal.free & wanted
             if names:
-                bindings, own = join(bindings, self.found(goal.number, tuple(sorted(names))))
+                bindings, own = join(bindings, self._found(goal.number, tuple(sorted(names))))
                 owner = owner[own]
         for number in self._decided(new, env):
             allowed = self.facts.conditions[number]
@@ -71,6 +69,12 @@ class PlanBindings:
 
     def _found(self, number: int, names: tuple[str, ...]) -> Bindings:
         """Values of some variables in events that may be accepted for a goal."""
+        found = self.known.get((number, names))
+        if found is None:
+            found = self.known[number, names] = self._search(number, names)
+        return found
+
+    def _search(self, number: int, names: tuple[str, ...]) -> Bindings:
         goal, rows = self.query.goals[number], self.facts.goals[number]
         source = self.facts.sources[goal.source]
         if len(names) == 1:

@@ -13,14 +13,16 @@ from presage.probability.kernel.safe_tiles import TILE, cells_of, step_on, times
 
 
 @compiled
-def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools) -> Ints:
-    """Steps at which a value of some chain means one of the codes that are flagged."""
-    seen = np.zeros(steps, np.bool_)
+def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools, others: Bools) -> tuple[Ints, Ints]:
+    """Steps at which a value of some chain means one of the codes that are flagged; and the same of other flags."""
+    seen, also = np.zeros(steps, np.bool_), np.zeros(steps, np.bool_)
     for line in range(len(says) // size):
+        t = np.uint64(line % steps)
         for v in range(size):
-            if flags[np.uint64(says[np.uint64(line * size + v)])]:
-                seen[np.uint64(line % steps)] = True
-    return np.flatnonzero(seen)
+            code = np.uint64(says[np.uint64(line * size + v)])
+            seen[t] |= flags[code]
+            also[t] |= others[code]
+    return np.flatnonzero(seen), np.flatnonzero(also)
 
 
 @compiled

@@ -7,6 +7,8 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.probability.kernel.facts import NOTHING
 
+SMALL = 1_024  # values of a variable
+
 
 @inlined
 def _counted(codes, count, order):  # type: ignore[no-untyped-def]
@@ -40,6 +42,28 @@ def rows_by_code(codes: Ints, most: int) -> tuple[Ints, Ints]:
 
 
 @compiled
+def first_rows(columns: Ints, most: int) -> tuple[Ints, bool]:
+    """columns[column, row]: the first row of each combination that has no negative value, by the combination. False if
+    there may be more than `most` of them."""
+    sizes, size = np.zeros(len(columns), np.int64), 1
+    for column in range(len(columns)):
+        for row in range(columns.shape[1]):
+            sizes[column] = max(sizes[column], columns[column, row] + 1)
+        size *= sizes[column]
+        if size > most:
+            return np.empty(0, np.int64), False
+    found = np.full(size, -1, np.int64)
+    for row in range(columns.shape[1]):
+        code, there = 0, True
+        for column in range(len(columns)):
+            there = there and columns[column, row] >= 0
+            code = code * sizes[column] + columns[column, row]
+        if there and found[code] < 0:
+            found[code] = row
+    return found[found >= 0], True
+
+
+@compiled
 def known_codes(codes: Ints, starts: Ints) -> Ints:
     """The codes that have rows; -1 for all others."""
     found = np.empty(len(codes), np.int64)
@@ -64,6 +88,19 @@ def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
                 line[count], row[count] = i, rows[k]
                 count += 1
     return line, row
+
+
+@compiled
+def single_rows(codes: Ints, starts: Ints, rows: Ints, meaning: Ints) -> tuple[Ints, bool]:
+    """What the one row of each line's code means, -1 where it has none. False if one has several."""
+    found = np.empty(len(codes), np.int64)
+    single = True
+    for i in range(len(codes)):
+        code = codes[i]
+        there = 0 <= code < len(starts) - 1 and starts[code] < starts[code + 1]
+        found[i] = meaning[rows[starts[code]]] if there else -1
+        single = single and not (there and starts[code + 1] - starts[code] > 1)
+    return found, single
 
 
 @compiled
@@ -182,12 +219,17 @@ def values_seen(
 ) -> tuple[Ints, bool]:
     """The values that there are in rows that can be accepted, each once and ascending; there are no more than `domain`.
     A negative one is no value. False if one is not below `most`."""
-    seen = np.zeros(most, np.bool_)
+    # Mostly they are small: room for more is made when there is one.
+    seen = np.zeros(min(most, SMALL), np.bool_)
     high, count, i = -1, 0, 0
     while i < len(column) and count < domain:
         if candidate[i] and accepted[i] and chance[i] > 0.0 and column[i] >= 0:
-            if column[i] >= most:
-                return column[:0].copy(), False
+            if column[i] >= len(seen):
+                if column[i] >= most:
+                    return column[:0].copy(), False
+                more = np.zeros(most, np.bool_)
+                more[: len(seen)] = seen
+                seen = more
             value = np.uint64(column[i])
             count += not seen[value]
             seen[value] = True

@@ -11,12 +11,13 @@ from presage.arrays.jit import Ints
 from presage.probability.kernel.facts import CERTAIN, MARKOV, Facts
 from presage.probability.kernel.query import Goal, Sequence
 from presage.probability.kernel.safe_goals import asked_at, compared
-from presage.probability.kernel.safe_letters import fill_letters, meant_by_rows
+from presage.probability.kernel.safe_letters import add_code, fill_letters, meant_by_rows
 from presage.probability.kernel.safe_rows import Bindings, Index
 from presage.probability.kernel.safe_tiles import FOUR
 
 MOST_GOALS = 3  # two bits each are less than a byte
 SPARSE = 4  # cells of all matrices for each row that there is, at most
+PROBES = 1 << 8  # rows that are asked for how many values there are
 SMALL = 1 << 16  # cells that cost next to nothing
 
 
@@ -40,25 +41,27 @@ class KeyChains:
         rows = [facts.goals[goal.number] for goal in goals]
         self.code = np.zeros(len(of.chain), np.uint8)
         for place, goal in enumerate(rows):
-            # To multiply is ten times as fast as to shift.
-            self.code |= goal.candidate.view(np.uint8) * np.uint8(1 << 2 * place)
-            self.code |= (goal.candidate & goal.accepted).view(np.uint8) * np.uint8(2 << 2 * place)
+            add_code(self.code, place, goal.candidate, goal.accepted)
         if of.kind == MARKOV:
-            self.size = max(int(of.value.max(initial=-1)) + 2, FOUR)
-            self.possible = of.chains * facts.steps * self.size**2 <= max(SPARSE * len(of.chain), SMALL)
-            if not self.possible:
-                return
-            self.table, self.says, self.seen, self.leader, self.possible = fill_letters(
-                self.size, facts.steps, of.chains, len(goals),
-                of.chain, of.step, of.prev, of.value, of.probability, self.code,
-            )  # fmt: skip
+            # Some rows tell how many values there are. If they do not, all of them are asked.
+            for values in (of.value[:: len(of.value) // PROBES + 1], of.value):
+                self.size = max(int(values.max(initial=-1)) + 2, FOUR)
+                self.possible = of.chains * facts.steps * self.size**2 <= max(SPARSE * len(of.chain), SMALL)
+                if not self.possible:
+                    return
+                self.table, self.says, self.seen, self.leader, self.possible, all_of_them = fill_letters(
+                    self.size, facts.steps, of.chains, len(goals),
+                    of.chain, of.step, of.prev, of.value, of.probability, self.code,
+                )  # fmt: skip
+                if all_of_them:
+                    break
         else:
             self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
         # Goals that find the same values in the same chains are looked up once.
         self.read: list[tuple[list[str], Ints, list[Ints], Index]] = []
         self.place: list[int] = []
         for goal, known, leader in zip(rows, names, self.leader, strict=True):
-            chains = np.flatnonzero(leader >= 0)
+            chains = (leader >= 0).nonzero()[0]
             own, first = sorted(known or ()), leader[chains]
             columns = [goal.variables[name][first] for name in own]
             alike = (place for place, read in enumerate(self.read) if _alike(read, own, chains, columns))
@@ -69,18 +72,17 @@ class KeyChains:
     def chains(self, bindings: Bindings) -> Ints | None:
         """The chain that each line reads, -1 for none; None if there are several, or not all goals read it that read it
         in other lines."""
-        each = np.full((len(self.read), len(bindings)), -1, np.int64)
-        for own, (names, chains, _, index) in zip(each, self.read, strict=True):
-            line, place = index.pairs(bindings.columns(names), len(bindings))
-            if (line[1:] == line[:-1]).any():
+        each: list[Ints] = []
+        for names, chains, _, index in self.read:
+            own = index.single(bindings.columns(names), len(bindings), chains)
+            if own is None:
                 return None
-            own[line] = chains[place]
+            each.append(own)
         if len(each) == 1:
-            single: Ints = each[0]
-            return single
-        found: Ints = each.max(axis=0)
-        for own, leader in zip(each[self.place], self.leader, strict=True):
-            if not ((own == found) | ((own < 0) & (leader[found] < 0))).all():
+            return each[0]
+        found: Ints = np.max(each, axis=0)
+        for place, leader in zip(self.place, self.leader, strict=True):
+            if not ((each[place] == found) | ((each[place] < 0) & (leader[found] < 0))).all():
                 return None
         return found
 
@@ -91,8 +93,9 @@ def _alike(
     """Whether another goal compares the same variables and finds the same values in the same chains."""
     return (
         read[0] == names
-        and np.array_equal(read[1], chains)
-        and all(np.array_equal(one, other) for one, other in zip(read[2], columns, strict=True))
+        and len(read[1]) == len(chains)
+        and bool((read[1] == chains).all())
+        and all((one == other).all() for one, other in zip(read[2], columns, strict=True))
     )
 
 

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.probability.kernel.safe_moves import rest_of_moves
+from presage.arrays.jit import Bools, Floats, Ints, compiled, compiled_into, inlined
+from presage.probability.kernel.safe_moves import FOUR, put_missing, put_moves
 
 CODES = 64
 UNSAID = 255  # no code
+
+
+@compiled_into
+def add_code(code: np.ndarray, place: int, candidate: Bools, accepted: Bools) -> None:
+    """What the goal at a place says of each row, to the rows' codes."""
+    one, other = np.uint8(1 << 2 * place), np.uint8(2 << 2 * place)
+    for row in range(len(code)):
+        said = (one if candidate[row] else np.uint8(0)) | (other if candidate[row] & accepted[row] else np.uint8(0))
+        code[row] |= said
 
 
 @compiled
@@ -76,14 +85,25 @@ def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, mo
 def fill_letters(
     size: int, steps: int, chains: int, goals: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats, code: np.ndarray,
-) -> tuple[Floats, np.ndarray, Bools, Ints, bool]:  # fmt: skip
+) -> tuple[Floats, np.ndarray, Bools, Ints, bool, bool]:  # fmt: skip
     """(chains, steps, value before, value) the chances of a Markov source, and (chains, steps, value) the code of a
     value; then as `meant_by_rows`. Values are numbered from 1, 0 is no event: what is left to 1. False if tables cannot
-    say it: rows that lead to a value at a step have different codes, or those of a chain and step are not together."""
-    table, says = np.zeros(chains * steps * size * size, np.float64), np.empty(chains * steps * size, np.uint8)
+    say it: rows that lead to a value at a step have different codes, or those of a chain and step are not together; and
+    whether there are no more values than `size` says: if there are, nothing else is told."""
+    if size == len(FOUR):
+        return _filled(FOUR, size, steps, chains, goals, chain, step, prev, value, chance, code)  # type: ignore[no-any-return]
+    return _filled((), size, steps, chains, goals, chain, step, prev, value, chance, code)  # type: ignore[no-any-return]
+
+
+@inlined
+def _filled(known, count_of_values, steps, chains, goals, chain, step, prev, value, chance, code):  # type: ignore[no-untyped-def]
+    """As `fill_letters`. `known`: a tuple as long as there are values, if the compiler shall know how many."""
+    size = len(known) if len(known) else count_of_values
+    table, says = np.empty(chains * steps * size * size, np.float64), np.empty(chains * steps * size, np.uint8)
+    matrix = np.empty(size * size, np.float64)
     says[:] = UNSAID
     seen, leader = np.zeros(CODES, np.bool_), np.full(goals * chains, -1, np.int64)
-    known, there = np.zeros(chains, np.uint8), np.zeros(chains * steps, np.bool_)
+    met, there = np.zeros(chains, np.uint8), np.zeros(chains * steps, np.bool_)
     seen[0] = True
     possible = True
     rows, i, count = len(chain), 0, 1
@@ -99,28 +119,32 @@ def fill_letters(
         line = own * steps + t
         possible &= not there[np.uint64(line)]
         there[np.uint64(line)] = True
-        at, said, together = np.uint64(line * size * size), np.uint64(line * size), np.uint8(0)
+        for cell in range(size * size):
+            matrix[np.uint64(cell)] = 0.0
+        said, together = np.uint64(line * size), np.uint8(0)
         for k in range(i, end):
             row = np.uint64(k)
             p, before = chance[row], prev[row] + 1
             if p > 0.0 and before < size:
+                if value[row] + 1 >= size:
+                    return table, says, seen, leader.reshape((goals, chains)), False, False
                 w = np.uint64(value[row] + 1)
-                table[at + np.uint64(before * size) + w] += p
+                matrix[np.uint64(before * size) + w] += p
                 meant = code[row]
                 old = says[said + w]
                 possible &= (old == UNSAID) | (old == meant)
                 says[said + w] = meant
                 seen[np.uint64(meant)] = True
                 together |= meant
-        if together & ~known[np.uint64(own)]:
-            known[np.uint64(own)] |= together
+        if together & ~met[np.uint64(own)]:
+            met[np.uint64(own)] |= together
             for k in range(i, end):
                 if chance[k] > 0.0:
                     _meet(seen, leader, code[k], k, own, chains, goals)
+        put_moves(table, line * size * size, matrix, size)
         i = end
-    for line in range(chains * steps):
-        rest_of_moves(table, np.uint64(line * size * size), size)
+    put_missing(table, 0, matrix, size, there)
     for cell in range(len(says)):
         if says[cell] == UNSAID:
             says[cell] = 0
-    return table, says, seen, leader.reshape((goals, chains)), possible
+    return table, says, seen, leader.reshape((goals, chains)), possible, True

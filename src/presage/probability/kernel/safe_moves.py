@@ -1,6 +1,7 @@
 """Rows of a Markov source in, its moves and a goal's candidates as tables out: one pass, and nothing is sorted.
 
-For sources that have most of the rows that they could have.
+For sources that have most of the rows that they could have. Rows come by step, and the table stands by chain: from one
+matrix to the next it is far, and nothing of it is at hand. So a matrix is made elsewhere and put down once.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ def fill_moves(
     table: Floats, base: int, size: int, steps: int, chains: int,
     chain: Ints, step: Ints, prev: Ints, value: Ints, chance: Floats,
     candidate: Bools, accepted: Bools, first: bool, variables: Ints,
-) -> tuple[Bools, Bools, Ints, Bools, bool]:  # fmt: skip
-    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value),
-    and of all chains, (steps, value); a row of each chain that it reads, -1 if it reads none; whether it reads the
-    chain's last value whenever that comes, and no other. Values are numbered from 1, in an order of our own that brings
-    that about if it can be; 0 is no event: what is left to 1. `first`: it is the first goal; variables[variable, row]
-    are those that are compared and not of the key.
+) -> tuple[Bools, Ints, int, Ints, Ints, Bools, bool]:  # fmt: skip
+    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value);
+    the steps at which it reads of any chain, but for step 0, and how many values it reads at all steps; the chains that
+    it reads, and a row of each; of all chains, whether it reads the last value whenever that comes, and no other.
+    Values are numbered from 1, in an order of our own that brings that about if it can be; 0 is no event: what is left
+    to 1. `first`: it is the first goal; variables[variable, row] are those that are compared and not of the key.
 
     False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
     not all that is read of a chain has the same values of variables (also where it cannot be).
     """
     number = _numbers(size, prev, value, chance, candidate, accepted, first)
-    found: tuple[Bools, Bools, Ints, Bools, bool]
+    found: tuple[Bools, Ints, int, Ints, Ints, Bools, bool]
     if size == len(FOUR):
         found = _filled(
             FOUR, table, base, size, steps, chains, chain, step, prev, value, chance, candidate, accepted, first,
@@ -56,6 +57,7 @@ def _filled(  # type: ignore[no-untyped-def]
     leader = np.full(chains, -1, np.int64)
     alone = np.ones(chains, np.bool_)
     there = np.zeros(chains * steps, np.bool_)
+    matrix = np.empty(size * size, np.float64)
     # Of the rows of one chain and step: values that some row reads, and those that some row does not; as bits as long
     # as these suffice.
     told = np.zeros(2 * size, np.bool_)
@@ -73,16 +75,15 @@ def _filled(  # type: ignore[no-untyped-def]
         line = own * steps + t
         possible = possible and not there[line]
         there[line] = True
-        at = np.uint64(base + line * size * size)
         for cell in range(size * size):
-            table[at + np.uint64(cell)] = 0.0
+            matrix[np.uint64(cell)] = 0.0
         lead, reading, passing = leader[np.uint64(own)], 0, 0
         for k in range(i, end):
             row = np.uint64(k)
             p, before = chance[row], prev[row] + 1
             if p > 0.0 and before < size:
                 w = number[np.uint64(value[row] + 1)]
-                table[at + np.uint64(number[np.uint64(before)] * size + w)] += p
+                matrix[np.uint64(number[np.uint64(before)] * size + w)] += p
                 reads = candidate[row] & (accepted[row] | (not first))
                 if not len(known):
                     told[np.uint64(w if reads else size + w)] = True
@@ -101,35 +102,46 @@ def _filled(  # type: ignore[no-untyped-def]
                     same = variables[np.uint64(n), row] == x
                     possible &= same | (not candidate[row] & (accepted[row] | (not first)))
         i, leader[np.uint64(own)] = end, lead
-        rest_of_moves(table, at, size)
+        put_moves(table, base + line * size * size, matrix, size)
         for w in range(size):
-            read = reading >> w & 1 != 0 if len(known) else told[np.uint64(w)]
+            taken = reading >> w & 1 != 0 if len(known) else told[np.uint64(w)]
             passed = passing >> w & 1 != 0 if len(known) else told[np.uint64(size + w)]
-            possible &= not (read and passed)
-            if passed if w == size - 1 else read:
+            possible &= not (taken and passed)
+            if passed if w == size - 1 else taken:
                 alone[np.uint64(own)] = False
-            if read:
+            if taken:
                 hit[np.uint64(line * size + w)] = some[np.uint64(t * size + w)] = True
             if not len(known):
                 told[np.uint64(w)] = told[np.uint64(size + w)] = False
-    for line in range(chains * steps):
-        if not there[line]:
-            at = np.uint64(base + line * size * size)
-            for cell in range(size * size):
-                table[at + np.uint64(cell)] = 0.0
-            rest_of_moves(table, at, size)
-    return hit, some, leader, alone, possible
+    put_missing(table, base, matrix, size, there)
+    witness, ways = np.zeros(steps, np.bool_), 0
+    for cell in range(steps * size):
+        ways += some[cell]
+        witness[cell // size] |= some[cell] and cell >= size
+    read = np.flatnonzero(leader >= 0)
+    return hit, np.flatnonzero(witness), ways, read, leader[read], alone, possible
 
 
 @inlined
-def rest_of_moves(table, at, size):  # type: ignore[no-untyped-def]
-    """What is left to 1 after each value is the chance of no event."""
+def put_moves(table, at, matrix, size):  # type: ignore[no-untyped-def]
+    """To table[at]. What is left to 1 after each value is the chance of no event."""
     for v in range(size):
-        here = at + np.uint64(v * size)
+        here = np.uint64(v * size)
         rest = 1.0
         for w in range(1, size):
-            rest -= table[here + np.uint64(w)]
-        table[here] = rest if rest > LEAST_MASS else 0.0
+            rest -= matrix[here + np.uint64(w)]
+        matrix[here] = rest if rest > LEAST_MASS else 0.0
+    for cell in range(size * size):
+        table[np.uint64(at + cell)] = matrix[np.uint64(cell)]
+
+
+@inlined
+def put_missing(table, base, matrix, size, there):  # type: ignore[no-untyped-def]
+    """Steps of chains that have no rows: no event, whatever was before."""
+    matrix[:] = 0.0
+    for line in range(len(there)):
+        if not there[line]:
+            put_moves(table, base + line * size * size, matrix, size)
 
 
 @inlined

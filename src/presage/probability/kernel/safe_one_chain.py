@@ -36,7 +36,7 @@ class OneChainReader:
         if not self.possible:
             return
         bits, _ = automaton_bits(query, goals)
-        codes = [np.flatnonzero(read.seen) for read in self.reads]
+        codes = [read.seen.nonzero()[0] for read in self.reads]
         meant = [
             np.array([_letter(own, bits, int(code)) for code in some], np.int64)
             for own, some in zip(by_source.values(), codes, strict=True)

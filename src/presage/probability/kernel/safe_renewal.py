@@ -260,15 +260,15 @@ def _sum(result, last, asked, starts, stride, held, columns, size, room):  # typ
 def renewal_spans(
     starts: Ints, ends: Ints, owner: Ints, owners: int, steps: int, sizes: Ints, chains: Ints,
     bases: Ints, table: Floats, hit_bases: Ints, hit: Bools, alone: Bools,
-    since: Ints, since_first: Ints, witness: Ints, witness_first: Ints,
+    witness: Ints, witness_first: Ints,
 ) -> Floats:  # fmt: skip
     """(owners, ends, starts): the chance that at least one of an owner's lines has held. O(steps · (starts + ends ·
     values) · values²) for a goal of a line.
 
     By goal: `sizes`, how many values, with no event; chains[goal, line] (-1: the line has no candidate); where its
     matrices table[chain, step, value before, value] and its candidates hit[chain, step, value] begin; `witness`: its
-    steps with candidates but for step 0; `since`: all of them, and step 0. alone[goal, line]: the chain's last value is
-    a candidate whenever it comes, and no other is.
+    steps with candidates but for step 0. alone[goal, line]: the chain's last value is a candidate whenever it comes,
+    and no other is.
     """
     # Some columns beside those that are wanted are written to, too.
     out = np.zeros(owners * len(ends) * len(starts) + 8, np.float64)
@@ -276,10 +276,15 @@ def renewal_spans(
     # Lines of whole fours, as some are written beside those that are wanted.
     most, longest = len(starts) * len(ends), max(len(starts), len(ends))
     for goal in range(1, goals):
-        one, other = since_first[goal + 1] - since_first[goal], witness_first[goal + 1] - witness_first[goal]
-        if other == 0:
+        count = witness_first[goal + 1] - witness_first[goal]
+        if count == 0:
             return np.zeros((owners, len(ends), len(starts)), np.float64)
-        most, longest = max(most, one * whole_fours(other)), max(longest, one, other)
+        most, longest = max(most, (count + 1) * whole_fours(count)), max(longest, count + 1)
+    # What is asked of the goals before: from step 0, or any witness, up to the step before a witness.
+    since = np.zeros(len(witness) + goals, np.int64)
+    for goal in range(goals):
+        lo, hi = witness_first[goal], witness_first[goal + 1]
+        since[lo + goal + 1 : hi + goal + 1] = witness[lo:hi]
     if not len(starts) or not len(ends):
         return np.zeros((owners, len(ends), len(starts)), np.float64)
     inputs, result = np.zeros(most + 8, np.float64), np.zeros(most + 8, np.float64)
@@ -300,10 +305,10 @@ def renewal_spans(
             hits = hit_bases[goal] + chains[goal, line] * steps * size
             own_starts, own_ends = starts, ends
             if goal < goals - 1:
-                own_starts = since[since_first[goal + 1] : since_first[goal + 2]]
+                own_starts = since[witness_first[goal + 1] + goal + 1 : witness_first[goal + 2] + goal + 2]
                 own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
             last, one = goal == goals - 1, alone[goal, line]
-            own_since = since[since_first[goal] : since_first[goal + 1]]
+            own_since = since[witness_first[goal] + goal : witness_first[goal + 1] + goal + 1]
             own_witness = witness[witness_first[goal] : witness_first[goal + 1]]
             width, stride = whole_fours(len(own_witness)), whole_fours(len(own_ends))
             here = owner[line] * len(ends) * len(starts)

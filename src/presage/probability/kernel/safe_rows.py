@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.probability.kernel.safe_codes import known_codes, pairs_of, rows_by_code
+from presage.probability.kernel.safe_codes import first_rows, known_codes, pairs_of, rows_by_code, single_rows
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -67,15 +67,22 @@ class Index:
         """Each combination with each of its rows, both ascending."""
         return pairs_of(self.find(columns, count), self.starts, self.order)
 
+    def single(self, columns: Several[Ints], count: int, meaning: Ints) -> Ints | None:
+        """What the one row of each combination means, -1 where there is none; None if one has several."""
+        plain = len(self.levels) == 1 and self.levels[0][1] is None
+        codes = columns[0] if plain else self.find(columns, count)
+        found, single = single_rows(codes, self.starts, self.order, meaning)
+        return found if single else None
+
     def groups(self) -> tuple[Ints, Ints]:
         """A row of each combination that there is, and their numbers."""
-        numbers = np.flatnonzero(np.diff(self.starts))
+        numbers = (self.starts[1:] > self.starts[:-1]).nonzero()[0]
         return self.order[self.starts[numbers]], numbers
 
 
 @dataclass
 class Bindings:
-    """Values of variables, one combination per line."""
+    """Values of variables, one combination per line, and no line twice."""
 
     names: tuple[str, ...]
     values: Ints
@@ -97,6 +104,8 @@ class Bindings:
         if not names:
             return NO_VARIABLE.lines(slice(min(len(self), 1))), np.zeros(len(self), np.int64)
         columns = self.columns(names)
+        if len(names) == len(self.names):
+            return table(names, columns, len(self)), np.arange(len(self))
         index = Index(columns, len(self))
         rows, numbers = index.groups()
         return table(names, columns, len(self)).lines(rows), np.searchsorted(numbers, index.find(columns, len(self)))
@@ -106,12 +115,14 @@ NO_VARIABLE = Bindings((), np.zeros((1, 0), np.int64))
 
 
 def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
-    return Bindings(tuple(names), np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int64))
+    return Bindings(tuple(names), np.array(columns).T if columns else np.zeros((rows, 0), np.int64))
 
 
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
     """Lines that have a value for each variable, each once."""
-    return table(names, columns, rows).lines(Index(columns, rows).groups()[0])
+    lines = np.array(columns)
+    kept, few = first_rows(lines, max(FEW, 4 * rows))
+    return Bindings(tuple(names), lines[:, kept if few else Index(columns, rows).groups()[0]].T)
 
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
@@ -119,7 +130,7 @@ def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
     distinct, and have values of variables."""
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
-    if left.names == right.names and np.array_equal(left.values, right.values):
+    if left.names == right.names and len(left) == len(right) and (left.values == right.values).all():
         return left, np.arange(len(left))
     both = [name for name in right.names if name in left.names]
     new = [name for name in right.names if name not in left.names]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
 from presage.probability.kernel.facts import MARKOV, Facts
-from presage.probability.kernel.query import Goal, Sequence
+from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_chain_follow import chain_points, chain_spans, steps_said
 from presage.probability.kernel.safe_chains import ChainRows, Chains, alternatives, chains
 from presage.probability.kernel.safe_codes import steps_of
@@ -122,19 +122,24 @@ class FollowReader:
     unfolding: there only a step with candidates of which none is accepted ends them.
     """
 
-    def __init__(self, query: Sequence, facts: Facts, goal: Goal, env: frozenset[str]) -> None:
-        self.goal, self.steps = goal, facts.steps
+    def __init__(self, query: Sequence, facts: Facts, number: int, env: frozenset[str]) -> None:
+        self.query, self.facts, self.env = query, facts, env
+        self.goal = goal = query.goals[number]
+        self.steps = facts.steps
         self.source = facts.sources[goal.source]
         self.rows = ChainRows(self.source)
-        self.reader = cache(lambda: GoalReader(query, facts, goal, env))
         self.tables = KeyChains(query, facts, (goal,), env) if self.source.kind == MARKOV else None
+
+    @cached_property
+    def reader(self) -> GoalReader:
+        return GoalReader(self.query, self.facts, self.goal, self.env)
 
     def read(self, bindings: Bindings, point: bool) -> AnyReading:
         """`point`: it is asked at single steps, not during intervals."""
         found = self._tables(bindings, point)
         if found is not None:
             return found
-        read = self.reader().read(bindings)
+        read = self.reader.read(bindings)
         if not point and not read.accepted.all():
             raise error("INTERNAL", what=f"a candidate for {self.goal.text} is turned down during an interval")
         return (self._chains if self.source.kind == MARKOV else self._steps)(
@@ -153,7 +158,7 @@ class FollowReader:
         codes = np.arange(len(read.seen))
         accepting = codes > CANDIDATE
         resetting = (codes == CANDIDATE) | (accepting & (not plus))
-        resets, hits = (steps_said(read.says, self.steps, read.size, flags) for flags in (resetting, accepting))
+        resets, hits = steps_said(read.says, self.steps, read.size, resetting, accepting)
         return TableReading(Asked(resets, _after_first(hits)), read, lines, self.steps, resetting, accepting)
 
     def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> StepReading:
