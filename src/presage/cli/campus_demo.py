@@ -22,8 +22,8 @@ from presage.errors import PresageError
 from presage.lang import parse
 from presage.lang.acting_syntax import CreateStatement
 
-# The whole campus where there are five cores; a minute of the campus in a second of ours.
-SENSORS_PER_CORE = 10_000
+# The whole campus where there are two cores; a minute of the campus in a second of ours.
+SENSORS_PER_CORE = 25_000
 MINUTE_SECONDS = 1.0
 # Two minutes are promised, the start of Spark and the end included: what is left is for events.
 WHOLE_SECONDS, LIVE_SECONDS, END_SECONDS = 95.0, 45.0, 12.0
