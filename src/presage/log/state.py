@@ -45,7 +45,7 @@ class LiveState:
     def advance(self, change: dict[str, Any]) -> None:
         self.job = {**self.job, **change.get("job", {})}
         for number, values in change.get("statements", {}).items():
-            self.statements[number] = {**self.statements.get(number, {}), **values}
+            self.statements[number] = self.statements.get(number, {}) | values
         for number in change.get("drops", ()):
             del self.statements[number]
 
