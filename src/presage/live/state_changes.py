@@ -8,7 +8,7 @@ written whole. A change is itself a state, in the same versioned format.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,8 @@ def change_between(before: State, after: State) -> State | None:
     """The change from one state to the next, None if it would be the whole of it."""
     if before.kernel != after.kernel:
         return None
+    if after.since is not None and after.since.before() is before:
+        return _told(before, after, after.since.kept)
     tables: dict[str, pa.Table] = {}
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
@@ -57,6 +59,22 @@ def change_between(before: State, after: State) -> State | None:
             saved = True
             continue
         tables[name] = table
+    return State(CHANGE, tables, numbers) if saved else None
+
+
+def _told(before: State, after: State, kept: Mapping[str, np.ndarray]) -> State | None:
+    """The change as the kernel tells it."""
+    tables = dict(after.tables)
+    numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
+    saved = False
+    for name, stays in kept.items():
+        stayed = int(np.count_nonzero(stays))
+        if stayed and before.tables[name].schema == after.tables[name].schema:
+            numbers[_STAYED + name] = stayed
+            tables[name] = after.tables[name].slice(stayed)
+            if stayed < len(stays):
+                tables[_GONE + name] = pa.table({_ROW: np.flatnonzero(~stays)})
+            saved = True
     return State(CHANGE, tables, numbers) if saved else None
 
 
