@@ -12,17 +12,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Fewer tasks make too few objects for it to matter.
-MANY_TASKS = 64
+# Fewer statements make too few objects for it to matter.
+MANY_STATEMENTS = 64
 _LOCK = threading.Lock()
 _batches = 0  # that want it to wait, of all engines of this process
 _was_enabled = False
 
 
 @contextmanager
-def collector_waits(tasks: int) -> Iterator[None]:
-    """Around a batch of so many tasks. A collector that somebody else has switched off stays off."""
-    if tasks < MANY_TASKS:
+def collector_waits(statements: int) -> Iterator[None]:
+    """Around a batch of so many statements. A collector that somebody else has switched off stays off."""
+    if statements < MANY_STATEMENTS:
         yield
         return
     _change(1)

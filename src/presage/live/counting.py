@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from presage.live.program import Program
 from presage.live.results import Entry
 from presage.live.statement import Statement
 from presage.live.tasks import Outcome
@@ -27,14 +26,14 @@ class Counted:
     rest: list[Outcome] = field(default_factory=list)
 
 
-def count(outcomes: Iterable[Outcome], statements: Mapping[str, Statement], programs: Mapping[str, Program]) -> Counted:
+def count(outcomes: Iterable[Outcome], statements: Mapping[str, Statement]) -> Counted:
     counted = Counted()
     changes, after, done, entries = counted.changes, counted.after, counted.done, counted.entries
     for o in outcomes:
         number = o.number
         statement, shared = statements[number], o.shared
         if (
-            not (o.together and statement.only_counts and programs[number].only_counts)
+            not (o.usual and statement.only_counts)
             or o.unknown
             or (shared is not None and statement.shared.get(str(o.shard)) != shared.name)
         ):

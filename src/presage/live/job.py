@@ -305,7 +305,7 @@ class Job:
 
     def advance(self, wait: bool = True) -> bool:
         """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader."""
-        with self._lock:
+        with self._lock, collector_waits(len(self.programs)):
             self._runner.reader = self.planner.reader = None if wait else self.reader
             if self._unsettled:
                 self._log.settle()
@@ -314,9 +314,8 @@ class Job:
             if batch is None:
                 return False
             started = time.perf_counter()
-            with collector_waits(len(batch.tasks)):
-                outcomes = self._run(batch.tasks)
-                self._publish(batch, outcomes)
+            outcomes = self._run(batch.tasks)
+            self._publish(batch, outcomes)
             self.meters.batch(time.perf_counter() - started, outcomes)
         self._tell()
         return True
@@ -355,7 +354,7 @@ class Job:
         failed = {o.number for o in outcomes if o.failure is not None or o.held}
         done = [o for o in outcomes if o.number not in failed] if failed else outcomes
         places = self._store.write(done)
-        counted = count(outcomes, self.statements, self.programs)
+        counted = count(outcomes, self.statements)
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans if number not in counted.done}
         for o in counted.rest:
             by_statement[o.number].append(o)

@@ -146,21 +146,21 @@ class Planner:
         if news:
             self._cut(batch, standing, roster.alike, limit)
         turns = False
-        last: Asks | None = None
+        said: dict[int, Intake] = {}  # by the identity of what is asked
         for statement in running:
             program = programs[statement.number]
             if news and statement.place is None and program.plain:
                 # The usual case, a thousand times over: what it does is said once for all that ask the same.
-                if asked[statement.number] is not last:
-                    last = asked[statement.number]
-                    intake = self._in_step_intake(batch, statement, last)
-                    span, add = intake.span, intake.end or intake.span.start != intake.span.end
-                if add:
-                    batch.spans[statement.number] = span
+                asks = asked[statement.number]
+                intake = said.get(id(asks))
+                if intake is None:
+                    intake = said[id(asks)] = self._in_step_intake(batch, statement, asks)
+                if intake.end or intake.span.start != intake.span.end:
+                    batch.spans[statement.number] = intake.span
                     if intake.files is not None:
                         batch.tasks.append(_task(statement.number, program, intake))
                 continue
-            last = None
+            said.clear()
             if statement.place is not None:
                 if self._plan_apart(batch, statement, max(1, limit // behind)):
                     self._pace = 2 * limit

@@ -88,7 +88,8 @@ class Outcome:
     shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
     seconds: float = 0.0  # that it took; of those that step as one, each has its part
-    together: bool = False  # it stepped with others of its form: no rows, no states and no recalls are its own
+    # It stepped with others of its form, with no rows, states and recalls of its own, and its program only counts.
+    usual: bool = False
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
     @property
@@ -233,7 +234,8 @@ class Runner:
                 id(files): events.rows(task) for files, task in {id(t.files): (t.files, t) for t in members}.values()
             }
             outcomes = [
-                Outcome(task.number, task.shard, rows_in=counts[id(task.files)], together=True) for task in members
+                Outcome(task.number, task.shard, rows_in=counts[id(task.files)], usual=task.program.only_counts)
+                for task in members
             ]
             rows = [matched[i] if i in matched else self._taken_in(tasks[i], events) for i in group]
             if any(task.must_run for task in members) or any(map(len, rows)):
