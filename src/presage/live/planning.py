@@ -74,6 +74,8 @@ class Roster:
     alike: list[Statement]  # of those in step: one for all that ask the same
     behind: int  # how many are not in step
     makes: bool  # whether some read what others make
+    # Where all are in step and each does what it asks alone: number and program of those that ask the same.
+    usual: list[list[tuple[str, Program]]] | None
 
 
 # The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
@@ -145,12 +147,14 @@ class Planner:
         self._pace = FIRST_ROWS
         if news:
             self._cut(batch, standing, roster.alike, limit)
+            if roster.usual is not None:
+                self._plan_usual(batch, roster)
+                return batch
         turns = False
         said: dict[int, Intake] = {}  # by the identity of what is asked
         for statement in running:
             program = programs[statement.number]
             if news and statement.place is None and program.plain:
-                # The usual case, a thousand times over: what it does is said once for all that ask the same.
                 asks = asked[statement.number]
                 intake = said.get(id(asks))
                 if intake is None:
@@ -177,6 +181,16 @@ class Planner:
                 turns = True
         return batch if news or behind or turns else None
 
+    def _plan_usual(self, batch: Batch, roster: Roster) -> None:
+        """A thousand times over: what a statement does is said once for all that ask the same."""
+        assert roster.usual is not None
+        for statement, members in zip(roster.alike, roster.usual, strict=True):
+            intake = self._in_step_intake(batch, statement, roster.asked[statement.number])
+            if intake.end or intake.span.start != intake.span.end:
+                batch.spans.update(dict.fromkeys([number for number, _ in members], intake.span))
+                if intake.files is not None:
+                    batch.tasks += [_task(number, program, intake) for number, program in members]
+
     def _enrol(self, given: Sequence[Statement]) -> Roster:
         standing = [s for s in given if s.number in self._programs]
         running = self._makers_first([s for s in standing if s.status == RUNNING])
@@ -187,7 +201,13 @@ class Planner:
         alike = {id(asked[s.number]): s for s in running if s.place is None}
         behind = sum(s.place is not None for s in running)
         makes = any(map(is_made, streams))
-        return Roster(given, standing, running, asked, sorted(streams), list(alike.values()), behind, makes)
+        usual = None
+        if not behind and all(self._programs[s.number].plain for s in running):
+            by_asks: dict[int, list[tuple[str, Program]]] = {id_: [] for id_ in alike}
+            for statement in running:
+                by_asks[id(asked[statement.number])].append((statement.number, self._programs[statement.number]))
+            usual = list(by_asks.values())
+        return Roster(given, standing, running, asked, sorted(streams), list(alike.values()), behind, makes, usual)
 
     def _add_turn(self, batch: Batch, statement: Statement) -> None:
         """Nothing new, but history that is still to be read."""
