@@ -107,9 +107,15 @@ def _queued(before: pa.Table, after: pa.Table) -> tuple[int, int] | None:
         same = pc.and_kleene(same, pc.equal(before[key], first[key][0]))
     for place in pc.indices_nonzero(pc.fill_null(same, False)).slice(0, TRIES).to_pylist():
         kept = before.num_rows - place
-        if kept <= after.num_rows and before.slice(place).equals(after.slice(0, kept)):
+        if kept <= after.num_rows and _same(before.slice(place), after.slice(0, kept)):
             return place, kept
     return None
+
+
+def _same(old: pa.Table, new: pa.Table) -> bool:
+    """To the last bit: for Arrow 0.0 equals -0.0."""
+    floats = [i for i, kind in enumerate(old.schema.types) if pa.types.is_floating(kind)]
+    return old.equals(new) and not any(len(_differing(old.column(i), new.column(i))) for i in floats)
 
 
 def _thinned(name: str, before: pa.Table, after: pa.Table) -> tuple[int, dict[str, pa.Table]] | None:
@@ -170,9 +176,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _differing(old: pa.ChunkedArray, new: pa.ChunkedArray) -> np.ndarray:
     """Rows in which two columns are not the same to the last bit."""
-    if pa.types.is_float64(old.type):
+    if pa.types.is_floating(old.type):
         # A NaN is the same as itself here, and 0.0 is not -0.0.
-        old, new = (_one(c).view(pa.int64()) for c in (old, new))
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[old.type.bit_width]
+        old, new = (_one(c).view(bits) for c in (old, new))
     differs = pc.fill_null(pc.not_equal(old, new), False).to_numpy(zero_copy_only=False)
     if old.null_count or new.null_count:
         differs = differs | (
