@@ -9,8 +9,9 @@ import pyarrow as pa
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from presage.live.state_changes import apply_change, change_between
 from presage.model.state import State
-from presage.patterns.kernel.pattern import PatternKernel, open_matches
+from presage.patterns.kernel.pattern import LEAST_KEYS, PatternKernel, open_matches
 from presage.patterns.kernel.pattern_spec import TIME, PatternSpec
 from reference.pattern_terms import Term, spec_of, table_of
 from reference.pattern_worlds import cuts_of, patterns, streams
@@ -32,14 +33,21 @@ def expected(spec: PatternSpec, rows: list[dict[str, Any]], clock: int) -> list[
         raise
 
 
-def stepped(spec: PatternSpec, rows: list[dict[str, Any]], steps: list[tuple[int, int]]) -> list[str]:
-    """The state goes through bytes, and the kernel is a new one, at each step."""
+def stepped(
+    spec: PatternSpec, rows: list[dict[str, Any]], steps: list[tuple[int, int]], least_keys: int = LEAST_KEYS
+) -> list[str]:
+    """The state goes through bytes, and the kernel is a new one, at each step. What a kernel says of how a state came
+    from the one before must be so."""
     state, found, before = PatternKernel(spec).initial(), [], 0
     for number, (place, clock) in enumerate(steps):
         events = table_of(rows[before:place], spec.order, KEYS if spec.keys else None)
-        state, out = PatternKernel(spec).step(state, events, clock, number == len(steps) - 1)
+        kernel = PatternKernel(spec, least_keys=least_keys)
+        after, out = kernel.step(state, events, clock, number == len(steps) - 1)
+        change = change_between(state, after) if after.since is not None else None
+        if change is not None:
+            assert apply_change(state, State.from_bytes(change.to_bytes())).to_bytes() == after.to_bytes()
         found += out.to_pylist()
-        state, before = State.from_bytes(state.to_bytes()), place
+        state, before = State.from_bytes(after.to_bytes()), place
     return plain(found)
 
 
@@ -75,7 +83,19 @@ def test_each_key_is_a_pattern_of_its_own(world: tuple[Term, list[dict[str, Any]
     rows = [row | {"key": data.draw(st.sampled_from([None, "p", "q"]))} for row in rows]
     spec = spec_of(term, keys=("key",))
     want = expected(spec, rows, end)
-    assert stepped(spec, rows, cuts_of(data.draw, rows, end)) == want
+    assert stepped(spec, rows, cuts_of(data.draw, rows, end), data.draw(st.sampled_from([0, LEAST_KEYS]))) == want
+
+
+@given(worlds(), st.data())
+def test_keys_that_a_step_does_not_touch_are_as_if_it_had(
+    world: tuple[Term, list[dict[str, Any]], int], data: st.DataObject
+) -> None:
+    term, rows, end = world
+    rows = [row | {"key": data.draw(st.sampled_from("pqrstu"))} for row in rows]
+    spec = spec_of(term, keys=("key",))
+    expected(spec, rows, end)
+    cuts = cuts_of(data.draw, rows, end)
+    assert stepped(spec, rows, cuts, least_keys=0) == stepped(spec, rows, cuts)
 
 
 @given(worlds())

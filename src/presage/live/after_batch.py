@@ -16,7 +16,6 @@ from presage.live.states import Chain, of_shard
 from presage.live.tasks import Outcome
 
 NOTHING_KEPT: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "recalls": {}, "made_to": None}
-COUNTED = frozenset({"rows_in", "rows_out", "partial"})
 # A state that cannot be read is made again from the log.
 LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
@@ -63,29 +62,6 @@ def changed_values(
         # Exactly there: the others' clocks may be behind its own, and it must not go back to them.
         there = span.end.clock == min((marks[s] for s in program.streams), default=NOTHING_KNOWN)
         values["place"] = None if there else span.end
-    return values
-
-
-def only_counted(statement: Statement, program: Program, o: Outcome) -> dict[str, Any] | None:
-    """As `changed_values` in the usual case, that of a thousand statements in a batch: the only task of one that is in
-    step and makes no events had no states of its own to write. None in all other cases."""
-    if o.failure is not None or o.held or o.unknown or o.recalls or o.chains or o.states or o.rows is not None:
-        return None
-    if statement.place is not None or statement.to_skip or statement.recalls or statement.states:
-        return None
-    if program.ends is not None or program.into is not None or program.lags:
-        return None
-    if o.shared is not None and statement.shared.get(str(o.shard)) != o.shared.name:
-        return None
-    values: dict[str, Any] = {}
-    if o.rows_in:
-        values["rows_in"] = statement.rows_in + o.rows_in
-    if o.cut is not None:
-        values["rows_out"] = statement.rows_out + o.cut.num_rows
-    if o.partial:
-        partial = {f"{o.shard}/{place}": count for place, count in o.partial.items()}
-        if not partial.items() <= statement.partial.items():
-            values["partial"] = {**statement.partial, **partial}
     return values
 
 

@@ -45,7 +45,7 @@ class BatchEvents:
         self._equal: dict[Source, Source] = {}
         self._counts: dict[int, int] = {}  # events of a task's files, by their identity as well
         known = set[tuple[int, tuple[str, ...]]]()
-        alike = {(id(task.files), id(task.ahead), task.program.reads): task for task in tasks}
+        alike = {(id(task.files), id(task.ahead), id(task.program.reads)): task for task in tasks}
         for task in alike.values():
             scans = task.program.scans
             for scan, own in [*zip(scans, task.files, strict=True), *zip(scans, task.ahead or (), strict=False)]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,9 @@ from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
-from presage.live.after_batch import COUNTED, NOTHING_KEPT, changed_values, made_to, only_counted, wall_clock
+from presage.live.after_batch import NOTHING_KEPT, changed_values, made_to, wall_clock
+from presage.live.collecting import collector_waits
+from presage.live.counting import count
 from presage.live.derived import archived_rows, archived_schema, derived_table, is_made, no_rows
 from presage.live.families import LEAST_MEMBERS
 from presage.live.meters import Meters
@@ -86,6 +88,7 @@ class Job:
         self._unsettled = False  # the last record may not be carried out
         self._identity, self._changes = uuid.uuid4().hex, 0  # of what is known
         self.programs: dict[str, Program] = {}
+        self._enrolled: list[Statement] | None = None  # those that stand; None: to be looked at again
         self._kept: dict[str, Kept] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
         self._reached = log.live.job.get("arrivals", 0)  # the record whose arrivals the statements have taken in
@@ -123,7 +126,9 @@ class Job:
 
     def restore(self, number: str, program: Program) -> None:
         """Give a statement that the journal knows its program again."""
-        self.programs[number] = program
+        with self._lock:
+            self.programs[number] = program
+            self._enrolled = None
 
     def deploy(
         self,
@@ -136,7 +141,7 @@ class Job:
         """Let a statement stand from now on; the draft says what it is."""
         with self._lock:
             number = self.next_number
-            together = any(s.place is None for s in self._running())
+            together = any(s.place is None for s in self.statements.values() if s.status == RUNNING)
             # Not past what it begins with: a batch may have run since `now` was looked at.
             reached = self._log.live.job.get("position", 0) if together else now.position
             begins = max(now.position, reached)
@@ -226,6 +231,7 @@ class Job:
             self._runner.forget()
             self._store.check_again()
             self._changes += 1
+            self._enrolled = None
             if fails:
                 failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
                 changes = {st.number: st.change(place=self.place(st), **v)[1] for st, v in failing}
@@ -270,7 +276,7 @@ class Job:
     @property
     def overdue(self) -> bool:
         """Whether a recall that somebody should have asked for has to be given up."""
-        return any(self.planner.overdue(statement) for statement in self._running())
+        return any(self.planner.overdue(s) for s in self.statements.values() if s.status == RUNNING)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
         """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
@@ -285,24 +291,26 @@ class Job:
     def idle(self) -> bool:
         """Whether there is nothing that a batch could do now."""
         with self._lock:
-            return self.planner.plan(self._standing()) is None
+            return self._plan() is None
 
     def _standing(self) -> list[Statement]:
         return [s for s in self.statements.values() if s.stands]
 
-    def _running(self) -> list[Statement]:
-        return [s for s in self.statements.values() if s.status == RUNNING]
+    def _plan(self) -> Batch | None:
+        if self._enrolled is None:
+            self._enrolled = self._standing()
+        return self.planner.plan(self._enrolled)
 
     # -- batches -------------------------------------------------------------------------------------
 
     def advance(self, wait: bool = True) -> bool:
         """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader."""
-        with self._lock:
+        with self._lock, collector_waits(len(self.programs)):
             self._runner.reader = self.planner.reader = None if wait else self.reader
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
-            batch = self.planner.plan(self._standing())
+            batch = self._plan()
             if batch is None:
                 return False
             started = time.perf_counter()
@@ -343,27 +351,18 @@ class Job:
     # -- what a batch made ---------------------------------------------------------------------------
 
     def _publish(self, batch: Batch, outcomes: list[Outcome]) -> None:
-        by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans}
-        all_sound = True
-        for o in outcomes:
-            by_statement[o.number].append(o)
-            all_sound = all_sound and o.failure is None and not o.held
-        done = outcomes if all_sound else [o for several in by_statement.values() for o in sound(several)]
+        failed = {o.number for o in outcomes if o.failure is not None or o.held}
+        done = [o for o in outcomes if o.number not in failed] if failed else outcomes
         places = self._store.write(done)
-        changes: dict[str, dict[str, Any]] = {}
-        after: dict[str, Statement] = {}
-        entries: list[tuple[int, int, int, int, bytes]] = []
+        counted = count(outcomes, self.statements)
+        by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans if number not in counted.done}
+        for o in counted.rest:
+            by_statement[o.number].append(o)
+        changes, after, entries = counted.changes, counted.after, counted.entries
         tables: dict[str, pa.Table] = {}
         watermarks: dict[str, int] = {}
         for number, several in by_statement.items():
             statement, span, program = self.statements[number], batch.spans[number], self.programs[number]
-            if len(several) == 1 and (counted := only_counted(statement, program, several[0])) is not None:
-                cut = several[0].cut
-                if cut is not None:
-                    entries.append((int(number), statement.rows_out, cut.last_time, cut.num_rows, cut.packed()))
-                if counted:
-                    after[number], changes[number] = statement.counted(counted), counted
-                continue
             values = changed_values(
                 statement, program, span, batch.marks, several, places.own.get(number, {}),
                 lambda st=statement: self.can_repeat(st),  # type: ignore[misc]
@@ -372,7 +371,7 @@ class Job:
             into = program.into
             rows = self._rows(statement, several)
             if rows is not None and "rows_out" in change:
-                payload = results.to_bytes(self._shown(number, rows))
+                payload = results.packed(rows, program.columns)
                 last = int(rows[TIME][-1].as_py())
                 entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))
             if into is not None and sound(several):
@@ -387,13 +386,12 @@ class Job:
             job["arrivals"] = batch.arrivals
         job |= self._store.families_after(places, changes)
         self._log.reach(crash.STATES_WRITTEN)
-        self._record("batch", {"job": job, "statements": changes}, after, tables=tables, watermarks=watermarks)
+        self._record("batch", {"job": job, "statements": changes}, after, counted.done, tables=tables,
+                     watermarks=watermarks)  # fmt: skip
         self._store.published(done)
-        for number, change in changes.items():
-            if change.keys() <= COUNTED:
-                continue  # what is kept for it stays as it was
+        for number in by_statement:
             statement = self.statements[number]
-            if statement.status != RUNNING or not (statement.states or statement.shared):
+            if number in changes and (statement.status != RUNNING or not (statement.states or statement.shared)):
                 self._forget(number)
 
     def _families(self) -> dict[str, dict[str, Any]]:
@@ -435,11 +433,6 @@ class Job:
         rows = sorted_table(pa.concat_tables(made), (TIME, SEQ, *plan.order)).slice(statement.to_skip)
         return rows if rows.num_rows else None
 
-    def _shown(self, number: str, rows: pa.Table) -> pa.Table:
-        schema = results.schema_of(self.programs[number].columns)
-        shown = rows.select(schema.names)
-        return shown if shown.schema.equals(schema) else shown.cast(schema)
-
     def _archive(
         self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int],
         known: int | None,
@@ -464,9 +457,12 @@ class Job:
             self._kept[task.number] = Kept(program, evaluator, relations, entities, histories=self._histories)
         return self._kept[task.number]
 
-    def _record(self, kind: str, live: dict[str, Any], after: Known | None = None, **more: Any) -> None:
-        """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be."""
-        before = {number: self.statements.get(number) for number in live["statements"]}
+    def _record(
+        self, kind: str, live: dict[str, Any], after: Known | None = None, counted: Set[str] = frozenset(), **more: Any
+    ) -> None:
+        """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be;
+        `counted`: those of which only counts change."""
+        before = {number: self.statements.get(number) for number in live["statements"] if number not in counted}
         try:
             with self.meters.committing():
                 self._log.publish(kind, live, **more)
@@ -476,10 +472,12 @@ class Job:
             self._store.clear()
             self._take_in(self._log.live.statements, {})
             raise
-        self._take_in(live["statements"], after or {})
+        self._take_in(live["statements"], after or {}, bool(before))
         self.meters.changed(before, self.statements)
 
-    def _take_in(self, changes: Iterable[str], after: Known) -> None:
+    def _take_in(self, changes: Iterable[str], after: Known, other: bool = True) -> None:
+        """`other`: more has changed than what is counted."""
+        self._enrolled = None if other else self._enrolled
         self.statements.update(after)
         known = self._log.live.statements
         self.statements |= {number: Statement.from_json(known[number]) for number in changes if number not in after}

@@ -33,17 +33,29 @@ class Lot:
         shown = shown if shown.schema.equals(schema) else shown.cast(schema)
         # What the user sees. More than Arrow holds in one piece fails here, and the statements step one by one.
         (self.shown,) = shown.to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-        self._head: bytes = schema.serialize().to_pybytes()
+        self._packed: dict[int, bytes] | None = None  # by where they begin
         found, starts = np.unique(keys[0], return_index=True)
         ends = np.append(starts, len(keys[0]))[1:]
         last = self._times[ends - 1]
         numbered = zip(found.tolist(), starts.tolist(), ends.tolist(), last.tolist(), strict=True)
         self.cuts = {number: Cut(self, start, end, time) for number, start, end, time in numbered}
 
-    def packed(self, start: int, end: int) -> bytes:
-        """Some rows as `results.to_bytes` packs them, to the byte: here the schema is written once for all."""
-        body: bytes = self.shown.slice(start, end - start).serialize().to_pybytes()
-        return self._head + body + END_OF_STREAM
+    def packed(self, start: int) -> bytes:
+        """The rows of a cut as `results.to_bytes` packs them, to the byte: here one stream is written for all."""
+        if self._packed is None:
+            self._packed = self._pack()
+        return self._packed[start]
+
+    def _pack(self) -> dict[int, bytes]:
+        head: bytes = self.shown.schema.serialize().to_pybytes()
+        sink, ends = pa.BufferOutputStream(), [len(head)]
+        with pa.ipc.new_stream(sink, self.shown.schema) as writer:
+            for cut in self.cuts.values():
+                writer.write_batch(self.shown.slice(cut.start, cut.end - cut.start))
+                ends.append(sink.tell())
+        data = memoryview(sink.getvalue())
+        pieces = zip(self.cuts.values(), ends, ends[1:], strict=False)
+        return {cut.start: b"".join((head, data[a:b], END_OF_STREAM)) for cut, a, b in pieces}
 
 
 class Cut(NamedTuple):
@@ -59,7 +71,7 @@ class Cut(NamedTuple):
         return self.end - self.start
 
     def packed(self) -> bytes:
-        return self.lot.packed(self.start, self.end)
+        return self.lot.packed(self.start)
 
     def table(self) -> pa.Table:
         return self.lot.table.slice(self.start, self.end - self.start)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -47,6 +47,7 @@ class Worked:
     last: float = 0.0
     total: float = 0.0
     failures: int = 0
+    batch: int = 0  # the last one that it was in
 
 
 class Meters:
@@ -54,6 +55,7 @@ class Meters:
         self._lock = threading.Lock()
         self._batch, self._commit = Histogram(), Histogram()
         self._worked: dict[str, Worked] = {}
+        self._batches = 0
 
     @contextmanager
     def committing(self) -> Iterator[None]:
@@ -63,26 +65,26 @@ class Meters:
         with self._lock:
             self._commit.observe(time.perf_counter() - started)
 
-    def batch(self, seconds: float, outcomes: Iterable[Outcome]) -> None:
+    def batch(self, seconds: float, outcomes: Collection[Outcome]) -> None:
         """A batch has been published."""
-        spent: dict[str, float] = {}
-        rows = events = 0
-        for outcome in outcomes:
-            spent[outcome.number] = spent.get(outcome.number, 0.0) + outcome.seconds
-            rows += outcome.rows.num_rows if outcome.rows is not None else 0
-            events = max(events, outcome.rows_in)
         with self._lock:
             self._batch.observe(seconds)
-            for number, each in spent.items():
-                worked = self._worked.setdefault(number, Worked())
-                worked.last, worked.total = each, worked.total + each
+            self._batches += 1
+            for outcome in outcomes:
+                worked = self._worked.get(outcome.number)
+                if worked is None:
+                    worked = self._worked[outcome.number] = Worked()
+                if worked.batch != self._batches:  # its first shard
+                    worked.batch, worked.last = self._batches, 0.0
+                worked.last += outcome.seconds
+                worked.total += outcome.seconds
         if enabled(DEBUG):
             told = "a batch of {statements} statements took {seconds} s: {events} events, {rows} rows"
             figures: dict[str, Any] = {
                 "seconds": round(seconds, 6),
-                "events": events,
-                "rows": rows,
-                "statements": len(spent),
+                "events": max((o.rows_in for o in outcomes), default=0),
+                "rows": sum(o.made for o in outcomes),
+                "statements": len({o.number for o in outcomes}),
             }
             tell(DEBUG, "BATCH", told, **figures)
 
@@ -93,12 +95,14 @@ class Meters:
             if old is None:
                 tell(INFO, "STATEMENT_DEPLOYED", "statement '{statement}' stands", statement=new.name, number=number)
                 continue
+            if new.status == old.status and new.to_skip <= old.to_skip:
+                continue
             told: dict[str, Any] = {"statement": new.name, "number": number, "rows": new.rows_out, "why": new.error}
             if new.status != old.status:
                 self._count(number, new)
                 level, code, what = _CHANGES[new.status]
                 tell(level, code, f"statement '{{statement}}' {what}", **told)
-            elif new.to_skip > old.to_skip:
+            else:
                 self._count(number, new)
                 tell(WARNING, "STATEMENT_REBUILT", "the state of '{statement}' is computed again: {why}", **told)
 

@@ -7,7 +7,7 @@ any moment that all streams have reached, and positions need not be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,6 +62,22 @@ class Batch:
         return found
 
 
+@dataclass(frozen=True)
+class Roster:
+    """What planning needs to know of the statements that stand, found out once for as long as they are the same."""
+
+    given: Sequence[Statement]
+    standing: list[Statement]
+    running: list[Statement]  # each after those whose rows it reads
+    asked: dict[str, Asks]  # by statement; one object for all that ask the same
+    streams: list[str]
+    alike: list[Statement]  # of those in step: one for all that ask the same
+    behind: int  # how many are not in step
+    makes: bool  # whether some read what others make
+    # Where all are in step and each does what it asks alone: number and program of those that ask the same.
+    usual: list[list[tuple[str, Program]]] | None
+
+
 # The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
 FIRST_ROWS = 65_536
 
@@ -74,9 +90,8 @@ class Planner:
         self._pace = FIRST_ROWS
         self.reader: Reader | None = None  # where history is read beside the batches
         self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
-        # What programs ask, one object for all that ask the same; by statement.
-        self._asked: dict[str, tuple[Program, Asks]] = {}
-        self._equal: dict[Asks, Asks] = {}
+        self._roster: Roster | None = None
+        self._equal: dict[Asks, Asks] = {}  # what programs ask, one object for all that ask the same
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
@@ -106,55 +121,55 @@ class Planner:
         marks = job.get("marks", {})
         return Place(job.get("position", 0), min((marks.get(s, NOTHING_KNOWN) for s in streams), default=NOTHING_KNOWN))
 
-    def plan(self, standing: Iterable[Statement]) -> Batch | None:
-        """The next batch for the statements that stand; None if there is nothing to do."""
+    def plan(self, standing: Sequence[Statement]) -> Batch | None:
+        """The next batch for the statements that stand; None if there is nothing to do. The very same list again means
+        that no more of them has changed than what is counted."""
         programs = self._programs
-        standing = [s for s in standing if s.number in programs]
-        running = self._makers_first([s for s in standing if s.status == RUNNING])
+        if self._roster is None or self._roster.given is not standing:
+            self._roster = self._enrol(standing)
+        roster = self._roster
+        standing, running, asked = roster.standing, roster.running, roster.asked
         if not running:
             return None
         point, job = self._log.point, self._log.live.job
         old = job.get("marks", {})
         marks = {}
-        # Statements that ask the same are many: their streams are one object, which is looked at once.
-        asked = {s.number: self._asks(s.number) for s in standing}
-        streams = frozenset[str]().union(*(asks.streams for asks in {id(a): a for a in asked.values()}.values()))
-        for stream in sorted(streams):
+        for stream in roster.streams:
             if not is_made(stream):
                 known = point.watermarks.get(stream)
                 marks[stream] = max(NOTHING_KNOWN if known is None else known, old.get(stream, NOTHING_KNOWN))
         batch = Batch(Snapshots(self._log.archive), point.position, marks, dict(marks), point.arrivals)
-        makes = any(map(is_made, streams))
-        if makes:
+        if roster.makes:
             self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
-        behind = [s for s in running if s.place is not None]
+        behind = roster.behind
         limit = min(self.rows_per_batch, self._pace)
         self._pace = FIRST_ROWS
         if news:
-            alike = {id(asked[s.number]): s for s in running if s.place is None}
-            self._cut(batch, standing, alike.values(), limit)
+            self._cut(batch, standing, roster.alike, limit)
+            if roster.usual is not None:
+                self._plan_usual(batch, roster)
+                return batch
         turns = False
-        last: Asks | None = None
+        said: dict[int, Intake] = {}  # by the identity of what is asked
         for statement in running:
             program = programs[statement.number]
             if news and statement.place is None and program.plain:
-                # The usual case, a thousand times over: what it does is said once for all that ask the same.
-                if asked[statement.number] is not last:
-                    last = asked[statement.number]
-                    intake = self._in_step_intake(batch, statement, last)
-                    span, add = intake.span, intake.end or intake.span.start != intake.span.end
-                if add:
-                    batch.spans[statement.number] = span
+                asks = asked[statement.number]
+                intake = said.get(id(asks))
+                if intake is None:
+                    intake = said[id(asks)] = self._in_step_intake(batch, statement, asks)
+                if intake.end or intake.span.start != intake.span.end:
+                    batch.spans[statement.number] = intake.span
                     if intake.files is not None:
                         batch.tasks.append(_task(statement.number, program, intake))
                 continue
-            last = None
+            said.clear()
             if statement.place is not None:
-                if self._plan_apart(batch, statement, max(1, limit // len(behind))):
+                if self._plan_apart(batch, statement, max(1, limit // behind)):
                     self._pace = 2 * limit
                 # Those that read its rows come after it and may go as far as it does.
-                if makes:
+                if roster.makes:
                     self._mark_made(batch, standing)
             else:
                 fed = program.reads_others and self._is_fed(batch, statement)
@@ -165,6 +180,34 @@ class Planner:
                 self._add_turn(batch, statement)
                 turns = True
         return batch if news or behind or turns else None
+
+    def _plan_usual(self, batch: Batch, roster: Roster) -> None:
+        """A thousand times over: what a statement does is said once for all that ask the same."""
+        assert roster.usual is not None
+        for statement, members in zip(roster.alike, roster.usual, strict=True):
+            intake = self._in_step_intake(batch, statement, roster.asked[statement.number])
+            if intake.end or intake.span.start != intake.span.end:
+                batch.spans.update(dict.fromkeys([number for number, _ in members], intake.span))
+                if intake.files is not None:
+                    batch.tasks += [_task(number, program, intake) for number, program in members]
+
+    def _enrol(self, given: Sequence[Statement]) -> Roster:
+        standing = [s for s in given if s.number in self._programs]
+        running = self._makers_first([s for s in standing if s.status == RUNNING])
+        self._equal = {}
+        asked = {s.number: self._asks(s.number) for s in standing}
+        # Statements that ask the same are many: their streams are one object, which is looked at once.
+        streams = frozenset[str]().union(*(asks.streams for asks in self._equal))
+        alike = {id(asked[s.number]): s for s in running if s.place is None}
+        behind = sum(s.place is not None for s in running)
+        makes = any(map(is_made, streams))
+        usual = None
+        if not behind and all(self._programs[s.number].plain for s in running):
+            by_asks: dict[int, list[tuple[str, Program]]] = {id_: [] for id_ in alike}
+            for statement in running:
+                by_asks[id(asked[statement.number])].append((statement.number, self._programs[statement.number]))
+            usual = list(by_asks.values())
+        return Roster(given, standing, running, asked, sorted(streams), list(alike.values()), behind, makes, usual)
 
     def _add_turn(self, batch: Batch, statement: Statement) -> None:
         """Nothing new, but history that is still to be read."""
@@ -240,15 +283,8 @@ class Planner:
             self._mark_made(batch, standing)
 
     def _asks(self, number: str) -> Asks:
-        program = self._programs[number]
-        known = self._asked.get(number)
-        if known is None or known[0] is not program:
-            # Seldom: a statement is new. Those that are gone are let go, now and then.
-            if len(self._asked) > 2 * len(self._programs):
-                self._asked = {n: pair for n, pair in self._asked.items() if n in self._programs}
-                self._equal = {asks: asks for _, asks in self._asked.values()}
-            known = self._asked[number] = program, self._equal.setdefault(program.asks, program.asks)
-        return known[1]
+        asks = self._programs[number].asks
+        return self._equal.setdefault(asks, asks)
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
         """The next slice of a statement that is behind; whether more will follow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from presage.columnar.compile import supports_node
@@ -113,13 +113,18 @@ class Program:
 
     @cached_property
     def reads(self) -> tuple[object, ...]:
-        """What it wants to know of the events that it takes in."""
-        return *((scan.stream, scan.made, scan.attributes) for scan in self.scans), self.watched
+        """What it wants to know of the events that it takes in; for programs that want the same, mostly one object."""
+        return _one_of_equals((*((scan.stream, scan.made, scan.attributes) for scan in self.scans), self.watched))
 
     @cached_property
     def plain(self) -> bool:
         """Whether what it does in a batch follows from what it asks alone."""
         return self.shards == 1 and not self.reads_others and not self.recalls
+
+    @cached_property
+    def only_counts(self) -> bool:
+        """Whether a batch changes no more of it than what is counted, where all goes as usual."""
+        return self.shards == 1 and self.ends is None and self.into is None and not self.lags
 
     @cached_property
     def reads_others(self) -> bool:
@@ -201,6 +206,11 @@ def relations_of(plan: Node) -> frozenset[str]:
         for expr in (*node.expressions(), *further):
             named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
     return frozenset(named)
+
+
+@lru_cache(maxsize=1_024)
+def _one_of_equals(reads: tuple[object, ...]) -> tuple[object, ...]:
+    return reads
 
 
 def _computed_here(expr: Expr) -> bool:

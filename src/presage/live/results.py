@@ -20,6 +20,8 @@ from presage.log.reading import read_events
 from presage.model.arrow import to_arrow
 from presage.plan.nodes import Field
 
+# Statement, number of its first row, last time, number of rows, rows.
+Entry = tuple[int, int, int, int, bytes]
 _COLUMNS = (
     (TIME, MOMENT),
     ("statement", pa.int64()),
@@ -34,9 +36,8 @@ def schema_of(columns: Sequence[Field]) -> pa.Schema:
     return pa.schema([(c.name, to_arrow(c.type)) for c in columns])
 
 
-def pack(entries: Sequence[tuple[int, int, int, int, bytes]]) -> pa.Table:
-    """(statement, number of its first row, last time, number of rows, rows) of one batch -> rows of the results table,
-    without SEQ."""
+def pack(entries: Sequence[Entry]) -> pa.Table:
+    """What statements made in one batch -> rows of the results table, without SEQ."""
     columns = [
         pa.array([time for _, _, time, _, _ in entries], pa.int64()).cast(MOMENT),
         pa.array([number for number, _, _, _, _ in entries], pa.int64()),
@@ -80,6 +81,13 @@ def _by_arrival(files: FileSet) -> list[FileSet]:
         return [files]
     order = sorted(range(len(files.paths)), key=files.arrivals.__getitem__)
     return [replace(files, paths=(files.paths[i],), spans=(), arrivals=()) for i in order]
+
+
+def packed(rows: pa.Table, columns: Sequence[Field]) -> bytes:
+    """What the user sees of rows that a statement made."""
+    schema = schema_of(columns)
+    shown = rows.select(schema.names)
+    return to_bytes(shown if shown.schema.equals(schema) else shown.cast(schema))
 
 
 def to_bytes(rows: pa.Table) -> bytes:

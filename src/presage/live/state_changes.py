@@ -8,7 +8,7 @@ written whole. A change is itself a state, in the same versioned format.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,8 @@ def change_between(before: State, after: State) -> State | None:
     """The change from one state to the next, None if it would be the whole of it."""
     if before.kernel != after.kernel:
         return None
+    if after.since is not None and after.since.before() is before:
+        return _told(before, after, after.since.kept)
     tables: dict[str, pa.Table] = {}
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
@@ -57,6 +59,22 @@ def change_between(before: State, after: State) -> State | None:
             saved = True
             continue
         tables[name] = table
+    return State(CHANGE, tables, numbers) if saved else None
+
+
+def _told(before: State, after: State, kept: Mapping[str, np.ndarray]) -> State | None:
+    """The change as the kernel tells it."""
+    tables = dict(after.tables)
+    numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
+    saved = False
+    for name, stays in kept.items():
+        stayed = int(np.count_nonzero(stays))
+        if stayed and before.tables[name].schema == after.tables[name].schema:
+            numbers[_STAYED + name] = stayed
+            tables[name] = after.tables[name].slice(stayed)
+            if stayed < len(stays):
+                tables[_GONE + name] = pa.table({_ROW: np.flatnonzero(~stays)})
+            saved = True
     return State(CHANGE, tables, numbers) if saved else None
 
 
@@ -89,9 +107,15 @@ def _queued(before: pa.Table, after: pa.Table) -> tuple[int, int] | None:
         same = pc.and_kleene(same, pc.equal(before[key], first[key][0]))
     for place in pc.indices_nonzero(pc.fill_null(same, False)).slice(0, TRIES).to_pylist():
         kept = before.num_rows - place
-        if kept <= after.num_rows and before.slice(place).equals(after.slice(0, kept)):
+        if kept <= after.num_rows and _same(before.slice(place), after.slice(0, kept)):
             return place, kept
     return None
+
+
+def _same(old: pa.Table, new: pa.Table) -> bool:
+    """To the last bit: for Arrow 0.0 equals -0.0."""
+    floats = [i for i, kind in enumerate(old.schema.types) if pa.types.is_floating(kind)]
+    return old.equals(new) and not any(len(_differing(old.column(i), new.column(i))) for i in floats)
 
 
 def _thinned(name: str, before: pa.Table, after: pa.Table) -> tuple[int, dict[str, pa.Table]] | None:
@@ -152,9 +176,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _differing(old: pa.ChunkedArray, new: pa.ChunkedArray) -> np.ndarray:
     """Rows in which two columns are not the same to the last bit."""
-    if pa.types.is_float64(old.type):
+    if pa.types.is_floating(old.type):
         # A NaN is the same as itself here, and 0.0 is not -0.0.
-        old, new = (_one(c).view(pa.int64()) for c in (old, new))
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[old.type.bit_width]
+        old, new = (_one(c).view(bits) for c in (old, new))
     differs = pc.fill_null(pc.not_equal(old, new), False).to_numpy(zero_copy_only=False)
     if old.null_count or new.null_count:
         differs = differs | (

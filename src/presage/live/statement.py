@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from presage.live.spans import Place
@@ -48,6 +49,12 @@ class Statement:
         """Whether it goes on, or may go on once what stopped it is mended."""
         return self.status in (RUNNING, FAILED)
 
+    @cached_property
+    def only_counts(self) -> bool:
+        """Whether a batch changes no more of it than what is counted, where all goes as usual: it is in step, and has
+        nothing of its own."""
+        return self.place is None and not (self.to_skip or self.recalls or self.states)
+
     @property
     def state_size(self) -> int:
         return sum(ref.length for chain in self.states.values() for ref in chain)
@@ -77,13 +84,16 @@ class Statement:
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
-        return self.counted(values), {name: _plain(value) for name, value in values.items()}
+        changed = self.counted(values)
+        changed.__dict__.pop("only_counts", None)  # it may be otherwise now
+        return changed, {name: _plain(value) for name, value in values.items()}
 
     def counted(self, values: dict[str, Any]) -> Statement:
-        """The statement with new values, of which the journal keeps these as they are."""
-        # A batch changes every statement: this is `replace` without a look at each field.
+        """The statement with new counts: of rows and partial matches."""
+        # A batch changes every statement: this is `replace` without a look at each field, and what was found out about
+        # it still holds.
         changed = object.__new__(Statement)
-        changed.__dict__.update(self.__dict__, **values)
+        object.__setattr__(changed, "__dict__", self.__dict__ | values)
         return changed
 
     @classmethod

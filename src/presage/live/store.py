@@ -75,11 +75,10 @@ class StateStore:
     def together(self, tasks: Sequence[Task]) -> tuple[str, Mapping[str, State]]:
         """The states that tasks of one form begin with as one, and the name of the family if they are one already."""
         shard, keepers = str(tasks[0].shard), tasks[0].program.keepers
-        numbers = tuple(task.number for task in tasks)
+        numbers = tuple([task.number for task in tasks])
         family = self._statements[numbers[0]].shared.get(shard, "")
-        if self._members.get(family) == numbers and all(
-            self._statements[number].shared.get(shard) == family for number in numbers
-        ):
+        belong = {self._statements[number].shared.get(shard) for number in numbers}
+        if self._members.get(family) == numbers and belong == {family}:
             return family, self._of_family(family)
         members: dict[str, list[Task]] = {}
         for task in tasks:
@@ -167,8 +166,11 @@ class StateStore:
         known = self._families()
         if not known and not places.families:
             return {}
-        belongs = [changes.get(n, {}).get("shared", s.shared) for n, s in self._statements.items()]
-        named = dict.fromkeys(name for shared in belongs for name in shared.values())
+        named: dict[str, None] = {}
+        for number, statement in self._statements.items():
+            change = changes.get(number)
+            for name in (statement.shared if change is None else change.get("shared", statement.shared)).values():
+                named[name] = None
         new = {f: {place: chain_to_json(c) for place, c in several.items()} for f, several in places.families.items()}
         return {"families": {f: {**known.get(f, {}), **new.get(f, {})} for f in named}}
 

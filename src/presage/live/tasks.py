@@ -62,6 +62,14 @@ class Task:
         return sum(files.rows for several in (*self.files, *(self.ahead or ())) for files in several)
 
 
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _nothing() -> Mapping[str, Any]:
+    """One for all: a batch makes thousands of outcomes, and most say nothing of their own."""
+    return _NOTHING
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of a task. `rows`: TIME, SEQ, order and the statement's columns, in order; None if it had no work."""
@@ -70,16 +78,18 @@ class Outcome:
     shard: int
     rows: pa.Table | None = None
     cut: Cut | None = None  # its rows among those of others, in place of `rows`
-    states: dict[str, State] = field(default_factory=dict)  # those that changed, by place
-    chains: dict[str, Chain] = field(default_factory=dict)  # where they lie, once they are written
-    partial: dict[str, int] = field(default_factory=dict)  # open partial matches in those that keep some
-    recalls: dict[str, int] = field(default_factory=dict)  # in the states that keep some, by place and what is counted
+    states: Mapping[str, State] = field(default_factory=_nothing)  # those that changed, by place
+    chains: Mapping[str, Chain] = field(default_factory=_nothing)  # where they lie, once they are written
+    partial: Mapping[str, int] = field(default_factory=_nothing)  # open partial matches in those that keep some
+    recalls: Mapping[str, int] = field(default_factory=_nothing)  # in states that keep some: by place and what it is
     made_to: int | None = None  # rows that it makes later are not before this time; None if it had no work
     rows_in: int = 0
     unknown: int = 0  # of those: values that should name an entity and name none
     shared: Shared | None = None  # its state is a part of these
     failure: PresageError | None = None
     seconds: float = 0.0  # that it took; of those that step as one, each has its part
+    # It stepped with others of its form, with no rows, states and recalls of its own, and its program only counts.
+    usual: bool = False
     held: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
     @property
@@ -223,7 +233,10 @@ class Runner:
             counts = {
                 id(files): events.rows(task) for files, task in {id(t.files): (t.files, t) for t in members}.values()
             }
-            outcomes = [Outcome(task.number, task.shard, rows_in=counts[id(task.files)]) for task in members]
+            outcomes = [
+                Outcome(task.number, task.shard, rows_in=counts[id(task.files)], usual=task.program.only_counts)
+                for task in members
+            ]
             rows = [matched[i] if i in matched else self._taken_in(tasks[i], events) for i in group]
             if any(task.must_run for task in members) or any(map(len, rows)):
                 self._step_as_one(members, rows, events, outcomes)
@@ -232,8 +245,9 @@ class Runner:
             told = "{statements} statements of one form step one by one: together they failed"
             tell(level, "STATEMENTS_APART", told, failure=failure, statements=len(members))
             return {}
+        each = (time.perf_counter() - started) / len(outcomes)
         for outcome in outcomes:
-            outcome.seconds = (time.perf_counter() - started) / len(outcomes)
+            outcome.seconds = each
         return dict(zip(group, outcomes, strict=True))
 
     def _taken_in(self, task: Task, events: BatchEvents) -> np.ndarray:
@@ -280,10 +294,11 @@ class Runner:
 
     def _family(self, members: Sequence[Task]) -> Family:
         program = members[0].program
-        shapes = [shape for task in members if (shape := task.program.shape) is not None]
-        key = shapes[0].key, members[0].shard, tuple(task.number for task in members)
+        assert program.shape is not None
+        key = program.shape.key, members[0].shard, tuple([task.number for task in members])
         family = self._families.get(key) or self._old_families.get(key)
         if family is None:
+            shapes = [shape for task in members if (shape := task.program.shape) is not None]
             family = Family(shapes, key[2], [program.places[id(node)] for node in shapes[0].keepers])
         self._families[key] = family
         return family
@@ -343,11 +358,13 @@ class Runner:
         outcome.states = {place: book.states[place] for place in book.changed}
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
+        recalls: dict[str, int] = {}
         for place, state in outcome.states.items():
             outlook = outlook_of(state)
             if outlook is not None:
-                outcome.recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
-                outcome.recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
+                recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
+                recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
+        outcome.recalls = recalls
 
     def _match(self, tasks: Sequence[Task], events: BatchEvents) -> dict[int, np.ndarray]:
         """Rows that the filter right above the only scan of a task keeps, by task, where many ask the same events."""

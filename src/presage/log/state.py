@@ -45,7 +45,8 @@ class LiveState:
     def advance(self, change: dict[str, Any]) -> None:
         self.job = {**self.job, **change.get("job", {})}
         for number, values in change.get("statements", {}).items():
-            self.statements[number] = {**self.statements.get(number, {}), **values}
+            known = self.statements.setdefault(number, {})
+            known.update(values)  # in place: a batch changes every statement
         for number in change.get("drops", ()):
             del self.statements[number]
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from presage.errors import error
@@ -16,13 +19,24 @@ MAGIC = b"PRSGSTAT"
 VERSION = 1
 
 
+@dataclass(frozen=True)
+class Since:
+    """How a state came from another one, as far as its kernel says: `kept` are the rows of its tables that the new ones
+    begin with, in their order; a table that is not named has none of them."""
+
+    before: weakref.ref[State]
+    kept: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+
 @dataclass
 class State:
-    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars."""
+    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars. `since` is not
+    stored: it spares who stores it the search for what has changed."""
 
     kernel: str
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    since: Since | None = field(default=None, compare=False, repr=False)
 
     def rows(self) -> int:
         return sum(t.num_rows for t in self.tables.values())

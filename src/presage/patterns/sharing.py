@@ -53,12 +53,16 @@ def _starts_alike(node: PatternMatch) -> bool:
 
 def claimed(node: Node, state: State, number: int) -> State:
     """The state of one statement as a shared one."""
-    return states.claimed_rows(state, number) if isinstance(node, Match) else states.claimed_pattern(state, number)
+    if isinstance(node, PatternMatch):
+        return states.claimed_pattern(node.tables, state, number)
+    return states.claimed_rows(state, number)
 
 
 def joined(node: Node, several: Sequence[State]) -> State:
     """Shared states of different statements as one."""
-    return states.joined_rows(several) if isinstance(node, Match) else states.joined_patterns(several)
+    if isinstance(node, PatternMatch):
+        return states.joined_patterns(node.tables, several)
+    return states.joined_rows(several)
 
 
 def part(node: Node, state: State, numbers: Collection[int]) -> State:

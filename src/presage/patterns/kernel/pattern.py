@@ -12,6 +12,8 @@ timers of different keys come in the order in which their events came.
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pyarrow as pa
 
@@ -19,9 +21,10 @@ from presage.arrays.columns import Universe, unique
 from presage.arrays.jit import Ints
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
-from presage.model.state import State
+from presage.model.state import Since, State
 from presage.patterns.kernel.code import FLOAT, INT, TEXT
 from presage.patterns.kernel.idle import drop_idle, shape_of
+from presage.patterns.kernel.key_blocks import blocked, can_be_blocked, due_of, is_blocked, joined, part_of, placed
 from presage.patterns.kernel.memory import (
     BAD,
     CLOCK,
@@ -63,6 +66,9 @@ from presage.patterns.kernel.room import more_room, new_memory, new_work
 KERNEL = "pattern"
 STARTED = "started"
 BEFORE = -(2**63)  # a clock before all timers
+# Fewer keys, or a larger share of them, are sooner stepped together with those that a step does not touch.
+LEAST_KEYS = 1_024
+MOST_TOUCHED = 0.75
 
 
 def open_matches(state: State) -> int:
@@ -74,9 +80,11 @@ def open_matches(state: State) -> int:
 class PatternKernel:
     """One pattern, or one for each key."""
 
-    def __init__(self, spec: PatternSpec, oracle: Oracle | None = None) -> None:
+    def __init__(self, spec: PatternSpec, oracle: Oracle | None = None, least_keys: int = LEAST_KEYS) -> None:
         self.spec = spec
         self.oracle = oracle
+        self._least_keys = least_keys
+        self._blocked = can_be_blocked(spec)
         self.net = build_network(spec)
         kept = [name for columns in spec.columns for name in columns]
         self._shape: Ints | None = None
@@ -87,9 +95,27 @@ class PatternKernel:
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
         """`end` changes nothing: the clock says which timers are due."""
+        keyed = number_keys(self.spec, state.tables.get("keys"), events)
+        if not self._blocked or not is_blocked(state) or state.tables["keys"].num_rows < self._least_keys:
+            return self._step(state, keyed, clock)
+        # Keys without an event and without a timer that is due stay as they are.
+        touched = due_of(state) <= clock
+        touched[keyed.codes[keyed.codes < len(touched)]] = True
+        if np.count_nonzero(touched) > MOST_TOUCHED * len(touched):
+            after, rows = self._step(state, keyed, clock)
+            after.since = Since(weakref.ref(state))
+            return after, rows
+        part, _ = part_of(state, touched)
+        rest, kept = part_of(state, ~touched)
+        changed, rows = self._step(part, keyed.of(touched), clock)
+        after = joined(rest, changed)
+        after.since = Since(weakref.ref(state), kept)
+        return after, rows
+
+    def _step(self, state: State, keyed: Keyed, clock: int) -> tuple[State, pa.Table]:
         spec, net = self.spec, self.net
+        state, events = placed(state), keyed.events
         kept = state.tables.get("rows")
-        keyed = number_keys(spec, state.tables.get("keys"), events)
         universe = Universe(kept, keyed.events)
         grouped = build_input(spec, kept, keyed)
         source = grouped.source
@@ -117,7 +143,7 @@ class PatternKernel:
         )
         after = save_memory(spec, net, memory, work, keyed.count, sources)
         after.numbers[STARTED] = started
-        return after, rows
+        return (blocked(spec, after) if self._blocked else after), rows
 
     # -- running ------------------------------------------------------------------------------------
 

@@ -29,6 +29,15 @@ class Keyed:
     count: int
     first: Ints
 
+    def of(self, touched: Bools) -> Keyed:
+        """The same where only some keys of the state are there, with all that have an event among them."""
+        known, kept = len(touched), int(np.count_nonzero(touched))
+        here = np.concatenate([touched, np.ones(self.count - known, np.bool_)])
+        first = self.first[here]
+        first[:kept] = np.arange(kept)
+        first[kept:] += kept - known
+        return Keyed(self.events, (np.cumsum(here) - 1)[self.codes], len(first), first)
+
 
 def number_keys(spec: PatternTables, keys: pa.Table | None, events: pa.Table) -> Keyed:
     known = 0 if keys is None else keys.num_rows

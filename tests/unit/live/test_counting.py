@@ -1,0 +1,138 @@
+"""What a batch changed of statements for which it only counts is what it would have changed of any other."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presage.live import job as jobs
+from presage.live.after_batch import changed_values
+from presage.live.collecting import MANY_STATEMENTS, collector_waits
+from presage.live.counting import count
+from presage.live.spans import Place, Span
+from presage.live.statement import Statement
+from presage.live.states import StateRef
+from presage.live.tasks import Outcome
+from recovery.crashing import MemoryDisk
+from recovery.living import Living
+
+STREAM = "CREATE STREAM Tick (sym STRING, n INT, at TIMESTAMP) EVENT TIME at"
+
+
+class Plan:
+    """Of a program what is looked at here."""
+
+    ends = into = None
+    lags = False
+    streams = frozenset({"Tick"})
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> Statement:
+    return Statement(
+        "1", "one", "", None,
+        place=draw(st.sampled_from([None, None, None, Place()])),
+        rows_in=draw(st.integers(0, 9)),
+        rows_out=draw(st.integers(0, 9)),
+        to_skip=draw(st.sampled_from([0, 0, 0, 2])),
+        states=draw(st.sampled_from([{}, {}, {}, {"0/1": (StateRef("a", 0, 1, 1),)}])),
+        partial=draw(st.dictionaries(st.sampled_from(["0/1", "0/2"]), st.integers(0, 2))),
+    )  # fmt: skip
+
+
+@given(statements(), st.integers(0, 3), st.dictionaries(st.sampled_from("12"), st.integers(0, 2)), st.booleans())
+def test_counting_gives_what_looking_at_all_would_give(
+    statement: Statement, rows_in: int, partial: dict[str, int], usual: bool
+) -> None:
+    outcome = Outcome("1", 0, rows_in=rows_in, partial=partial, usual=usual)
+    counted = count([outcome], {"1": statement})
+    usual = usual and statement.place is None and not statement.to_skip and not statement.states
+    assert counted.done == ({"1"} if usual else set())
+    assert counted.rest == ([] if usual else [outcome])
+    if usual:
+        span = Span(Place(0, 1), Place(0, 2))
+        want = changed_values(statement, Plan(), span, {"Tick": 2}, [outcome], {}, lambda: True)  # type: ignore[arg-type]
+        assert counted.changes.get("1", {}) == want
+        assert counted.after.get("1", statement) == statement.change(**want)[0]
+
+
+def test_a_statement_that_gets_a_place_or_a_state_of_its_own_is_no_longer_only_counted() -> None:
+    statement = Statement("1", "one", "", None)
+    assert statement.only_counts
+    assert statement.counted({"rows_in": 3}).only_counts
+    assert not statement.change(place=Place())[0].only_counts
+    assert not statement.change(to_skip=1)[0].only_counts
+
+
+def test_statements_come_and_go_between_batches(tmp_path: Path) -> None:
+    """What planning knows of them is kept from batch to batch only while they are the same."""
+
+    def tick(home: Living, second: int) -> None:
+        rows: list[dict[str, Any]] = [{"sym": "a", "n": second, "at": f"2024-03-01T09:00:{second:02}Z"}]
+        home.load("Tick", rows)
+        home.drain()
+
+    with Living(tmp_path / "home", MemoryDisk()) as home:
+        home.declare(STREAM)
+        for number in range(5):
+            home.deploy(f"SELECT n FROM Tick WHERE n > {number}", f"s{number}")
+        tick(home, 10)
+        tick(home, 11)
+        home.deploy("SELECT n FROM Tick WHERE n > 5", "later")
+        tick(home, 12)
+        home.standing["s0"].stop()
+        tick(home, 13)
+        assert [row["n"] for row in home.rows("s0")] == [10, 11, 12]
+        assert [row["n"] for row in home.rows("s4")] == [10, 11, 12, 13]
+        assert [row["n"] for row in home.rows("later")] == [12, 13]
+
+
+def test_the_collector_waits_for_a_batch_of_many_statements_alone() -> None:
+    assert gc.isenabled()
+    with collector_waits(MANY_STATEMENTS - 1):
+        assert gc.isenabled()
+    with collector_waits(MANY_STATEMENTS):
+        assert not gc.isenabled()
+        with collector_waits(MANY_STATEMENTS):
+            pass
+        assert not gc.isenabled(), "another engine's batch is still running"
+    assert gc.isenabled()
+
+
+def test_the_collector_goes_on_after_a_batch_that_failed_and_stays_off_where_somebody_wants_it_off() -> None:
+    with pytest.raises(ValueError, match="broken"), collector_waits(MANY_STATEMENTS):
+        raise ValueError("broken")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with collector_waits(MANY_STATEMENTS):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_batch_of_many_statements_runs_while_the_collector_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def counting(*given: Any) -> Any:
+        seen.append(gc.isenabled())
+        return count(*given)
+
+    monkeypatch.setattr(jobs, "count", counting)
+    with Living(tmp_path / "home", MemoryDisk()) as home:
+        home.declare(STREAM)
+        for number in range(MANY_STATEMENTS):
+            home.deploy(f"SELECT n FROM Tick WHERE n > {number}", f"s{number}")
+        home.load("Tick", [{"sym": "a", "n": 70, "at": "2024-03-01T09:00:00Z"}])
+        home.drain()
+        assert [row["n"] for row in home.rows("s63")] == [70]
+    assert seen[0] is False
+    assert gc.isenabled()
