@@ -24,7 +24,7 @@ from presage import Engine
 from presage.spark.session import own_session
 
 MESSAGES = 2_000_000
-TURNS = 3
+TURNS = 7
 VALUE = """to_json(named_struct('sym', concat('s', id % 1000), 'price', (id * 7919) % 1000 / 10D, 'volume', id % 977,
     'at', date_format(timestamp_micros(1704067200000000 + id * 1000), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")))"""
 STREAM = "CREATE STREAM Tick (sym STRING, price DOUBLE, volume LONG, at TIMESTAMP) EVENT TIME at"

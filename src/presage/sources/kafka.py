@@ -7,10 +7,8 @@ that whatever becomes of the topic meanwhile, a delivery is either that range or
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +24,7 @@ from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
 from presage.sources.in_step import Numbers, in_step
 from presage.sources.messages import LINE, Reader
+from presage.sources.reading_ahead import Ahead, Held, Offsets, Ranges, in_order, together
 from presage.sources.source import PAUSE
 
 ROWS = 500_000  # of one delivery
@@ -38,9 +37,6 @@ AWAY_PAUSE = 2.0
 LOOK_AGAIN_SECONDS = 5.0  # for partitions that were added while nothing new came in the others
 MOST_NOTES = 10
 WORTH_READING_AHEAD = 50_000  # messages
-
-Offsets = dict[int, int]  # by partition
-Ranges = dict[int, tuple[int, int]]  # first offset, and the one after the last, by partition
 
 
 class Topic(Protocol):
@@ -67,22 +63,6 @@ class Topic(Protocol):
         """It will not be asked any more."""
 
 
-class Coming:
-    """Messages that are being read in a thread of their own, before they are asked for."""
-
-    def __init__(self, topic: Topic, ranges: Ranges) -> None:
-        self.ranges = ranges
-        self.messages: Future[pa.Table] = Future()
-
-        def read() -> None:
-            try:
-                self.messages.set_result(topic.read(ranges))
-            except BaseException as failure:  # it meets whoever asks for the messages
-                self.messages.set_exception(failure)
-
-        threading.Thread(target=read, name="presage-kafka-ahead", daemon=True).start()
-
-
 class KafkaSource:
     name = "kafka"
     finished = False
@@ -101,9 +81,9 @@ class KafkaSource:
         )
         self._known: tuple[str, list[int]] | None = None
         self._looked = 0.0
-        self._ahead: set[int] = set()  # partitions that wait for others to come to their time
+        self._early: set[int] = set()  # partitions that wait for others to come to their time
         self._bytes_each: float | None = None
-        self._coming: Coming | None = None
+        self._ahead = Ahead()
         self._behind = 0
         self.why = ""
         self.pause = PAUSE
@@ -119,7 +99,8 @@ class KafkaSource:
         try:
             found = self._read(cursor)
         except OSError as failure:
-            self._known = self._coming = None
+            self._known = None
+            self._ahead.drop()
             self.why = str(failure)
             self.pause = REFUSED_PAUSE if isinstance(failure, PermissionError) else AWAY_PAUSE
             return None
@@ -215,42 +196,46 @@ class KafkaSource:
         several = {p: n for p, n in left.items() if n}
         if not several:
             return self._nothing(), {}
-        coming, self._coming = self._coming, None
-        if coming is not None and all(start.get(p) == first for p, (first, _) in coming.ranges.items()):
-            ranges, messages = coming.ranges, coming.messages.result()
-        else:
-            ranges = self._ranges(start, several)
-            messages = self._topic.read(ranges)
+        read = self._next(identity, start, several)
         if self._topic.identify()[0] != identity:
             raise FileNotFoundError(f"the topic '{self._name}' was deleted while it was read")
+        ranges, messages = read.ranges, read.messages
         if messages.num_rows:
             self._bytes_each = messages[LINE].nbytes / messages.num_rows
+        still = {p: start[p] + n - ranges.get(p, (0, start[p]))[1] for p, n in several.items()}
+        if sum(still.values()) >= WORTH_READING_AHEAD:
+            ends = {p: start[p] + several[p] - n for p, n in still.items()}
+            self._ahead.read_on(self._topic.read, self._ranges(ends, {p: n for p, n in still.items() if n}))
         checked = self._reader.read(self._labelled(messages, made))
         ended = {p: ranges[p][1] == start[p] + left[p] for p in ranges}
         cuts = in_step(self._rows_of(checked, made, ranges), ended)
-        self._ahead = {p for p, cut in cuts.items() if cut == start[p]}
-        after = {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
-        still = {p: start[p] + n - after.get(p, start[p]) for p, n in several.items()}
-        if sum(still.values()) >= WORTH_READING_AHEAD:
-            # While these are appended, Spark may read the next: that they will be asked for is likely, no more.
-            self._coming = Coming(self._topic, self._ranges({**start, **after}, {p: n for p, n in still.items() if n}))
-        return self._up_to(checked, made, cuts), after
+        self._early = {p for p, cut in cuts.items() if cut == start[p]}
+        self._ahead.keep(read.beyond(cuts))
+        return self._up_to(checked, made, cuts), {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
+
+    def _next(self, identity: str, start: Offsets, left: Offsets) -> Held:
+        """Messages from `start` on, of which some may have been read before."""
+        over = self._ahead.left_over(identity, start)
+        at = {p: over.ranges.get(p, (0, first))[1] for p, first in start.items()}
+        more = self._ahead.come(at)
+        if more is None:
+            # A partition of which messages are left, since it is early, gets no more of them.
+            wanted = {p: start[p] + n - at[p] for p, n in left.items() if p not in self._early or p not in over.ranges}
+            ranges = self._ranges(at, {p: n for p, n in wanted.items() if n})
+            more = Held(ranges, in_order(self._topic.read(ranges))) if ranges else Held({}, over.messages)
+        return together([over, more])
 
     def _ranges(self, start: Offsets, left: Offsets) -> Ranges:
-        wanted = {p: min(n, PROBE) if p in self._ahead else n for p, n in left.items()}
-        share = min(1.0, self._rows() / sum(wanted.values()))
+        wanted = {p: min(n, PROBE) if p in self._early else n for p, n in left.items()}
+        share = min(1.0, self._rows() / max(1, sum(wanted.values())))
         return {p: (start[p], start[p] + max(1, int(n * share))) for p, n in wanted.items()}
 
     def _rows(self) -> int:
         return FIRST_ROWS if self._bytes_each is None else max(1, min(ROWS, int(BYTES / max(1.0, self._bytes_each))))
 
     def _labelled(self, messages: pa.Table, made: int) -> pa.Table:
-        """In the order of partitions and offsets, with the parts by name."""
+        """With the parts by name."""
         partitions = messages["partition"].to_numpy()
-        offsets = messages["offset"].to_numpy()
-        if np.any(np.diff(partitions) < 0) or np.any((np.diff(offsets) < 0) & (np.diff(partitions) == 0)):
-            messages = messages.sort_by([("partition", "ascending"), ("offset", "ascending")])
-            partitions = messages["partition"].to_numpy()
         names, codes = np.unique(partitions, return_inverse=True)
         labels = pa.array([_label(self._name, int(p), made) for p in names], pa.string())
         parts = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), labels)

@@ -46,7 +46,7 @@ class Reader:
     def read(self, messages: pa.Table) -> Checked:
         """The rows of messages (`MESSAGES`), in their order; the table ends with `ROW` and `PART`."""
         parts = [Checked(attributes_schema(self._numbered).empty_table())]
-        for batch in messages.to_batches():
+        for batch in filter(len, messages.to_batches()):
             rows = pa.Table.from_batches([batch])
             whole = self._plainly(rows)
             if whole is not None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -328,10 +329,56 @@ def test_trouble_while_reading_ahead_is_trouble_of_the_next_read(log: Log, monke
     source = SteppedTopic(log, topic)
     source.step()
     topic.trouble = ConnectionError("gone")
-    source.source._coming = kafka.Coming(topic, {0: (0, 10)})
-    assert isinstance(source.source._coming.messages.exception(), ConnectionError)
+    source.source._ahead.left_over("first", {0: 0})
+    source.source._ahead.read_on(topic.read, {0: (0, 10)})
+    wait_for_thread("presage-kafka-ahead")
     topic.trouble = None
     assert source.step() is None
     assert source.source.why == "gone"
     source.drain()
     assert source.events() == list(range(30))
+
+
+def wait_for_thread(name: str) -> None:
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join()
+
+
+ACTIONS = st.lists(st.sampled_from(["step", "step", "step", "lost", "away", "begin", "delete"]), max_size=25)
+
+
+@given(st.lists(st.integers(0, 40), min_size=3, max_size=3), ACTIONS, st.tuples(*[st.integers(1, 12)] * 4))
+def test_whatever_is_read_ahead_or_left_over_each_message_is_one_event_and_none_is_late(
+    tmp_path_factory: pytest.TempPathFactory, counts: list[int], actions: list[str], limits: tuple[int, ...]
+) -> None:
+    """Three partitions that are full at the start, with times at paces of their own; deliveries that are not appended,
+    a broker that goes away, a source that is begun again, messages that Kafka deletes once they were read."""
+    folder = tmp_path_factory.mktemp("topic")
+    with pytest.MonkeyPatch.context() as patch, Log.open(folder / "home", durable=False) as log:
+        for name, value in zip(("FIRST_ROWS", "ROWS", "WORTH_READING_AHEAD", "PROBE"), limits, strict=True):
+            patch.setattr(kafka, name, value)
+        topic, put = FakeTopic(3), 0
+        for partition, count in enumerate(counts):
+            topic.put(partition, *(event(put + n, 5 * partition + partition * n) for n in range(count)))
+            put += count
+        source = SteppedTopic(log, topic)
+        for action in ["step", *actions]:
+            if action == "step":
+                source.step()
+            elif action == "lost":
+                source.source.read(source.cursor)
+            elif action == "away":
+                topic.trouble = ConnectionError("gone")
+                source.step()
+                topic.trouble = None
+            elif action == "begin":
+                source.begin()
+            elif source.cursor is not None:
+                for partition, offset in source.cursor["next"].items():
+                    topic.firsts[int(partition)] = offset
+        source.drain()
+        wait_for_thread("presage-kafka-ahead")
+        assert log.archive.read_late("Tick").num_rows == 0
+        assert sorted(source.events()) == list(range(put))
+        assert len({*source.positions().values()}) == put
