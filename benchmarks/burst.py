@@ -116,7 +116,7 @@ def picture(curves: dict[str, list[list[float]]], events: int) -> str:
     for where, curve in curves.items():
         seconds = sorted({int(line[0]) for line in curve})
         cut = {second: [line for line in curve if int(line[0]) == second] for second in seconds}
-        parts = (("the driver", 1, False), ("Spark's Python workers", 2, True))
+        parts = (("the driver", 1, False), ("Python workers", 2, True))
         for part, column, dashed in parts if where == "workers" else parts[:1]:
             points = [(float(s), max(line[column] for line in cut[s]) / 1e9) for s in seconds]
             memory.append(Series(f"{part}, batches on the {where}", points, Style(COLOURS[where], dashed)))
