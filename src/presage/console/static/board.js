@@ -7,6 +7,7 @@ import { notice } from "./notice.js";
 import { Rates, sparkline } from "./sparkline.js";
 
 const EVERY = 1000;
+const LATELY = 10; // looks
 const COLUMNS = ["statement", "kind", "state", "rows a second", "lately", "rows", "behind", "watermark", "open", "holds", "last error"];
 const NUMBERS = new Set([3, 5, 6, 8, 9]);
 
@@ -41,7 +42,7 @@ export async function boardPage(place) {
 function line({ name }) {
   const row = el("tr", {}, el("td", {}, el("a", { href: `#/statement/${named(name)}` }, name)));
   return [row, (each) => {
-    const speed = each.speeds.at(-1);
+    const speed = recent(each.speeds);
     const open = each.partial_matches + each.recalls_ready + each.recalls_suspended;
     const cells = [
       kinds(each.text), state(each.state), speed === undefined ? "" : speed.toFixed(speed < 10 ? 1 : 0), sparkline(each.speeds),
@@ -49,6 +50,12 @@ function line({ name }) {
     ];
     refill(row, cells.map((cell, i) => el("td", { class: NUMBERS.has(i + 1) ? "number" : i === 9 ? "text" : null }, cell)));
   }];
+}
+
+// Rows come in batches, and a batch may take seconds: what they are on the whole, not what the last second had.
+function recent(speeds) {
+  const last = speeds.slice(-LATELY);
+  return last.length ? last.reduce((sum, each) => sum + each, 0) / last.length : undefined;
 }
 
 const kinds = (text) => el("span", {}, el("span", { class: "kind" }, kindOf(text)), beginsInPast(text) ? el("span", { class: "kind" }, "from the past") : null);
