@@ -28,19 +28,6 @@ def _counted(codes, count, order):  # type: ignore[no-untyped-def]
     return found, starts
 
 
-@compiled
-def rows_by_code(codes: Ints, most: int) -> tuple[Ints, Ints]:
-    """The rows by code, and where those of each code begin; a negative code is none. No beginning at all if there would
-    be more than `most` codes."""
-    high = -1
-    for code in codes:
-        high = max(high, code)
-    if high + 1 > most:
-        return codes[:0].copy(), codes[:0].copy()
-    found, starts = _counted(codes, high + 1, np.arange(len(codes)))
-    return found, starts
-
-
 @inlined
 def _code(columns, row, sizes):  # type: ignore[no-untyped-def]
     """The number of a combination, -1 if a value is not among those below `sizes`."""

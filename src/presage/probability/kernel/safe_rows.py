@@ -12,7 +12,6 @@ from presage.probability.kernel.safe_codes import (
     first_rows,
     known_values,
     pairs_of,
-    rows_by_code,
     rows_by_values,
     single_rows,
 )
@@ -46,7 +45,7 @@ class Index:
                 known, codes = np.unique(codes, return_inverse=True)
                 count = len(known)
             self.levels.append((size, known))
-        order, starts = rows_by_code(codes, count)
+        order, starts, _ = rows_by_values(codes.reshape(1, len(kept)), count)
         self.order = order if len(kept) == rows else kept[order]
         missing = count + 1 - len(starts)
         self.starts = np.append(starts, np.full(missing, len(kept))) if missing else starts

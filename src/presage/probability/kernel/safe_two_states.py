@@ -64,9 +64,8 @@ def push_two(steps, table, base, says, said, follow, roles, comes):  # type: ign
         one |= roles[i] if (m[1] + n[1]) + (r[1] + s[1]) > 0.0 else np.uint8(0)
         two |= roles[j] if (m[2] + n[2]) + (r[2] + s[2]) > 0.0 else np.uint8(0)
         three |= roles[k] if (m[3] + n[3]) + (r[3] + s[3]) > 0.0 else np.uint8(0)
-    leading = (one == LEADS) + (two == LEADS) + (three == LEADS)
-    known = one <= LEADS and two <= LEADS and three <= LEADS
-    if leading != 1 or not known:
+    leading = int(one == LEADS) + int(two == LEADS) + int(three == LEADS)
+    if leading != 1 or max(one, two, three) > LEADS:
         return 0
     return 1 if one == LEADS else 2 if two == LEADS else 3
 
