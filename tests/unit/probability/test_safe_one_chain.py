@@ -86,6 +86,35 @@ def test_tables_say_what_rows_say(
         np.testing.assert_allclose(fast.probability, slow.probability, atol=1e-12)
 
 
+@pytest.mark.parametrize("leads", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("steps", "values", "plus", "still", "inner"),
+    [(12, 3, True, 0, False), (70, 3, False, 0, True), (140, 3, True, 5, False), (12, 3, True, 40, False)],
+)
+def test_one_value_leads_on_and_any_event_finds(
+    leads: int, steps: int, values: int, plus: bool, still: int, inner: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`still`: so many rows are no candidates for the second goal, and in the last chain another value leads on, too.
+    A value that cannot be at a step says nothing there."""
+    for seed in range(3):
+        query, facts, plan = world(MARKOV, 2, plus, steps, values, 1.0, inner, seed)
+        source = facts.sources[0]
+        source.probability[(source.step % 5 == 3) & (source.value == seed)] = 0.0
+        wanted, found = source.value == leads, np.ones(len(source.value), np.bool_)
+        if still:
+            wanted |= (source.chain == 3) & (source.value == (leads + 1) % 3)
+            found = ~((source.step < still) & (source.chain == 1) & (source.value == (leads + 2) % 3))
+        for own, said in zip(facts.goals[:2], (wanted, found), strict=True):
+            own.candidate[:], own.accepted[:] = said, True
+        fast = evaluate_safe(query, facts, plan)
+        with monkeypatch.context() as patch:
+            patch.setattr(safe_key_chains, "MOST_GOALS", 0)
+            slow = evaluate_safe(query, facts, plan)
+        assert len(slow.step)
+        np.testing.assert_array_equal(fast.step, slow.step)
+        np.testing.assert_allclose(fast.probability, slow.probability, atol=1e-12)
+
+
 def test_states_that_nothing_tells_apart_are_one() -> None:
     follow = np.array([[0, 1], [2, 0], [1, 0], [0, 1]])
     found = np.array([[False, False], [False, True], [False, True], [False, False]])

@@ -64,15 +64,22 @@ class Goal:
     def variables(self) -> frozenset[str]:
         return frozenset(term.name for term in self.terms if isinstance(term, Variable))
 
-    @property
+    @cached_property
     def free(self) -> frozenset[str]:
         """Variables that can be seen outside of it."""
         return self.variables if self.plus is None else self.plus
 
+    @cached_property
+    def _keyed(self) -> dict[str, frozenset[int]]:
+        found: dict[str, frozenset[int]] = {}
+        for i in self.key:
+            if isinstance(term := self.terms[i], Variable):
+                found[term.name] = found.get(term.name, frozenset()) | {i}
+        return found
+
     def key_positions(self, name: str) -> frozenset[int]:
         """Where a variable stands in the key."""
-        terms = self.terms
-        return frozenset([i for i in self.key if isinstance(term := terms[i], Variable) and term.name == name])
+        return self._keyed.get(name, frozenset())
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,14 @@ class Sequence:
             for name in goal.variables:
                 seen[name] = seen.get(name, 0) + (2 if goal.plus is not None and name in goal.plus else 1)
         return frozenset(name for name, count in seen.items() if count > 1)
+
+    @cached_property
+    def seen_before(self) -> tuple[frozenset[str], ...]:
+        """By goal: variables that the goals before it have made known."""
+        found = [frozenset[str]()]
+        for goal in self.goals:
+            found.append(found[-1] | goal.free)
+        return tuple(found)
 
     def first(self, name: str) -> int:
         """The number of the first goal with a variable."""

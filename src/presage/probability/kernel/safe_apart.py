@@ -10,7 +10,7 @@ from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.safe_goals import asked_at, compared
 from presage.probability.kernel.safe_moves import fill_moves
 from presage.probability.kernel.safe_renewal import renewal_spans
-from presage.probability.kernel.safe_rows import Bindings, Index
+from presage.probability.kernel.safe_rows import Bindings, Index, stacked
 from presage.probability.kernel.safe_tiles import FOUR, TILE
 
 SPARSE = 4  # cells of all matrices for each row that there is, at most
@@ -53,7 +53,7 @@ class ApartReader:
             hit, witness, ways, chains, leaders, alone, possible = fill_moves(
                 self.table, int(base), int(size), self.steps, source.chains,
                 source.chain, source.step, source.prev, source.value, source.probability,
-                rows.candidate, rows.accepted, goal.number == 0, _lines(doubtful, len(source.chain)),
+                rows.candidate, rows.accepted, goal.number == 0, stacked(doubtful, len(source.chain)),
             )  # fmt: skip
             columns_ahead = -(-ways // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:
@@ -85,13 +85,6 @@ class ApartReader:
 def _size(source: Source) -> int:
     """How many values there are, with no event."""
     return max(int(source.value.max(initial=-1)) + 2, FOUR)
-
-
-def _lines(columns: list[Ints], rows: int) -> Ints:
-    """Columns as lines of one array; a single one is not copied."""
-    if len(columns) == 1:
-        return columns[0].reshape(1, rows)
-    return np.stack(columns) if columns else np.zeros((0, rows), np.int64)
 
 
 def _bounds(parts: list[Ints] | list[Bools]) -> Ints:

@@ -21,6 +21,7 @@ from presage.probability.kernel.safe_tiles import (
     row_of,
     whole_eights,
 )
+from presage.probability.kernel.safe_two_states import back_two, push_two, roles_of
 
 
 @compiled
@@ -36,16 +37,25 @@ def markov_backward(
     states, blocks = len(follow), len(order)
     comes = np.empty(steps * blocks * size, np.float64)
     room = _room(blocks, size, len(ends))
+    roles = roles_of(size, follow, moves)
     mass = np.empty((steps + 1) * states * size, np.float64)
     for line in range(len(chains)):
         if chains[line] < 0:
             continue
         base, said = chains[line] * steps * size * size, chains[line] * steps * size
-        comes[:] = 0.0
-        mass[:] = 0.0
-        mass[0] = 1.0
-        for t in range(ends[-1] + 1 if len(ends) else 0):
-            _push(mass, t, size, table, base + t * size * size, says, said + t * size, follow, classes, comes, blocks)
+        last = ends[-1] + 1 if len(ends) else 0
+        if len(roles):
+            leads = push_two(last, table, base, says, said, follow, roles, comes)
+            if leads:
+                back_two(out, owner[line], own_starts, ends, table, base, leads, comes, room)
+                continue
+        else:
+            comes[:] = 0.0
+            mass[:] = 0.0
+            mass[0] = 1.0
+            for t in range(last):
+                at, meant = base + t * size * size, said + t * size
+                _push(mass, t, size, table, at, says, meant, follow, classes, comes, blocks)
         _back(
             out, owner[line], own_starts, ends, size, table, base, says, said, size, moves, order, False, comes, room
         )  # fmt: skip

@@ -28,48 +28,65 @@ def _counted(codes, count, order):  # type: ignore[no-untyped-def]
     return found, starts
 
 
-@compiled
-def rows_by_code(codes: Ints, most: int) -> tuple[Ints, Ints]:
-    """The rows by code, and where those of each code begin; a negative code is none. No beginning at all if there would
-    be more than `most` codes."""
-    high = -1
-    for code in codes:
-        high = max(high, code)
-    if high + 1 > most:
-        return codes[:0].copy(), codes[:0].copy()
-    found, starts = _counted(codes, high + 1, np.arange(len(codes)))
-    return found, starts
+@inlined
+def _code(columns, row, sizes):  # type: ignore[no-untyped-def]
+    """The number of a combination, -1 if a value is not among those below `sizes`."""
+    code = 0
+    for column in range(len(columns)):
+        value = columns[column, row]
+        if value < 0 or value >= sizes[column]:
+            return -1
+        code = code * sizes[column] + value
+    return code
+
+
+@inlined
+def _sizes(columns, most):  # type: ignore[no-untyped-def]
+    """How many values each column may have, and how many combinations there may be: none at all if more than `most`."""
+    sizes, size = np.zeros(len(columns), np.int64), 1
+    for column in range(len(columns)):
+        for row in range(columns.shape[1]):
+            sizes[column] = max(sizes[column], columns[column, row] + 1)
+        if sizes[column] > most // max(size, 1):
+            return sizes, -1
+        size *= sizes[column]
+    return sizes, size
 
 
 @compiled
 def first_rows(columns: Ints, most: int) -> tuple[Ints, bool]:
     """columns[column, row]: the first row of each combination that has no negative value, by the combination. False if
     there may be more than `most` of them."""
-    sizes, size = np.zeros(len(columns), np.int64), 1
-    for column in range(len(columns)):
-        for row in range(columns.shape[1]):
-            sizes[column] = max(sizes[column], columns[column, row] + 1)
-        size *= sizes[column]
-        if size > most:
-            return np.empty(0, np.int64), False
+    sizes, size = _sizes(columns, most)
+    if size < 0:
+        return np.empty(0, np.int64), False
     found = np.full(size, -1, np.int64)
     for row in range(columns.shape[1]):
-        code, there = 0, True
-        for column in range(len(columns)):
-            there = there and columns[column, row] >= 0
-            code = code * sizes[column] + columns[column, row]
-        if there and found[code] < 0:
+        code = _code(columns, row, sizes)
+        if code >= 0 and found[code] < 0:
             found[code] = row
     return found[found >= 0], True
 
 
 @compiled
-def known_codes(codes: Ints, starts: Ints) -> Ints:
-    """The codes that have rows; -1 for all others."""
-    found = np.empty(len(codes), np.int64)
-    for i in range(len(codes)):
-        code = codes[i]
-        found[i] = code if 0 <= code < len(starts) - 1 and starts[code] < starts[code + 1] else -1
+def rows_by_values(columns: Ints, most: int) -> tuple[Ints, Ints, Ints]:
+    """columns[column, row]: the rows by combination, where those of each begin, and how many values each column may
+    have; a row with a negative value has none. No beginning at all if there may be more than `most` combinations."""
+    sizes, size = _sizes(columns, most)
+    codes = np.empty(columns.shape[1] if size >= 0 else 0, np.int64)
+    for row in range(len(codes)):
+        codes[row] = _code(columns, row, sizes)
+    found, starts = _counted(codes, max(size, 0), np.arange(len(codes)))
+    return found, starts if size >= 0 else starts[:0].copy(), sizes
+
+
+@compiled
+def known_values(columns: Ints, sizes: Ints, starts: Ints) -> Ints:
+    """The number of each combination that has rows; -1 for all others."""
+    found = np.empty(columns.shape[1], np.int64)
+    for i in range(len(found)):
+        code = _code(columns, i, sizes)
+        found[i] = code if code >= 0 and starts[code] < starts[code + 1] else -1
     return found
 
 
@@ -91,15 +108,15 @@ def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
-def single_rows(codes: Ints, starts: Ints, rows: Ints, meaning: Ints) -> tuple[Ints, bool]:
-    """What the one row of each line's code means, -1 where it has none. False if one has several."""
-    found = np.empty(len(codes), np.int64)
+def single_rows(columns: Ints, sizes: Ints, starts: Ints, rows: Ints, meaning: Ints) -> tuple[Ints, bool]:
+    """What the one row of each line's combination means, -1 where it has none. False if one has several."""
+    found = np.empty(columns.shape[1], np.int64)
     single = True
-    for i in range(len(codes)):
-        code = codes[i]
-        there = 0 <= code < len(starts) - 1 and starts[code] < starts[code + 1]
-        found[i] = meaning[rows[starts[code]]] if there else -1
-        single = single and not (there and starts[code + 1] - starts[code] > 1)
+    for i in range(len(found)):
+        code = _code(columns, i, sizes)
+        count = starts[code + 1] - starts[code] if code >= 0 else 0
+        found[i] = meaning[rows[starts[code]]] if count else -1
+        single = single and count <= 1
     return found, single
 
 

@@ -17,17 +17,12 @@ from presage.probability.kernel.query import Condition, Goal, Sequence
 from presage.probability.kernel.safe_rows import Bindings, Index
 
 
-def seen_before(query: Sequence, goal: int) -> frozenset[str]:
-    """Variables that the goals before one have made known."""
-    return frozenset().union(*(g.free for g in query.goals[:goal]))
-
-
 def compared(query: Sequence, goal: Goal, env: frozenset[str], again: bool) -> tuple[frozenset[str], frozenset[str]]:
     """Variables that are compared before an event is chosen, and those that are compared after that."""
     given = goal.variables & env
     if again:
         return given & goal.free, frozenset()
-    known = seen_before(query, goal.number)
+    known = query.seen_before[goal.number]
     early, late = given & known, (given & goal.free) - known
     return (early | late, frozenset()) if goal.number == 0 else (early, late)
 

@@ -17,7 +17,7 @@ from presage.probability.kernel.safe_tiles import FOUR
 
 MOST_GOALS = 3  # two bits each are less than a byte
 SPARSE = 4  # cells of all matrices for each row that there is, at most
-PROBES = 1 << 8  # rows that are asked for how many values there are
+PROBES = 1 << 6  # rows that are asked for how many values there are: each is far from the one before
 SMALL = 1 << 16  # cells that cost next to nothing
 
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.probability.kernel.safe_codes import first_rows, known_codes, pairs_of, rows_by_code, single_rows
+from presage.probability.kernel.safe_codes import (
+    first_rows,
+    known_values,
+    pairs_of,
+    rows_by_values,
+    single_rows,
+)
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
@@ -17,14 +23,16 @@ class Index:
     """Rows by the values of some columns. A negative value is no value: it agrees with nothing."""
 
     def __init__(self, columns: Several[Ints], rows: int) -> None:
-        # Combinations are numbered column by column, so that no product of many domains has to fit into a number. As
-        # long as they are few the numbers have gaps; else `known` are those that there are.
+        # As long as combinations are few their numbers have gaps.
+        self.order, self.starts, self.sizes = rows_by_values(stacked(columns, rows), max(FEW, 4 * rows))
+        self.few = len(self.starts) > 0
+        if not self.few:
+            self._number(columns, rows)
+
+    def _number(self, columns: Several[Ints], rows: int) -> None:
+        """Combinations are numbered column by column, so that no product of many domains has to fit into a number;
+        `known` are those that there are."""
         self.levels: list[tuple[int, Ints | None]] = []
-        if len(columns) == 1:
-            self.order, self.starts = rows_by_code(columns[0], max(FEW, 4 * rows))
-            if len(self.starts):
-                self.levels.append((len(self.starts) - 1, None))
-                return
         kept = np.arange(rows)
         if any(column.min(initial=0) < 0 for column in columns):
             kept = np.flatnonzero(np.logical_and.reduce([column >= 0 for column in columns]))
@@ -37,17 +45,17 @@ class Index:
                 known, codes = np.unique(codes, return_inverse=True)
                 count = len(known)
             self.levels.append((size, known))
-        order, starts = rows_by_code(codes, count)
+        order, starts, _ = rows_by_values(codes.reshape(1, len(kept)), count)
         self.order = order if len(kept) == rows else kept[order]
         missing = count + 1 - len(starts)
         self.starts = np.append(starts, np.full(missing, len(kept))) if missing else starts
 
     def find(self, columns: Several[Ints], count: int) -> Ints:
         """The number of each combination, -1 where no row has it."""
+        if self.few:
+            return known_values(stacked(columns, count), self.sizes, self.starts)
         if not len(self.order):
             return np.full(count, -1, np.int64)
-        if len(self.levels) == 1 and self.levels[0][1] is None:
-            return known_codes(columns[0], self.starts)
         codes, there = np.zeros(count, np.int64), np.ones(count, np.bool_)
         for column, (size, known) in zip(columns, self.levels, strict=True):
             there &= (column >= 0) & (column < size)
@@ -69,15 +77,24 @@ class Index:
 
     def single(self, columns: Several[Ints], count: int, meaning: Ints) -> Ints | None:
         """What the one row of each combination means, -1 where there is none; None if one has several."""
-        plain = len(self.levels) == 1 and self.levels[0][1] is None
-        codes = columns[0] if plain else self.find(columns, count)
-        found, single = single_rows(codes, self.starts, self.order, meaning)
+        if self.few:
+            lines, sizes = stacked(columns, count), self.sizes
+        else:
+            lines, sizes = self.find(columns, count).reshape(1, count), np.array([len(self.starts) - 1])
+        found, single = single_rows(lines, sizes, self.starts, self.order, meaning)
         return found if single else None
 
     def groups(self) -> tuple[Ints, Ints]:
         """A row of each combination that there is, and their numbers."""
         numbers = (self.starts[1:] > self.starts[:-1]).nonzero()[0]
         return self.order[self.starts[numbers]], numbers
+
+
+def stacked(columns: Several[Ints], rows: int) -> Ints:
+    """Columns as lines of one array; a single one is not copied."""
+    if len(columns) == 1:
+        return columns[0].reshape(1, rows)
+    return np.array(columns) if columns else np.zeros((0, rows), np.int64)
 
 
 @dataclass
@@ -120,7 +137,7 @@ def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
 
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
     """Lines that have a value for each variable, each once."""
-    lines = np.array(columns)
+    lines = stacked(columns, rows)
     kept, few = first_rows(lines, max(FEW, 4 * rows))
     return Bindings(tuple(names), lines[:, kept if few else Index(columns, rows).groups()[0]].T)
 
