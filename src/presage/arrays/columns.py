@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,14 +17,29 @@ HIGH_BITS = 32
 LOW_MASK = (1 << HIGH_BITS) - 1
 ELEMENT = "element"
 MOST_LISTED = 2**31 - 1  # Arrow's lists have offsets of 32 bits
+MOST_TEXT = 2**31 - 1  # bytes of a column of texts, for the same reason
+WIDE_FROM = MOST_TEXT  # from so many bytes on the texts of a step have offsets of 64 bits
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
     """A column as one array of its plain type."""
     chunks = plain(table.column(name))
-    if chunks.num_chunks == 1:
-        return chunks.chunk(0)
-    return pa.concat_arrays(chunks.chunks) if chunks.num_chunks else pa.array([], chunks.type)
+    return joined(chunks.chunks) if chunks.num_chunks else pa.array([], chunks.type)
+
+
+def joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Arrays as one. Texts of more than two gigabytes get offsets of 64 bits, as Arrow wants it, others do not."""
+    if len(arrays) == 1:
+        return arrays[0]
+    return pa.concat_arrays(_widened(arrays))
+
+
+def _widened(arrays: Sequence[pa.Array]) -> Sequence[pa.Array]:
+    """The arrays with one type: that of long texts if one of them is long, or all of them are together."""
+    wide = any(pa.types.is_large_string(array.type) for array in arrays)
+    if not wide and not (pa.types.is_string(arrays[0].type) and sum(array.nbytes for array in arrays) > WIDE_FROM):
+        return arrays
+    return [array.cast(pa.large_string()) for array in arrays]
 
 
 def plain(chunks: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -72,7 +87,7 @@ class Universe:
         if name not in self._columns:
             array = column(self.new, name)
             if self.kept is not None and self.kept_rows:
-                array = pa.concat_arrays([column(self.kept, name), array])
+                array = joined([column(self.kept, name), array])
             self._columns[name] = array
         return self._columns[name]
 
@@ -87,7 +102,7 @@ class Universe:
         # Coding needs no copy into one array, and texts are what copying costs most for.
         if self.kept is None or not self.kept_rows:
             return self.new.column(name)
-        return pa.chunked_array([column(self.kept, name), *plain(self.new.column(name)).chunks])
+        return pa.chunked_array(_widened([column(self.kept, name), *plain(self.new.column(name)).chunks]))
 
     def values(self, name: str) -> Values:
         if name not in self._values:
@@ -141,7 +156,14 @@ class Values:
 
 
 def take(array: pa.Array, rows: Ints) -> pa.Array:
-    return array.take(pa.array(rows))
+    return narrowed(array.take(pa.array(rows)))
+
+
+def narrowed(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Texts with offsets of 64 bits as others are, where they are few enough: nobody outside of a step knows them."""
+    if pa.types.is_large_string(array.type) and array.nbytes <= MOST_TEXT:
+        return array.cast(pa.string())
+    return array
 
 
 def with_nulls(values: np.ndarray, valid: Bools) -> pa.Array:
@@ -158,8 +180,9 @@ def lists_of(array: pa.Array, offsets: Ints, rows: Ints) -> pa.Array:
             limit=MOST_LISTED,
             fix="use a smaller window",
         )
-    kind = pa.list_(pa.field(ELEMENT, array.type))
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), take(array, rows), type=kind)
+    values = take(array, rows)
+    kind = pa.list_(pa.field(ELEMENT, values.type))
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=kind)
 
 
 def unique(names: Iterable[str]) -> list[str]:

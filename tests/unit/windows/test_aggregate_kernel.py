@@ -248,6 +248,13 @@ def cut_at(world: list[dict[str, Any]], *cuts: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("window", SLIDING, ids=name)
+def test_texts_of_more_than_two_gigabytes_make_no_difference(window, monkeypatch):
+    """Here from twenty bytes on: what is in a step has wide offsets, what leaves it has not."""
+    monkeypatch.setattr("presage.arrays.columns.WIDE_FROM", 20)
+    test_every_aggregate_over_every_sliding_window(window)
+
+
+@pytest.mark.parametrize("window", SLIDING, ids=name)
 def test_every_aggregate_over_every_sliding_window(window):
     world = fixed_world(40)
     for group_by in GROUPINGS[:2]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from presage.arrays.columns import narrowed
 from presage.errors import error
 from presage.model.state import State
 from presage.windows.kernel.batches import BatchQuery, step_batches
@@ -56,7 +57,7 @@ class AggregateKernel:
             )
         names = [TIME, SEQ, *self.order, *self.carry]
         rows = pa.Table.from_arrays(
-            [*(emitting.column(name) for name in names), *columns],
+            [narrowed(each) for each in (*(emitting.column(name) for name in names), *columns)],
             names=[*names, *(a.output for a in self.aggregates)],
         )
         return State(NAME, tables), rows
