@@ -195,7 +195,10 @@ class _Blocks:
 
 
 def _most_events(tables: _Tables, low: int, high: int) -> int:
-    return int(np.diff(tables.rows[low : high + 1]).max(initial=1))
+    """How far the events of a draw reach, as those that no goal can take are left out between others."""
+    rows = tables.rows[low : high + 1]
+    first, event = rows[:-1][rows[:-1] < rows[1:]], tables.event[: rows[-1]]
+    return int((np.maximum.reduceat(event, first) - np.minimum.reduceat(event, first)).max()) + 1
 
 
 def _worlds(first: int, words: int, worlds: int) -> npt.NDArray[np.uint64]:
