@@ -198,7 +198,7 @@ def _most_events(tables: _Tables, low: int, high: int) -> int:
     """How far the events of a draw reach, as those that no goal can take are left out between others."""
     rows = tables.rows[low : high + 1]
     first, event = rows[:-1][rows[:-1] < rows[1:]], tables.event[: rows[-1]]
-    return int((np.maximum.reduceat(event, first) - np.minimum.reduceat(event, first)).max()) + 1
+    return int((np.maximum.reduceat(event, first) - np.minimum.reduceat(event, first)).max(initial=0)) + 1
 
 
 def _worlds(first: int, words: int, worlds: int) -> npt.NDArray[np.uint64]:
