@@ -154,6 +154,10 @@ class KafkaSource:
         else:
             start = self._topic.since([*ends], parse_timestamp(self._start) or 0)
         cursor = {"topic": identity, "made": 1, "next": _plain(start), "lost": 0}
+        left = {p: ends[p] - at for p, at in start.items() if at < ends[p]}
+        if sum(left.values()) >= WORTH_READING_AHEAD:
+            self._ahead.left_over(identity, start)
+            self._ahead.read_on(self._topic.read, self._ranges(start, left))
         return Delivery(self.name, None, cursor, [])
 
     def _go_on(self, cursor: Cursor, identity: str, begins: Offsets, ends: Offsets) -> Delivery | None:
