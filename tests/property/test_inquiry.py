@@ -78,6 +78,13 @@ def find(program: Program, kind: type[Node]) -> Any:
     return next(node for node in program.plan.walk() if isinstance(node, kind))
 
 
+def bindings(program: Program, node: Node, shown: Node, fields: Any, context: StepContext) -> list[dict[str, Any]]:
+    """What a node's matches have bound, by a run of the node that shows it."""
+    places = {**program.places, id(shown): program.places[id(node)]}
+    table = run(shown, StepContext(**{**vars(context), "places": places, "compiled": {}})).table
+    return table.select([field.name for field in fields]).to_pylist()  # type: ignore[no-any-return]
+
+
 def told_of(reasons: Reasons) -> bool:
     return any(note.startswith("It is ") for note in reasons.notes)
 
@@ -89,9 +96,8 @@ def test_what_is_told_of_an_event_of_a_pattern_agrees_with_the_matches(text: str
     node = find(program, PatternMatch)
     shown, fields = showing(node, SEQ)
     context, count = context_of(program, world)
-    places = {**program.places, id(shown): program.places[id(node)]}
-    rows = run(shown, StepContext(**{**vars(context), "places": places, "compiled": {}})).table
-    matched = {n for row in rows.select([f.name for f in fields]).to_pylist() for _, n in bound_in(row)}
+    rows = bindings(program, node, shown, fields, context)
+    matched = {n for row in rows for _, n in bound_in(row)}
     for number in range(1, count + 1):
         context, _ = context_of(program, world)
         told = why_pattern(node, context, number, Examiner(context.evaluator, query))
@@ -111,9 +117,8 @@ def test_what_is_told_of_a_row_of_match_recognize_agrees_with_the_matches(text: 
     node = find(program, Match)
     context, count = context_of(program, world)
     shown, fields = showing_rows(node, SEQ)
-    places = {**program.places, id(shown): program.places[id(node)]}
-    rows = run(shown, StepContext(**{**vars(context), "places": places, "compiled": {}})).table
-    settled = [bound_in(row) for row in rows.select([f.name for f in fields]).to_pylist()]
+    rows = bindings(program, node, shown, fields, context)
+    settled = [bound_in(row) for row in rows]
     for number in range(1, count + 1):
         context, _ = context_of(program, world)
         told = why_match(node, context, number, Examiner(context.evaluator, query))

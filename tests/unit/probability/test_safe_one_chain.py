@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,17 @@ def world(
     return Sequence(tuple(own), markov=markov), Facts(steps, sources, rows), plan
 
 
+def compare_with_rows(query: Any, facts: Any, plan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains at once have the answers of the way over rows."""
+    fast = evaluate_safe(query, facts, plan)
+    with monkeypatch.context() as patch:
+        patch.setattr(safe_key_chains, "MOST_GOALS", 0)
+        slow = evaluate_safe(query, facts, plan)
+    assert len(slow.step)
+    np.testing.assert_array_equal(fast.step, slow.step)
+    np.testing.assert_allclose(fast.probability, slow.probability, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [INDEPENDENT, MARKOV])
 @pytest.mark.parametrize(
     ("goals", "plus", "steps", "values", "taken", "inner"),
@@ -77,13 +90,7 @@ def test_tables_say_what_rows_say(
 ) -> None:
     for seed in range(3):
         query, facts, plan = world(kind, goals, plus, steps, values, taken, inner, seed)
-        fast = evaluate_safe(query, facts, plan)
-        with monkeypatch.context() as patch:
-            patch.setattr(safe_key_chains, "MOST_GOALS", 0)
-            slow = evaluate_safe(query, facts, plan)
-        assert len(slow.step)
-        np.testing.assert_array_equal(fast.step, slow.step)
-        np.testing.assert_allclose(fast.probability, slow.probability, atol=1e-12)
+        compare_with_rows(query, facts, plan, monkeypatch)
 
 
 @pytest.mark.parametrize("leads", [0, 1, 2])
@@ -106,13 +113,7 @@ def test_one_value_leads_on_and_any_event_finds(
             found = ~((source.step < still) & (source.chain == 1) & (source.value == (leads + 2) % 3))
         for own, said in zip(facts.goals[:2], (wanted, found), strict=True):
             own.candidate[:], own.accepted[:] = said, True
-        fast = evaluate_safe(query, facts, plan)
-        with monkeypatch.context() as patch:
-            patch.setattr(safe_key_chains, "MOST_GOALS", 0)
-            slow = evaluate_safe(query, facts, plan)
-        assert len(slow.step)
-        np.testing.assert_array_equal(fast.step, slow.step)
-        np.testing.assert_allclose(fast.probability, slow.probability, atol=1e-12)
+        compare_with_rows(query, facts, plan, monkeypatch)
 
 
 def test_states_that_nothing_tells_apart_are_one() -> None:
