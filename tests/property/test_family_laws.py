@@ -15,7 +15,7 @@ from unittest.mock import patch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.live import state_changes, store, tasks
+from presage.live import runner, state_changes, store
 from presage.log import committer
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
@@ -183,7 +183,7 @@ def test_statements_that_step_as_one_have_the_rows_of_each_alone(
 ) -> None:
     with ExitStack() as stack:
         # A family that fails steps one by one, with the same rows: that must not hide a mistake of ours.
-        warned = stack.enter_context(patch.object(tasks, "tell"))
+        warned = stack.enter_context(patch.object(runner, "tell"))
         for module, name, value in SMALL:
             stack.enter_context(patch.object(module, name, value))
         folder = stack.enter_context(tempfile.TemporaryDirectory())

@@ -105,7 +105,7 @@ def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
     with Living(tmp_path / "home", disk) as home:
         begin(home)
         if what == "resume":
-            monkeypatch.setattr("presage.live.tasks.FILTERS_PER_INDEX", 1_000)
+            monkeypatch.setattr("presage.live.runner.FILTERS_PER_INDEX", 1_000)
             with monkeypatch.context() as patch:
                 patch.setattr("presage.columnar.evaluate.Evaluator.mask", _fail)
                 home.drain()

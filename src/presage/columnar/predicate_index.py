@@ -29,6 +29,32 @@ FEW_CONDITIONS = 4
 # Pairs of condition and row that are held at once.
 MAX_PAIRS = 2_000_000
 _ABSENT = 2**62
+_NOTHING = np.zeros(0, np.int64)
+Matched = tuple[Ints, Ints]  # how many rows each of some conditions matches, and which, one condition after the other
+
+
+class Matches:
+    """For each condition row numbers in ascending order. `parts`: pairs of condition and row, each by condition."""
+
+    def __init__(self, count: int, parts: Sequence[Pairs]) -> None:
+        owners, rows = parts[0] if parts else (_NOTHING, _NOTHING)
+        if len(parts) > 1:
+            owners, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
+            order = np.argsort(owners, kind="stable")
+            owners, rows = owners[order], rows[order]
+        self._rows = rows
+        self._bounds = np.searchsorted(owners, np.arange(count + 1))
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def __getitem__(self, number: int) -> Ints:
+        return self._rows[self._bounds[number] : self._bounds[number + 1]]
+
+    def between(self, first: int, end: int) -> Matched:
+        """Of the conditions from `first` to before `end`."""
+        bounds = self._bounds[first : end + 1]
+        return np.diff(bounds), self._rows[bounds[0] : bounds[-1]]
 
 
 class PredicateIndex:
@@ -46,26 +72,20 @@ class PredicateIndex:
         self._never = split.never
         self._with_rest = np.array([rest is not None for rest in self._rest], np.bool_)
 
-    def matches(self, table: pa.Table) -> list[Ints]:
-        """Row numbers in ascending order, one array for each condition."""
+    def matches(self, table: pa.Table) -> Matches:
         rows = table.num_rows
-        nothing = np.zeros(0, np.int64)
-        found: list[Ints] = [nothing] * self._count
         if rows == 0 or self._count == 0:
-            return found
+            return Matches(self._count, [])
         if self._count <= FEW_CONDITIONS:
-            self._on_all_rows(np.arange(self._count), table, found)
-            return found
+            return Matches(self._count, self._on_all_rows(np.arange(self._count), table))
         seen = [column.look(self._evaluator.vector(column.subject, table), rows) for column in self._columns]
         counts, source = self._sources(seen, rows)
         if self._never:
             counts[list(self._never)] = 0
         dense = counts > (rows if rows <= FEW_ROWS else rows // DENSE)
-        for numbers in _portions(np.flatnonzero(~dense & (counts > 0)), counts):
-            for number, matched in self._by_pairs(numbers, source, seen, table):
-                found[number] = matched
-        self._on_all_rows(np.flatnonzero(dense), table, found)
-        return found
+        portions = _portions(np.flatnonzero(~dense & (counts > 0)), counts)
+        pairs = [self._by_pairs(numbers, source, seen, table) for numbers in portions]
+        return Matches(self._count, pairs + self._on_all_rows(np.flatnonzero(dense), table))
 
     # -- where candidates come from -----------------------------------------------------------------------
 
@@ -82,14 +102,15 @@ class PredicateIndex:
                 _improve(counts, source, one.range_counts(), column.with_range, 2 * j + 1)
         return counts, source
 
-    def _by_pairs(self, numbers: Ints, source: Ints, seen: list[Seen], table: pa.Table) -> list[tuple[int, Ints]]:
+    def _by_pairs(self, numbers: Ints, source: Ints, seen: list[Seen], table: pa.Table) -> Pairs:
+        """By condition, then by row."""
         rows = table.num_rows
         parts: list[Pairs] = []
         in_order = True
         for kind in np.unique(source[numbers]):
             one, mine = seen[kind // 2], numbers[source[numbers] == kind]
             parts.append(one.range_pairs(mine) if kind % 2 else one.equal_pairs(mine))
-            # By condition, then by row: so come the pairs of equalities with one value each.
+            # So come the pairs of equalities with one value each.
             in_order = not kind % 2 and not one.allow_several(mine)
         owners, found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
         if len(parts) > 1 or not in_order:
@@ -100,41 +121,38 @@ class PredicateIndex:
             keep = one.check(numbers, owners, found, source, j)
             if keep is not None:
                 owners, found = owners[keep], found[keep]
-        bounds = np.searchsorted(owners, np.stack((numbers, numbers + 1)))
-        matched = [(int(n), found[a:b]) for n, a, b in zip(numbers, *bounds, strict=True)]
-        return self._with_the_rest(matched, table) if self._with_rest[numbers].any() else matched
+        with_rest = numbers[self._with_rest[numbers]]
+        return self._with_the_rest(with_rest, owners, found, table) if len(with_rest) else (owners, found)
 
     # -- what has no index --------------------------------------------------------------------------------
 
-    def _with_the_rest(self, matched: list[tuple[int, Ints]], table: pa.Table) -> list[tuple[int, Ints]]:
-        """Candidates for which the remaining parts hold, too. Parts that only Spark computes go in one call."""
-        done = [(n, rows) for n, rows in matched if self._rest[n] is None or not len(rows)]
-        foreign = [(n, rows) for n, rows in matched if len(rows) and self._is_foreign(n)]
-        for n, rows in matched:
-            rest = self._rest[n]
-            if rest is not None and len(rows) and not self._is_foreign(n):
-                done.append((n, rows[self._evaluator.mask(rest, _taken(table, rest, rows))]))
+    def _with_the_rest(self, numbers: Ints, owners: Ints, found: Ints, table: pa.Table) -> Pairs:
+        """Candidates for which the remaining parts of these conditions hold, too. Parts that only Spark computes go in
+        one call."""
+        bounds = np.searchsorted(owners, np.stack((numbers, numbers + 1)))
+        asked = [(rest, slice(a, b)) for n, a, b in zip(numbers, *bounds, strict=True)
+                 if b > a and (rest := self._rest[n]) is not None]  # fmt: skip
+        keep = np.ones(len(owners), np.bool_)
+        foreign = []
+        for rest, own in asked:
+            if self._evaluator.computes(rest):
+                keep[own] = self._evaluator.mask(rest, _taken(table, rest, found[own]))
+            else:
+                foreign.append((rest, own))
         if foreign:
-            union = np.unique(np.concatenate([rows for _, rows in foreign]))
-            asked = [rest for n, _ in foreign if (rest := self._rest[n]) is not None]
-            masks = self._evaluator.masks(asked, table.take(pa.array(union)))
-            done += [
-                (n, rows[mask[np.searchsorted(union, rows)]]) for (n, rows), mask in zip(foreign, masks, strict=True)
-            ]
-        return done
+            union = np.unique(np.concatenate([found[own] for _, own in foreign]))
+            masks = self._evaluator.masks([rest for rest, _ in foreign], table.take(pa.array(union)))
+            for (_, own), mask in zip(foreign, masks, strict=True):
+                keep[own] = mask[np.searchsorted(union, found[own])]
+        return owners[keep], found[keep]
 
-    def _is_foreign(self, number: int) -> bool:
-        rest = self._rest[number]
-        return rest is not None and not self._evaluator.computes(rest)
-
-    def _on_all_rows(self, numbers: Ints, table: pa.Table, found: list[Ints]) -> None:
+    def _on_all_rows(self, numbers: Ints, table: pa.Table) -> list[Pairs]:
         asked = [(int(n), c) for n in numbers if (c := self._conditions[n]) is not None]
-        for (number, _), mask in zip(asked, self._evaluator.masks([c for _, c in asked], table), strict=True):
-            found[number] = np.flatnonzero(mask)
+        masks = self._evaluator.masks([c for _, c in asked], table)
+        found = [(n, np.flatnonzero(mask)) for (n, _), mask in zip(asked, masks, strict=True)]
         every = np.arange(table.num_rows)
-        for n in numbers:
-            if self._conditions[n] is None:
-                found[n] = every
+        found += [(int(n), every) for n in numbers if self._conditions[n] is None]
+        return [(np.full(len(rows), n), rows) for n, rows in found]
 
 
 def _improve(counts: Ints, source: Ints, offered: Ints, given: Bools, kind: int) -> None:

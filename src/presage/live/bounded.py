@@ -17,8 +17,9 @@ from presage.columnar.sorting import sorted_table
 from presage.live.job import ROWS_PER_BATCH
 from presage.live.program import Program, make_program
 from presage.live.results import schema_of
+from presage.live.runner import Kept, Runner
 from presage.live.spans import END_OF_TIME, Place, Span
-from presage.live.tasks import Kept, Runner, Task
+from presage.live.tasks import Task
 from presage.log import Archive, Log
 from presage.log.reading import read_events
 from presage.model.catalog import Catalog
@@ -85,9 +86,8 @@ class Replay:
         ahead = None
         if program.foresees and not end:
             ahead = tuple(tuple(span.ahead(scan, self._archive)) for scan in program.scans)
-        (outcome,) = self._runner.run(
-            [Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True, ahead=ahead)]
-        )
+        task = Task("0", program, 0, files, span.start.clock, clock, inner, end, must_run=True, ahead=ahead)
+        (outcome,) = self._runner.run([task]).alone
         if outcome.failure is not None:
             raise outcome.failure
         self._states |= {place: state.to_bytes() for place, state in outcome.states.items()}

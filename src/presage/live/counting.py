@@ -1,7 +1,7 @@
-"""The outcomes of a batch in; out come the statements of which it changed no more than how much came in and out.
+"""What families did in a batch in; out comes what it has changed of their statements: how much came in and out.
 
-They are the usual case, a thousand in a batch: in step, whole, with no states of their own to write. Each is done with
-here, in few steps and without objects that outlive the batch. All others are left to `after_batch`.
+They are the usual case, a thousand statements in a batch: in step, whole, with no states of their own to write. What is
+said of them is said once for all. All others are left to `after_batch`.
 """
 
 from __future__ import annotations
@@ -12,45 +12,45 @@ from typing import Any
 
 from presage.live.results import Entry
 from presage.live.statement import Statement
-from presage.live.tasks import Outcome
+from presage.live.tasks import FamilyOutcome
 
 
 @dataclass
 class Counted:
-    """What to record of these statements, as they will be, their rows, and the outcomes that are no such case."""
+    """What to record of these statements, and their rows. `rows_in`: how many events each of some took in, and which
+    statements those are; `rows_out`: how many rows it made; `partial`: its open matches, where they are others now."""
 
-    changes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    after: dict[str, Statement] = field(default_factory=dict)
+    rows_in: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    rows_out: dict[str, int] = field(default_factory=dict)
+    partial: dict[str, dict[str, int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
-    done: set[str] = field(default_factory=set)  # numbers, of those without a change, too
-    rest: list[Outcome] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rows_in": self.rows_in, "rows_out": self.rows_out}
+
+    def take_in(self, statements: Mapping[str, Statement]) -> None:
+        """The record has happened."""
+        for rows, numbers in self.rows_in:
+            for number in numbers:
+                statements[number].count("rows_in", rows)
+        for number, rows in self.rows_out.items():
+            statements[number].count("rows_out", rows)
 
 
-def count(outcomes: Iterable[Outcome], statements: Mapping[str, Statement]) -> Counted:
+def count(families: Iterable[FamilyOutcome], statements: Mapping[str, Statement]) -> Counted:
     counted = Counted()
-    changes, after, done, entries = counted.changes, counted.after, counted.done, counted.entries
-    for o in outcomes:
-        number = o.number
-        statement, shared = statements[number], o.shared
-        if (
-            not (o.usual and statement.only_counts)
-            or o.unknown
-            or (shared is not None and statement.shared.get(str(o.shard)) != shared.name)
-        ):
-            counted.rest.append(o)
-            continue
-        done.add(number)
-        cut, values = o.cut, dict[str, Any]()
-        if o.rows_in:
-            values["rows_in"] = statement.rows_in + o.rows_in
-        if cut is not None:
-            first, rows = statement.rows_out, cut.end - cut.start
-            values["rows_out"] = first + rows
-            entries.append((int(number), first, cut.last_time, rows, cut.packed()))
-        if o.partial:
-            partial = {f"{o.shard}/{place}": matches for place, matches in o.partial.items()}
-            if not partial.items() <= statement.partial.items():
-                values["partial"] = {**statement.partial, **partial}
-        if values:
-            changes[number], after[number] = values, statement.counted(values)
+    for family in families:
+        members, parts = family.task.members.numbers, family.task.parts
+        for (start, stop, _), rows_in in zip(parts, family.rows_in, strict=True):
+            if rows_in:
+                counted.rows_in.append((rows_in, members[start:stop]))
+        for number, cut in family.lot.cuts.items() if family.lot is not None else ():
+            name, rows = str(number), cut.end - cut.start
+            counted.rows_out[name] = rows
+            counted.entries.append((number, statements[name].rows_out, cut.last_time, rows, cut.packed()))
+        for name in members if family.partial else ():
+            known, shard = statements[name].partial, family.task.first.shard
+            partial = {f"{shard}/{place}": matches for place, matches in family.partial_of(int(name)).items()}
+            if not partial.items() <= known.items():
+                counted.partial[name] = {**known, **partial}
     return counted

@@ -144,15 +144,10 @@ class BatchEvents:
         columns = [table[TIME], table[SEQ], *(table[a] for a in scan.attributes)]
         return pa.table(columns, [TIME, SEQ, *(f.name for f in scan.fields)])
 
-    def all_rows(self, task: Task) -> np.ndarray:
-        """The rows of a task's only scan, if nothing filters them."""
-        source = self.source(task, 0)
-        return np.arange(self.plain(source).num_rows if source else 0)
-
-    def of_several(self, tasks: Sequence[Task], rows: Sequence[np.ndarray]) -> tuple[pa.Table, list[np.ndarray]]:
-        """The events of tasks with one scan each, and where in them the rows of each task are."""
-        if len({id(task.files) for task in tasks}) == 1:
-            return self.of(tasks[0], tasks[0].program, tasks[0].program.scans[0]), list(rows)
+    def of_parts(
+        self, tasks: Sequence[Task], rows: Sequence[np.ndarray], names: Sequence[str]
+    ) -> tuple[pa.Table, np.ndarray]:
+        """These columns of the events of tasks with one scan each, and where in them the rows of all are."""
         starts: dict[Source, int] = {}
         tables: list[pa.Table] = []
         end = 0
@@ -160,12 +155,11 @@ class BatchEvents:
             source = self.source(task, 0)
             if source not in starts:
                 starts[source] = end
-                tables.append(self.of(task, task.program, task.program.scans[0]))
+                tables.append(self.of(task, task.program, task.program.scans[0]).select(names))
                 end += tables[-1].num_rows
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
-        if len(tables) == 1:
-            return table, list(rows)
-        return table, [one + starts[self.source(task, 0)] for task, one in zip(tasks, rows, strict=True)]
+        places = [one + starts[self.source(task, 0)] for task, one in zip(tasks, rows, strict=True)]
+        return table, places[0] if len(places) == 1 else np.concatenate(places)
 
     def _made(self, task: Task, source: Source, scan: Scan) -> pa.Table:
         """Rows of other statements: older ones from the archive, and those of this batch."""

@@ -68,6 +68,8 @@ class Family:
         self.plan = with_constants(shapes[0].plan, {i: first[i] for i in alike})
         self.keepers = {str(place): node for place, node in zip(places, shapes[0].keepers, strict=True)}
         nodes = list(self.plan.walk())
+        given = next(node for node in nodes if isinstance(node, Given))
+        self.takes = [TIME, SEQ, *(f.name for f in given.columns if f.name != STATEMENT)]  # columns of the events
         self._places = {id(node): -1 - number for number, node in enumerate(nodes)}
         keeping = [node for node in nodes if isinstance(node, KEEPERS)]
         self._places |= {id(node): place for node, place in zip(keeping, places, strict=True)}
@@ -76,19 +78,21 @@ class Family:
     def step(
         self,
         events: pa.Table,
-        matched: Sequence[Ints],
+        counts: Ints,
+        matched: Ints,
         states: Mapping[str, State],
         evaluator: Evaluator,
         relations: Mapping[str, pa.Table],
         columns: Sequence[Field],
         **clocks: Any,
     ) -> Made:
-        """`events`: those of the stream; `matched`: rows of them by statement; `columns`: those of the result."""
+        """`events`: those of the stream, with the columns that it takes; `counts` and `matched`: how many rows of them
+        each statement takes, and which; `columns`: those of the result."""
         context = StepContext(
             read=lambda scan: events,
             evaluator=evaluator,
             relations=relations,
-            operators={**OPERATORS, Given: lambda node, context: self._given(node, events, matched, context),
+            operators={**OPERATORS, Given: lambda node, context: self._given(events, counts, matched, context),
                        Constants: self._with_constants},
             places=self._places,
             book=Book(dict(states)),
@@ -97,15 +101,13 @@ class Family:
         )  # fmt: skip
         made = run_root(self.plan, context).table
         changed = {place: context.book.states[place] for place in context.book.changed}
-        counts = {place: open_by_statement(self.keepers[place], state) for place, state in changed.items()}
-        partial = {place: count for place, count in counts.items() if count is not None}
+        found = {place: open_by_statement(self.keepers[place], state) for place, state in changed.items()}
+        partial = {place: count for place, count in found.items() if count is not None}
         return Made(Lot(made, (TIME, SEQ, *self.plan.order), columns), changed, partial)
 
-    def _given(self, node: Given, events: pa.Table, matched: Sequence[Ints], context: StepContext) -> Rows:
-        counts = np.fromiter(map(len, matched), np.int64, len(matched))
-        members = np.repeat(np.arange(len(matched)), counts)
-        rows = pa.array(np.concatenate(matched) if len(matched) else np.zeros(0, np.int64))
-        table = events.select([TIME, SEQ, *(f.name for f in node.columns if f.name != STATEMENT)]).take(rows)
+    def _given(self, events: pa.Table, counts: Ints, matched: Ints, context: StepContext) -> Rows:
+        members = np.repeat(np.arange(len(counts)), counts)
+        table = events.take(pa.array(matched))
         table = table.append_column(STATEMENT, pa.array(self._numbers[members]))
         return Rows(self._parameterised(table, members), context.clock)
 

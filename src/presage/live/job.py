@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -20,29 +20,29 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
-from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError
 from presage.live import results
-from presage.live.after_batch import NOTHING_KEPT, changed_values, made_to, wall_clock
+from presage.live.after_batch import NOTHING_KEPT, wall_clock
 from presage.live.collecting import collector_waits
-from presage.live.counting import count
-from presage.live.derived import archived_rows, archived_schema, derived_table, is_made, no_rows
+from presage.live.counting import Counted
+from presage.live.derived import archived_schema, derived_table
+from presage.live.drafting import Draft, Drafting
 from presage.live.families import LEAST_MEMBERS
 from presage.live.meters import Meters
 from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.reading import Reader
 from presage.live.rooms import OpenRecall, Said, recalls_of
+from presage.live.runner import Kept, Runner
 from presage.live.spans import Place
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
 from presage.live.store import StateStore
-from presage.live.tasks import Kept, Outcome, Runner, Task, sound
+from presage.live.tasks import Outcome, Outcomes, Task
 from presage.live.worker import Share, check_written, do_share, shares_of
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
-from presage.plan.nodes import SEQ, TIME
 
 # Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
 # stays bounded, however long the job was away.
@@ -92,9 +92,12 @@ class Job:
         self._kept: dict[str, Kept] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
         self._reached = log.live.job.get("arrivals", 0)  # the record whose arrivals the statements have taken in
-        self.planner = Planner(log, self.programs, rows_per_batch)
+        self.planner = Planner(log, self.programs, rows_per_batch, least_members)
         self._store = StateStore(log.home, self.statements, self._families)
         self._store.sweep()
+        self._drafting = Drafting(
+            self.statements, self.programs, self.planner, self._store, event_type, self.can_repeat
+        )  # fmt: skip
         self._runner = Runner(self._keep, self._store.of, self._store.together, least_members)
 
     # -- statements ----------------------------------------------------------------------------------
@@ -310,25 +313,35 @@ class Job:
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
-            batch = self._plan()
-            if batch is None:
-                return False
-            started = time.perf_counter()
-            outcomes = self._run(batch.tasks)
-            self._publish(batch, outcomes)
-            self.meters.batch(time.perf_counter() - started, outcomes)
-        self._tell()
+            advanced = self._do_batch()
+        if advanced:
+            self._tell()
+        return advanced
+
+    def _do_batch(self) -> bool:
+        # By itself: what a batch is made of is gone before the collector looks again.
+        batch = self._plan()
+        if batch is None:
+            return False
+        started = time.perf_counter()
+        outcomes = self._run(batch)
+        self._publish(batch, outcomes)
+        self.meters.batch(time.perf_counter() - started, outcomes)
         return True
 
-    def _run(self, tasks: list[Task]) -> list[Outcome]:
+    def _run(self, batch: Batch) -> Outcomes:
         """On the driver, or shared out where the batch is large."""
-        alike = {(id(task.files), id(task.ahead)): task for task in tasks}
-        events = max((task.events for task in alike.values()), default=0)
-        if self._workers is None or events <= self.rows_on_driver or len(tasks) < 2:
-            return self._runner.run(tasks)
+        if self._workers is None or batch.events <= self.rows_on_driver or batch.statements < 2:
+            outcomes = self._runner.run(batch.tasks, list(batch.families))
+            for family in batch.families.keys() - {outcome.task for outcome in outcomes.together}:
+                batch.part(family)
+            return outcomes
+        for family in list(batch.families):
+            batch.part(family)
+            batch.tasks += family.apart()
         # Some ask the driver's session or its store, or hand rows to each other; states of a family are not divided.
-        here = [t for t in tasks if self._stays(t)]
-        away = [t for t in tasks if not self._stays(t)]
+        here = [t for t in batch.tasks if self._stays(t)]
+        away = [t for t in batch.tasks if not self._stays(t)]
         known = f"{self._identity}/{self._changes}"
         shares = shares_of(away, self._parallelism, self._store.chains, self._relations(), self._log.home, known)
         try:
@@ -337,11 +350,11 @@ class Job:
         except PresageError as failure:
             # A worker is gone, or one statement is too much for it: here each statement fails for itself.
             told = "Spark's workers could not do a batch, the driver does it: {why}"
-            tell(WARNING, "BATCH_ON_DRIVER", told, why=failure, events=events)
-            return self._runner.run(tasks)
+            tell(WARNING, "BATCH_ON_DRIVER", told, why=failure, events=batch.events)
+            return self._runner.run(batch.tasks)
         done = [outcome for several in answers for outcome in several]
         self._runner.count_unknown(away, done)
-        return [*self._runner.run(here), *done]
+        return Outcomes([*self._runner.run(here).alone, *done], [])
 
     def _stays(self, task: Task) -> bool:
         program = task.program
@@ -350,48 +363,14 @@ class Job:
 
     # -- what a batch made ---------------------------------------------------------------------------
 
-    def _publish(self, batch: Batch, outcomes: list[Outcome]) -> None:
-        failed = {o.number for o in outcomes if o.failure is not None or o.held}
-        done = [o for o in outcomes if o.number not in failed] if failed else outcomes
-        places = self._store.write(done)
-        counted = count(outcomes, self.statements)
-        by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.spans if number not in counted.done}
-        for o in counted.rest:
-            by_statement[o.number].append(o)
-        changes, after, entries = counted.changes, counted.after, counted.entries
-        tables: dict[str, pa.Table] = {}
-        watermarks: dict[str, int] = {}
-        for number, several in by_statement.items():
-            statement, span, program = self.statements[number], batch.spans[number], self.programs[number]
-            values = changed_values(
-                statement, program, span, batch.marks, several, places.own.get(number, {}),
-                lambda st=statement: self.can_repeat(st),  # type: ignore[misc]
-            )  # fmt: skip
-            changed, change = statement.change(**values) if values else (statement, {})
-            into = program.into
-            rows = self._rows(statement, several)
-            if rows is not None and "rows_out" in change:
-                payload = results.packed(rows, program.columns)
-                last = int(rows[TIME][-1].as_py())
-                entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))
-            if into is not None and sound(several):
-                known = made_to(statement, span, several) if program.lags else span.end.clock
-                self._archive(number, rows if "rows_out" in change else None, tables, watermarks, known)
-            if change:
-                changes[number], after[number] = change, changed
-        if entries:
-            tables[RESULTS] = results.pack(entries)
-        job = {"position": batch.position, "marks": self._reached_marks(batch, by_statement)}
-        if batch.arrivals is not None:
-            job["arrivals"] = batch.arrivals
-        job |= self._store.families_after(places, changes)
+    def _publish(self, batch: Batch, outcomes: Outcomes) -> None:
+        draft = self._drafting.draft(batch, outcomes)
         self._log.reach(crash.STATES_WRITTEN)
-        self._record("batch", {"job": job, "statements": changes}, after, counted.done, tables=tables,
-                     watermarks=watermarks)  # fmt: skip
-        self._store.published(done)
-        for number in by_statement:
+        self._record("batch", draft.live, draft, tables=draft.tables, watermarks=draft.watermarks)
+        self._store.published(draft.done, outcomes.together)
+        for number in draft.others:
             statement = self.statements[number]
-            if number in changes and (statement.status != RUNNING or not (statement.states or statement.shared)):
+            if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
 
     def _families(self) -> dict[str, dict[str, Any]]:
@@ -403,19 +382,6 @@ class Job:
         """Bytes of its own, and its share of those that it has in common with others."""
         return self._store.size(statement)
 
-    def _reached_marks(self, batch: Batch, by_statement: Mapping[str, list[Outcome]]) -> dict[str, int]:
-        """The clocks of the streams after the batch: those of a statement that failed stay where they were."""
-        marks = dict(batch.marks)
-        if not any(map(is_made, marks)):
-            return marks
-        for number, several in by_statement.items():
-            into = self.programs[number].insert_into
-            if into is not None and several and not sound(several) and derived_table(into) in marks:
-                known = self.planner.made_to(self.statements[number]) if self.programs[number].lags else None
-                start = batch.spans[number].start.clock if known is None else known
-                marks[derived_table(into)] = min(marks[derived_table(into)], start)
-        return marks
-
     def can_repeat(self, statement: Statement) -> bool:
         """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
         do not depend on when it looked."""
@@ -423,29 +389,6 @@ class Job:
         figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         known = not program.knows or self._refreshed() <= statement.started
         return known and program.repeats and all(info.retained == info.rows for info in figures)
-
-    def _rows(self, statement: Statement, several: list[Outcome]) -> pa.Table | None:
-        """What a statement made and had not made before, in order."""
-        made = [o.table() for o in several if o.made and o.failure is None]
-        if not made:
-            return None
-        plan = self.programs[statement.number].plan
-        rows = sorted_table(pa.concat_tables(made), (TIME, SEQ, *plan.order)).slice(statement.to_skip)
-        return rows if rows.num_rows else None
-
-    def _archive(
-        self, number: str, rows: pa.Table | None, tables: dict[str, pa.Table], watermarks: dict[str, int],
-        known: int | None,
-    ) -> None:  # fmt: skip
-        """Rows of INSERT INTO as events of the derived stream's own archive; its time goes on without rows, too."""
-        stream = self.programs[number].insert_into
-        if stream is None or known is None or known == NOTHING_KNOWN:
-            return
-        name, event_type = DERIVED + stream, self._event_type(stream)
-        maker = -int(number) if self.programs[number].retimed else int(number)
-        made = archived_rows(rows, event_type, maker) if rows is not None else no_rows(event_type)
-        tables[name] = pa.concat_tables([tables[name], made]) if name in tables else made
-        watermarks[name] = min(watermarks.get(name, known), known)
 
     def _keep(self, task: Task) -> Kept:
         if task.number not in self._kept:
@@ -457,12 +400,9 @@ class Job:
             self._kept[task.number] = Kept(program, evaluator, relations, entities, histories=self._histories)
         return self._kept[task.number]
 
-    def _record(
-        self, kind: str, live: dict[str, Any], after: Known | None = None, counted: Set[str] = frozenset(), **more: Any
-    ) -> None:
-        """Publish a change of statements, and know them as the journal does from then on; `after`: as they will be;
-        `counted`: those of which only counts change."""
-        before = {number: self.statements.get(number) for number in live["statements"] if number not in counted}
+    def _record(self, kind: str, live: dict[str, Any], draft: Draft | None = None, **more: Any) -> None:
+        """Publish a change of statements, and know them as the journal does from then on. `draft`: that of a batch."""
+        before = {n: self.statements.get(n) for n in (live["statements"] if draft is None else draft.others)}
         try:
             with self.meters.committing():
                 self._log.publish(kind, live, **more)
@@ -470,17 +410,25 @@ class Job:
             # It may have happened although carrying it out failed: the journal knows.
             self._unsettled = True
             self._store.clear()
-            self._take_in(self._log.live.statements, {})
+            self._take_in(self._as_recorded(self._log.live.statements))
             raise
-        self._take_in(live["statements"], after or {}, bool(before))
+        known = self._as_recorded(live["statements"]) if draft is None else draft.after
+        alike = all(old is not None and old.stands_like(known[n]) for n, old in before.items())
+        self._take_in(known, None if draft is None else draft.counted, alike)
         self.meters.changed(before, self.statements)
 
-    def _take_in(self, changes: Iterable[str], after: Known, other: bool = True) -> None:
-        """`other`: more has changed than what is counted."""
-        self._enrolled = None if other else self._enrolled
-        self.statements.update(after)
+    def _as_recorded(self, numbers: Iterable[str]) -> Known:
         known = self._log.live.statements
-        self.statements |= {number: Statement.from_json(known[number]) for number in changes if number not in after}
+        return {number: Statement.from_json(known[number]) for number in numbers}
+
+    def _take_in(self, statements: Known, counted: Counted | None = None, alike: bool = False) -> None:
+        """`alike`: what planning knows of them still holds."""
+        self.statements.update(statements)
+        if counted is not None:
+            counted.take_in(self.statements)
+        if not alike:
+            self._enrolled = None
+            self._store.look_again()
         self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:

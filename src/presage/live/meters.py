@@ -8,18 +8,21 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
-from presage.live.tasks import Outcome
+from presage.live.tasks import Outcomes
 from presage.logging import DEBUG, INFO, WARNING, enabled, tell
 
 # Upper bounds in seconds: from a commit on a quick disk to a batch that catches up.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+# So many different families are noted at most, until what they took is given to their statements.
+MOST_TOGETHER = 64
 
 
 @dataclass
@@ -49,12 +52,18 @@ class Worked:
     failures: int = 0
     batch: int = 0  # the last one that it was in
 
+    def add(self, seconds: float, batch: int) -> None:
+        self.last = seconds if batch != self.batch else self.last + seconds  # further shards of it
+        self.total += seconds
+        self.batch = batch
+
 
 class Meters:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._batch, self._commit = Histogram(), Histogram()
         self._worked: dict[str, Worked] = {}
+        self._together: dict[tuple[str, ...], Worked] = {}  # by the numbers of those that stepped as one, for each
         self._batches = 0
 
     @contextmanager
@@ -65,28 +74,44 @@ class Meters:
         with self._lock:
             self._commit.observe(time.perf_counter() - started)
 
-    def batch(self, seconds: float, outcomes: Collection[Outcome]) -> None:
+    def batch(self, seconds: float, outcomes: Outcomes) -> None:
         """A batch has been published."""
         with self._lock:
             self._batch.observe(seconds)
             self._batches += 1
-            for outcome in outcomes:
-                worked = self._worked.get(outcome.number)
-                if worked is None:
-                    worked = self._worked[outcome.number] = Worked()
-                if worked.batch != self._batches:  # its first shard
-                    worked.batch, worked.last = self._batches, 0.0
-                worked.last += outcome.seconds
-                worked.total += outcome.seconds
+            for outcome in outcomes.alone:
+                self._work_of(outcome.number).add(outcome.seconds, self._batches)
+            for family in outcomes.together:
+                numbers = family.task.members.numbers
+                self._together.setdefault(numbers, Worked()).add(family.seconds, self._batches)
+            if len(self._together) > MOST_TOGETHER:
+                self._share_out()
         if enabled(DEBUG):
             told = "a batch of {statements} statements took {seconds} s: {events} events, {rows} rows"
+            each = [*outcomes.alone, *(outcome for family in outcomes.together for outcome in family.each())]
             figures: dict[str, Any] = {
                 "seconds": round(seconds, 6),
-                "events": max((o.rows_in for o in outcomes), default=0),
-                "rows": sum(o.made for o in outcomes),
-                "statements": len({o.number for o in outcomes}),
+                "events": max((o.rows_in for o in each), default=0),
+                "rows": sum(o.made for o in each),
+                "statements": len({o.number for o in each}),
             }
             tell(DEBUG, "BATCH", told, **figures)
+
+    def _work_of(self, number: str) -> Worked:
+        found = self._worked.get(number)
+        if found is None:
+            found = self._worked[number] = Worked()
+        return found
+
+    def _share_out(self) -> None:
+        """What families took is noted once for all of them, and given to each statement when somebody asks."""
+        for numbers, family in self._together.items():
+            for number in numbers:
+                worked = self._work_of(number)
+                worked.total += family.total
+                if family.batch > worked.batch:
+                    worked.last, worked.batch = family.last, family.batch
+        self._together.clear()
 
     def changed(self, before: Mapping[str, Statement | None], after: Mapping[str, Statement]) -> None:
         """Statements have changed: what is worth knowing of it is counted and told."""
@@ -114,6 +139,7 @@ class Meters:
     def worked(self) -> dict[str, Worked]:
         """By statement."""
         with self._lock:
+            self._share_out()
             return {number: Worked(w.last, w.total, w.failures) for number, w in self._worked.items()}
 
     def batches(self) -> dict[str, float]:

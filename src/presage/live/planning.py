@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.derived import derived_table, is_made
+from presage.live.families import LEAST_MEMBERS
 from presage.live.program import Asks, Program
 from presage.live.reading import Reader
 from presage.live.rooms import Said, wall_clock
+from presage.live.roster import Roster, families_of
 from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
-from presage.live.tasks import Task
+from presage.live.tasks import FamilyTask, Files, Part, Task
 from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
-
-Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program
 
 
 class Intake(NamedTuple):
@@ -48,10 +49,26 @@ class Batch:
     arrivals: int | None  # the record whose arrivals it takes in; None where it stops short of that
     spans: dict[str, Span] = field(default_factory=dict)
     tasks: list[Task] = field(default_factory=list)
+    families: dict[FamilyTask, Span] = field(default_factory=dict)  # work of many statements as one, and their span
     files: dict[tuple[Extent, Span], tuple[FileSet, ...]] = field(default_factory=dict)  # what scans take in
     # Of statements that are in step, by the identity of what they ask.
     in_step: dict[int, Span] = field(default_factory=dict)
     intakes: dict[int, Intake] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> int:
+        return len(self.tasks) + sum(len(family.members.numbers) for family in self.families)
+
+    @cached_property
+    def events(self) -> int:
+        """How many events the statement that takes in the most does, at most."""
+        tasks = [*self.tasks, *(part.task for family in self.families for part in family.parts)]
+        alike = {(id(task.files), id(task.ahead)): task for task in tasks}
+        return max((task.events for task in alike.values()), default=0)
+
+    def part(self, family: FamilyTask) -> None:
+        """The statements of a family go on each for itself."""
+        self.spans |= dict.fromkeys(family.members.numbers, self.families.pop(family))
 
     def files_of(self, scan: Scan, span: Span) -> tuple[FileSet, ...]:
         """Looked up once for all statements that ask the same."""
@@ -62,29 +79,16 @@ class Batch:
         return found
 
 
-@dataclass(frozen=True)
-class Roster:
-    """What planning needs to know of the statements that stand, found out once for as long as they are the same."""
-
-    given: Sequence[Statement]
-    standing: list[Statement]
-    running: list[Statement]  # each after those whose rows it reads
-    asked: dict[str, Asks]  # by statement; one object for all that ask the same
-    streams: list[str]
-    alike: list[Statement]  # of those in step: one for all that ask the same
-    behind: int  # how many are not in step
-    makes: bool  # whether some read what others make
-    # Where all are in step and each does what it asks alone: number and program of those that ask the same.
-    usual: list[list[tuple[str, Program]]] | None
-
-
 # The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
 FIRST_ROWS = 65_536
 
 
 class Planner:
-    def __init__(self, log: Log, programs: Mapping[str, Program], rows_per_batch: int) -> None:
+    def __init__(
+        self, log: Log, programs: Mapping[str, Program], rows_per_batch: int, least_members: int = LEAST_MEMBERS
+    ) -> None:
         self._log = log
+        self._least_members = least_members
         self._programs = programs
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
@@ -128,8 +132,8 @@ class Planner:
         if self._roster is None or self._roster.given is not standing:
             self._roster = self._enrol(standing)
         roster = self._roster
-        standing, running, asked = roster.standing, roster.running, roster.asked
-        if not running:
+        standing, asked = roster.standing, roster.asked
+        if not roster.running:
             return None
         point, job = self._log.point, self._log.live.job
         old = job.get("marks", {})
@@ -147,12 +151,10 @@ class Planner:
         self._pace = FIRST_ROWS
         if news:
             self._cut(batch, standing, roster.alike, limit)
-            if roster.usual is not None:
-                self._plan_usual(batch, roster)
-                return batch
+            self._plan_families(batch, roster)
         turns = False
         said: dict[int, Intake] = {}  # by the identity of what is asked
-        for statement in running:
+        for statement in roster.others:
             program = programs[statement.number]
             if news and statement.place is None and program.plain:
                 asks = asked[statement.number]
@@ -181,15 +183,17 @@ class Planner:
                 turns = True
         return batch if news or behind or turns else None
 
-    def _plan_usual(self, batch: Batch, roster: Roster) -> None:
-        """A thousand times over: what a statement does is said once for all that ask the same."""
-        assert roster.usual is not None
-        for statement, members in zip(roster.alike, roster.usual, strict=True):
-            intake = self._in_step_intake(batch, statement, roster.asked[statement.number])
-            if intake.end or intake.span.start != intake.span.end:
-                batch.spans.update(dict.fromkeys([number for number, _ in members], intake.span))
-                if intake.files is not None:
-                    batch.tasks += [_task(number, program, intake) for number, program in members]
+    def _plan_families(self, batch: Batch, roster: Roster) -> None:
+        """A thousand times over: what statements of one form do is said once for all that ask the same."""
+        for members, groups in roster.families:
+            parts = []
+            for start, stop, statement in groups:
+                intake = self._in_step_intake(batch, statement, roster.asked[statement.number])
+                if intake.files is not None and intake.span.start != intake.span.end:
+                    parts.append(Part(start, stop, _task(members.numbers[start], members.programs[start], intake)))
+            if parts:
+                # They read the same stream: one goes as far as the other.
+                batch.families[FamilyTask(members, tuple(parts))] = intake.span
 
     def _enrol(self, given: Sequence[Statement]) -> Roster:
         standing = [s for s in given if s.number in self._programs]
@@ -201,13 +205,11 @@ class Planner:
         alike = {id(asked[s.number]): s for s in running if s.place is None}
         behind = sum(s.place is not None for s in running)
         makes = any(map(is_made, streams))
-        usual = None
-        if not behind and all(self._programs[s.number].plain for s in running):
-            by_asks: dict[int, list[tuple[str, Program]]] = {id_: [] for id_ in alike}
-            for statement in running:
-                by_asks[id(asked[statement.number])].append((statement.number, self._programs[statement.number]))
-            usual = list(by_asks.values())
-        return Roster(given, standing, running, asked, sorted(streams), list(alike.values()), behind, makes, usual)
+        families = families_of(given, running, asked, self._programs, self._least_members)
+        together = {number for members, _ in families for number in members.numbers}
+        others = [s for s in running if s.number not in together] if together else running
+        equal = list(alike.values())
+        return Roster(given, standing, running, asked, sorted(streams), equal, behind, makes, families, others)
 
     def _add_turn(self, batch: Batch, statement: Statement) -> None:
         """Nothing new, but history that is still to be read."""

@@ -124,7 +124,8 @@ class Program:
     @cached_property
     def only_counts(self) -> bool:
         """Whether a batch changes no more of it than what is counted, where all goes as usual."""
-        return self.shards == 1 and self.ends is None and self.into is None and not self.lags
+        makes = self.into is not None or self.lags
+        return self.plain and self.ends is None and not (makes or self.watched or self.foresees)
 
     @cached_property
     def reads_others(self) -> bool:

@@ -55,6 +55,13 @@ class Statement:
         nothing of its own."""
         return self.place is None and not (self.to_skip or self.recalls or self.states)
 
+    def stands_like(self, other: Statement) -> bool:
+        """Whether the other, the same statement after a batch, is planned as this one is: it differs in counts and in
+        where its states lie, at most."""
+        mine = self.status, self.place, self.to_skip, self.shared, self.recalls, self.made_to, bool(self.states)
+        its = other.status, other.place, other.to_skip, other.shared, other.recalls, other.made_to, bool(other.states)
+        return mine == its
+
     @property
     def state_size(self) -> int:
         return sum(ref.length for chain in self.states.values() for ref in chain)
@@ -84,17 +91,16 @@ class Statement:
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
-        changed = self.counted(values)
+        # A batch may change every statement: this is `replace` without a look at each field.
+        changed = object.__new__(Statement)
+        object.__setattr__(changed, "__dict__", self.__dict__ | values)
         changed.__dict__.pop("only_counts", None)  # it may be otherwise now
         return changed, {name: _plain(value) for name, value in values.items()}
 
-    def counted(self, values: dict[str, Any]) -> Statement:
-        """The statement with new counts: of rows and partial matches."""
-        # A batch changes every statement: this is `replace` without a look at each field, and what was found out about
-        # it still holds.
-        changed = object.__new__(Statement)
-        object.__setattr__(changed, "__dict__", self.__dict__ | values)
-        return changed
+    def count(self, what: str, more: int) -> None:
+        """Add to `rows_in` or `rows_out`. The only thing that changes in place: a batch does it to thousands, and who
+        reads a figure beside it gets that of before or of after."""
+        self.__dict__[what] += more
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Statement:

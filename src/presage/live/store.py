@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from presage.live.states import (
     remove_unnamed,
     write_states,
 )
-from presage.live.tasks import Outcome, Task
+from presage.live.tasks import FamilyOutcome, FamilyTask, Outcome, Task
 from presage.log.home import Home
 from presage.model.state import State
 
@@ -31,6 +31,7 @@ FAMILY = "family:"
 # times what is still needed of it.
 LARGE_FILE = 1 << 20
 SPARSE = 4
+_NO_CHANGE: Mapping[str, Any] = {}
 
 
 @dataclass
@@ -53,6 +54,7 @@ class StateStore:
         self._cache: dict[str, dict[int, dict[str, State]]] = {}  # by statement, shard and place
         self._shared: dict[str, dict[str, State]] = {}  # by family and place
         self._members: dict[str, tuple[str, ...]] = {}  # whose states those are
+        self._named: list[str] | None = None  # the families that statements belong to; None: to be looked at again
         self._batches = 0
         self._sparse: set[str] = set()  # files that are mostly refuse
 
@@ -72,29 +74,28 @@ class StateStore:
         self._cache.setdefault(task.number, {})[task.shard] = found
         return found
 
-    def together(self, tasks: Sequence[Task]) -> tuple[str, Mapping[str, State]]:
-        """The states that tasks of one form begin with as one, and the name of the family if they are one already."""
-        shard, keepers = str(tasks[0].shard), tasks[0].program.keepers
-        numbers = tuple([task.number for task in tasks])
-        family = self._statements[numbers[0]].shared.get(shard, "")
-        belong = {self._statements[number].shared.get(shard) for number in numbers}
-        if self._members.get(family) == numbers and belong == {family}:
-            return family, self._of_family(family)
+    def together(self, family: FamilyTask) -> tuple[str, Mapping[str, State]]:
+        """The states that statements of one form begin with as one, and their family's name if they are one already."""
+        shard, numbers = str(family.first.shard), family.members.numbers
+        name = self._statements[numbers[0]].shared.get(shard, "")
+        if self._members.get(name) == numbers and all(self._statements[n].shared.get(shard) == name for n in numbers):
+            return name, self._of_family(name)
+        tasks, keepers = family.apart(), family.first.program.keepers
         members: dict[str, list[Task]] = {}
         for task in tasks:
             self._check(task)
             members.setdefault(self._statements[task.number].shared.get(shard, ""), []).append(task)
         if len(members) == 1 and "" not in members:
-            (family,) = members
-            if sum(s.shared.get(shard) == family for s in self._statements.values()) == len(tasks):
+            (name,) = members
+            if sum(s.shared.get(shard) == name for s in self._statements.values()) == len(tasks):
                 # Somebody may have stopped, and left a part behind.
                 wanted = [int(number) for number in numbers]
-                return family, {p: part(keepers[p], s, wanted) for p, s in self._of_family(family).items()}
+                return name, {p: part(keepers[p], s, wanted) for p, s in self._of_family(name).items()}
         parts: dict[str, list[State]] = {}
-        for family, several in members.items():
-            for place, state in self._of_family(family).items() if family else ():
+        for name, several in members.items():
+            for place, state in self._of_family(name).items() if name else ():
                 parts.setdefault(place, []).append(part(keepers[place], state, [int(t.number) for t in several]))
-            for task in several if not family else ():
+            for task in several if not name else ():
                 for place, state in self.of(task).items():
                     parts.setdefault(place, []).append(claimed(task.program.keepers[place], state, int(task.number)))
         return "", {place: joined(keepers[place], several) for place, several in parts.items()}
@@ -118,11 +119,14 @@ class StateStore:
         states = self._statements[number].states
         return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
 
-    def write(self, outcomes: Iterable[Outcome]) -> Places:
+    def write(self, outcomes: Iterable[Outcome], together: Iterable[FamilyOutcome]) -> Places:
         """Make the new states durable, and say where each of them lies. No record names them yet."""
         places = Places()
         written: dict[tuple[str, str], Written] = {}
         families: dict[int, tuple[Shared, list[str]]] = {}
+        for family in together:
+            if family.shared is not None:
+                families[id(family.shared)] = family.shared, list(family.shared.numbers)
         for o in outcomes:
             if o.shared is not None:
                 families.setdefault(id(o.shared), (o.shared, []))[1].append(o.number)
@@ -162,17 +166,20 @@ class StateStore:
         return [place for place in unchanged if any(ref.file in self._sparse for ref in old[place])]
 
     def families_after(self, places: Places, changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """What the record of a batch says of families: those that a statement still belongs to."""
+        """What the record of a batch says of families: those that a statement still belongs to. `changes`: those of
+        statements of which more changes than what is counted."""
         known = self._families()
         if not known and not places.families:
             return {}
-        named: dict[str, None] = {}
-        for number, statement in self._statements.items():
-            change = changes.get(number)
-            for name in (statement.shared if change is None else change.get("shared", statement.shared)).values():
-                named[name] = None
+        if changes or self._named is None:
+            named = dict[str, None]()
+            for number, statement in self._statements.items():
+                shared = changes.get(number, _NO_CHANGE).get("shared", statement.shared)
+                if shared:
+                    named |= dict.fromkeys(shared.values())
+            self._named = list(named)
         new = {f: {place: chain_to_json(c) for place, c in several.items()} for f, several in places.families.items()}
-        return {"families": {f: {**known.get(f, {}), **new.get(f, {})} for f in named}}
+        return {"families": {f: {**known.get(f, {}), **new.get(f, {})} for f in self._named}}
 
     def size(self, statement: Statement) -> int:
         """Bytes of a statement's states, and its share of those that it has in common with others."""
@@ -183,9 +190,10 @@ class StateStore:
             size += sum(ref.length for chain in chains for ref in chain) // max(members, 1)
         return size
 
-    def published(self, outcomes: Iterable[Outcome]) -> None:
+    def published(self, outcomes: Iterable[Outcome], together: Iterable[FamilyOutcome]) -> None:
         """The record has happened: what was written is what the next batch begins with."""
-        for shared in {id(o.shared): o.shared for o in outcomes if o.shared is not None}.values():
+        made = [*(o.shared for o in outcomes), *(family.shared for family in together)]
+        for shared in {id(one): one for one in made if one is not None}.values():
             self._shared[shared.name] = shared.states
             self._members[shared.name] = shared.numbers
         for o in outcomes:
@@ -206,6 +214,10 @@ class StateStore:
 
     def forget(self, number: str) -> None:
         self._cache.pop(number, None)
+
+    def look_again(self) -> None:
+        """Statements have changed: they may belong to other families."""
+        self._named = None
 
     def check_again(self) -> None:
         """Programs have changed: whether the states of families are theirs is to be seen."""

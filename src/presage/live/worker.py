@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.errors import error
+from presage.live.runner import Kept, Runner
 from presage.live.states import Chain, Written, read_chain, write_states
-from presage.live.tasks import Kept, Outcome, Runner, Task
+from presage.live.tasks import Outcome, Task
 from presage.log.home import Home
 from presage.model.state import State
 
@@ -89,7 +90,7 @@ def do_share(share: Share) -> list[Outcome]:
             _KEPT[key] = Kept(task.program, Evaluator(relations), relations)
         return _KEPT[key]
 
-    outcomes = Runner(keep, states).run(share.tasks)
+    outcomes = Runner(keep, states).run(share.tasks).alone
     written = {
         f"{o.number}/{o.shard}/{place}": Written(
             read[o.number, o.shard].get(place), share.chains[o.number, o.shard].get(place, ()), state

@@ -36,7 +36,8 @@ class LiveState:
     """The standing statements as plain values; what they mean is known to `presage.live`.
 
     A record's `live` part holds `job` (values that replace those of the same name), `statements` (the same for each
-    statement, by number) and `drops` (numbers).
+    statement, by number), `counts` (what is added to theirs: `rows_in`, how many and for whom, and `rows_out`, how many
+    by number) and `drops` (numbers).
     """
 
     job: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +47,13 @@ class LiveState:
         self.job = {**self.job, **change.get("job", {})}
         for number, values in change.get("statements", {}).items():
             known = self.statements.setdefault(number, {})
-            known.update(values)  # in place: a batch changes every statement
+            known.update(values)  # in place: a batch may change every statement
+        counts = change.get("counts", {})
+        for rows, numbers in counts.get("rows_in", ()):
+            for number in numbers:
+                self.statements[number]["rows_in"] += rows
+        for number, rows in counts.get("rows_out", {}).items():
+            self.statements[number]["rows_out"] += rows
         for number in change.get("drops", ()):
             del self.statements[number]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.live import job as jobs
+from presage.live import drafting
 from presage.live.after_batch import changed_values
 from presage.live.collecting import MANY_STATEMENTS, collector_waits
 from presage.live.counting import count
 from presage.live.spans import Place, Span
 from presage.live.statement import Statement
-from presage.live.states import StateRef
-from presage.live.tasks import Outcome
+from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Part, Task
+from presage.log.state import LiveState
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -36,35 +38,38 @@ class Plan:
 def statements(draw: st.DrawFn) -> Statement:
     return Statement(
         "1", "one", "", None,
-        place=draw(st.sampled_from([None, None, None, Place()])),
         rows_in=draw(st.integers(0, 9)),
         rows_out=draw(st.integers(0, 9)),
-        to_skip=draw(st.sampled_from([0, 0, 0, 2])),
-        states=draw(st.sampled_from([{}, {}, {}, {"0/1": (StateRef("a", 0, 1, 1),)}])),
         partial=draw(st.dictionaries(st.sampled_from(["0/1", "0/2"]), st.integers(0, 2))),
     )  # fmt: skip
 
 
-@given(statements(), st.integers(0, 3), st.dictionaries(st.sampled_from("12"), st.integers(0, 2)), st.booleans())
+@given(statements(), st.integers(0, 3), st.dictionaries(st.sampled_from("12"), st.integers(0, 2)))
 def test_counting_gives_what_looking_at_all_would_give(
-    statement: Statement, rows_in: int, partial: dict[str, int], usual: bool
+    statement: Statement, rows_in: int, partial: dict[str, int]
 ) -> None:
-    outcome = Outcome("1", 0, rows_in=rows_in, partial=partial, usual=usual)
-    counted = count([outcome], {"1": statement})
-    usual = usual and statement.place is None and not statement.to_skip and not statement.states
-    assert counted.done == ({"1"} if usual else set())
-    assert counted.rest == ([] if usual else [outcome])
-    if usual:
-        span = Span(Place(0, 1), Place(0, 2))
-        want = changed_values(statement, Plan(), span, {"Tick": 2}, [outcome], {}, lambda: True)  # type: ignore[arg-type]
-        assert counted.changes.get("1", {}) == want
-        assert counted.after.get("1", statement) == statement.change(**want)[0]
+    task = Task("1", Plan(), 0, (), 1, 2, 2, False, False)  # type: ignore[arg-type]
+    members = Members(("1",), (task.program,))
+    family = FamilyOutcome(FamilyTask(members, (Part(0, 1, task),)), [rows_in])
+    family.partial = {place: {1: matches} for place, matches in partial.items()}
+    before = statement.to_json()
+    counted = count([family], {"1": statement})
+    span = Span(Place(0, 1), Place(0, 2))
+    want = changed_values(statement, Plan(), span, {"Tick": 2}, family.each(), {}, lambda: True)  # type: ignore[arg-type]
+    assert counted.partial.get("1") == want.get("partial")
+    after = replace(statement, **want)
+    counted.take_in({"1": statement})
+    assert (statement.rows_in, statement.rows_out) == (after.rows_in, after.rows_out)
+    live = LiveState(statements={"1": before})
+    live.advance({"counts": json.loads(json.dumps(counted.to_json()))})
+    assert live.statements["1"] == {**before, "rows_in": after.rows_in}
 
 
 def test_a_statement_that_gets_a_place_or_a_state_of_its_own_is_no_longer_only_counted() -> None:
     statement = Statement("1", "one", "", None)
     assert statement.only_counts
-    assert statement.counted({"rows_in": 3}).only_counts
+    statement.count("rows_in", 3)
+    assert statement.rows_in == 3
     assert not statement.change(place=Place())[0].only_counts
     assert not statement.change(to_skip=1)[0].only_counts
 
@@ -126,7 +131,7 @@ def test_a_batch_of_many_statements_runs_while_the_collector_waits(
         seen.append(gc.isenabled())
         return count(*given)
 
-    monkeypatch.setattr(jobs, "count", counting)
+    monkeypatch.setattr(drafting, "count", counting)
     with Living(tmp_path / "home", MemoryDisk()) as home:
         home.declare(STREAM)
         for number in range(MANY_STATEMENTS):

@@ -141,7 +141,7 @@ def test_what_holds_for_ever_is_foreseen_for_ever(home: Living) -> None:
 def tasks_of(home: Living, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     seen: list[Task] = []
     run = home.standing.job._run
-    monkeypatch.setattr(home.standing.job, "_run", lambda tasks: seen.extend(tasks) or run(tasks))
+    monkeypatch.setattr(home.standing.job, "_run", lambda batch: seen.extend(batch.tasks) or run(batch))
     return seen
 
 
