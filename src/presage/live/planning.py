@@ -18,7 +18,7 @@ from presage.live.families import LEAST_MEMBERS
 from presage.live.program import Asks, Program
 from presage.live.reading import Reader
 from presage.live.rooms import Said, wall_clock
-from presage.live.roster import Roster, families_of
+from presage.live.roster import Beginnings, Roster, families_of
 from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import FamilyTask, Files, Part, Task
@@ -95,7 +95,8 @@ class Planner:
         self.reader: Reader | None = None  # where history is read beside the batches
         self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
         self._roster: Roster | None = None
-        self._equal: dict[Asks, Asks] = {}  # what programs ask, one object for all that ask the same
+        self._beginnings = Beginnings(log)
+        self._equal: dict[Asks, Asks] = {}  # what statements ask, one object for all that ask the same
 
     def place(self, statement: Statement) -> Place:
         """How far a statement is."""
@@ -129,9 +130,9 @@ class Planner:
         """The next batch for the statements that stand; None if there is nothing to do. The very same list again means
         that no more of them has changed than what is counted."""
         programs = self._programs
-        if self._roster is None or self._roster.given is not standing:
-            self._roster = self._enrol(standing)
         roster = self._roster
+        if roster is None or roster.given is not standing or self._beginnings.are_passed(self._in_step):
+            roster = self._roster = self._enrol(standing)
         standing, asked = roster.standing, roster.asked
         if not roster.running:
             return None
@@ -199,7 +200,8 @@ class Planner:
         standing = [s for s in given if s.number in self._programs]
         running = self._makers_first([s for s in standing if s.status == RUNNING])
         self._equal = {}
-        asked = {s.number: self._asks(s.number) for s in standing}
+        self._beginnings.forget()
+        asked = {s.number: self._asks(s) for s in standing}
         # Statements that ask the same are many: their streams are one object, which is looked at once.
         streams = frozenset[str]().union(*(asks.streams for asks in self._equal))
         alike = {id(asked[s.number]): s for s in running if s.place is None}
@@ -284,8 +286,10 @@ class Planner:
             batch.in_step.clear()
             self._mark_made(batch, standing)
 
-    def _asks(self, number: str) -> Asks:
-        asks = self._programs[number].asks
+    def _asks(self, statement: Statement) -> Asks:
+        asks = self._programs[statement.number].asks
+        if statement.place is None:
+            asks = self._beginnings.settled(asks, self._in_step(asks.streams))
         return self._equal.setdefault(asks, asks)
 
     def _plan_apart(self, batch: Batch, statement: Statement, limit: int) -> bool:
@@ -297,7 +301,7 @@ class Planner:
         return cut is not None
 
     def _span(self, statement: Statement, batch: Batch) -> Span:
-        asks = id(self._asks(statement.number))
+        asks = id(self._asks(statement))
         found = batch.in_step.get(asks) if statement.place is None else None
         if found is None:
             streams = self._programs[statement.number].streams

@@ -25,7 +25,7 @@ from presage.live.rooms import (
 from presage.live.shapes import Shape, shape_of
 from presage.model.catalog import EventType
 from presage.patterns.nodes import Match, PatternMatch
-from presage.plan.expr import AggregateCall, Expr, InRelation
+from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
 from presage.probability.nodes import SequenceMatch
@@ -144,6 +144,19 @@ class Program:
             return None
         ((node, scan),) = self.filters
         return node, scan
+
+    @cached_property
+    def asked_condition(self) -> Expr | None:
+        """That filter's condition, on attributes as the archive names them: statements use different aliases."""
+        if self.asked is None:
+            return None
+        node, scan = self.asked
+        names = {f.name: a for f, a in zip(scan.fields, scan.attributes, strict=True)}
+
+        def renamed(e: Expr) -> Expr:
+            return ColumnRef(e.type, names[e.name]) if isinstance(e, ColumnRef) and e.name in names else e
+
+        return node.condition.rewrite(renamed)
 
     @cached_property
     def relations(self) -> frozenset[str]:

@@ -3,14 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+from presage.columnar.holding import NOTHING_KNOWN
 from presage.live.program import Asks, Program
+from presage.live.spans import Place
 from presage.live.statement import Statement
 from presage.live.tasks import Members
+from presage.log import Log
+from presage.plan.nodes import Extent
+
+
+class Beginnings:
+    """Where statements began to look, for as long as it matters. Once time has passed all that had arrived by then,
+    none of it can come any more, and statements that began at different positions ask the same."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._ends: dict[tuple[str, int], int] = {}  # by stream and position: the time after which it does not matter
+        self._old: dict[tuple[str, int], int] = {}
+        self._next: dict[frozenset[str], int] = {}  # by streams, whose clock is meant: the least such time to come
+
+    def forget(self) -> None:
+        """All statements are looked at again: what none of them asks any more is let go."""
+        self._old, self._ends, self._next = self._ends, {}, {}
+
+    def settled(self, asks: Asks, place: Place) -> Asks:
+        """What is asked by a statement that is in step, at this place."""
+        extents = tuple(self._settled(extent, asks.streams, place) for extent in asks.extents)
+        return asks if extents == asks.extents else asks._replace(extents=extents)
+
+    def _settled(self, extent: Extent, streams: frozenset[str], place: Place) -> Extent:
+        stream, time, after, until, made = extent
+        if after is None or made:
+            return extent
+        end = self._ends.get((stream, after), self._old.get((stream, after)))
+        if end is None:
+            last = self._log.archive.last_time(stream)
+            end = NOTHING_KNOWN if last is None else last
+        self._ends[stream, after] = end
+        if after <= place.position and end <= place.clock:
+            return stream, time, None, until, made
+        self._next[streams] = min(self._next.get(streams, end), end)
+        return extent
+
+    def are_passed(self, place: Callable[[frozenset[str]], Place]) -> bool:
+        """Whether some do not matter any more that did when statements were last looked at."""
+        return any(end <= place(streams).clock for streams, end in self._next.items())
 
 
 class Group(NamedTuple):

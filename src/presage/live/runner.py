@@ -27,8 +27,7 @@ from presage.live.statement import DUE, READY, SUSPENDED
 from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Outcome, Outcomes, Part, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.state import State
-from presage.plan.expr import ColumnRef, Expr
-from presage.plan.nodes import SEQ, TIME, Filter, Scan
+from presage.plan.nodes import SEQ, TIME
 from presage.spark.failures import is_interrupted
 
 # Fewer filters than this are as quick one by one.
@@ -339,10 +338,8 @@ class Runner:
         )
         index = old.get(asking)
         if index is None:
-            whole = {id(family): family.apart() for family, _ in parts}
-            asked = [*tasks, *(task for family, part in parts for task in whole[id(family)][part.start : part.stop])]
-            pairs = [task.program.asked for task in asked]
-            conditions = [None if pair is None else _by_attribute(*pair) for pair in pairs]
+            asked = [*tasks, *(task for family, part in parts for task in family.tasks_of(part))]
+            conditions = [task.program.asked_condition for task in asked]
             relations = {name: rows for task in asked for name, rows in self._keeper(task).relations.items()}
             owners = [*(task.program for task in tasks), *(family.members for family, _ in parts)]
             index = owners, PredicateIndex(conditions, relations)
@@ -356,13 +353,3 @@ def _family_of(parts: Sequence[Sequence[Task]]) -> FamilyTask:
     ends = np.cumsum([len(part) for part in parts]).tolist()
     members = Members(tuple([task.number for task in every]), tuple([task.program for task in every]))
     return FamilyTask(members, tuple(Part(end - len(p), end, p[0]) for p, end in zip(parts, ends, strict=True)))
-
-
-def _by_attribute(node: Filter, scan: Scan) -> Expr:
-    """The filter's condition on attributes as the archive names them: statements use different aliases."""
-    names = {f.name: a for f, a in zip(scan.fields, scan.attributes, strict=True)}
-
-    def renamed(expr: Expr) -> Expr:
-        return ColumnRef(expr.type, names[expr.name]) if isinstance(expr, ColumnRef) and expr.name in names else expr
-
-    return node.condition.rewrite(renamed)

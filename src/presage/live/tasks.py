@@ -75,12 +75,11 @@ class FamilyTask:
 
     def apart(self) -> list[Task]:
         """Each for itself."""
-        pairs = list(zip(self.members.numbers, self.members.programs, strict=True))
-        return [
-            replace(part.task, number=number, program=program)
-            for part in self.parts
-            for number, program in pairs[part.start : part.stop]
-        ]
+        return [task for part in self.parts for task in self.tasks_of(part)]
+
+    def tasks_of(self, part: Part) -> list[Task]:
+        numbers, programs = self.members.numbers, self.members.programs
+        return [replace(part.task, number=numbers[i], program=programs[i]) for i in range(part.start, part.stop)]
 
 
 _NOTHING: Mapping[str, Any] = {}

@@ -187,6 +187,11 @@ class Archive:
     def describe(self, stream: str) -> StreamInfo:
         return stream_info(stream, self._state(stream), self._committer.files(stream, EVENTS))
 
+    def last_time(self, stream: str) -> int | None:
+        """The greatest time of an event of that stream; None where it has none, or there is no such stream."""
+        state = self._committer.state.streams.get(stream)
+        return None if state is None else state.last_time
+
     def holds(self, stream: str) -> bool:
         """Whether there is a table of events of that name, a declared stream's or one of our own."""
         return stream in self._committer.state.streams
