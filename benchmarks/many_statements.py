@@ -1,10 +1,11 @@
 """A batch of 1,000 events with 1, 10, 100 and 1,000 standing statements: what a statement costs.
 
 Series: filters that pass 0.1 % of the events each, and windows over as much, each of a size of its own; every other one
-a window; the same passing 10 %; and 1,000 statements of 1, 10, 50, 200 and 1,000 forms. No session and no trigger: the
-batch is called directly, with its states, rows and position committed to a durable home. The homes take turns, the
-minimum of seven, by the wall and by the processor. Last: how long a home of 1,000 statements takes to its first row
-when it is opened again. Run as: python benchmarks/many_statements.py [most] [rounds]
+a window; those, deployed while events come; the same passing 10 %; and 1,000 statements of 1, 10, 50, 200 and 1,000
+forms. No session and no trigger: the batch is called directly, with its states, rows and position committed to a home
+that is durable. The homes take turns, the minimum of seven, by the wall and by the processor. Last: how long a home of
+1,000 statements takes to its first row when it is opened again.
+Run as: python benchmarks/many_statements.py [most] [rounds]
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from airflow import DECLARATIONS, SENSORS, reports, without_driver
 from interleaved import ROUNDS
@@ -24,6 +26,7 @@ from presage import Engine
 EVENTS = 1_000
 LIMIT = 10  # times one statement, where each passes 0.1 % of the events
 Text = Callable[[int], str]
+Homes = dict[str, Any]  # by label: what `deployed` is given
 
 
 def sensor(number: int) -> str:
@@ -62,12 +65,15 @@ def of_forms(forms: int) -> Text:
     return lambda number: mixed(number).replace(" FROM", f", {number} AS rule{number % forms} FROM", 1)
 
 
-def deployed(home: Path, count: int, text: Text) -> tuple[Engine, float]:
-    """An engine with so many statements, and the seconds that deploying them took."""
+def deployed(home: Path, count: int, text: Text, between: int = 0) -> tuple[Engine, float]:
+    """An engine with so many statements, and the seconds that deploying them took. `between`: events that arrive before
+    each of them, so that every one begins at a position of its own."""
     engine = without_driver(home)
     engine.execute(DECLARATIONS)
     start = time.perf_counter()
     for number in range(count):
+        if between:
+            engine.load("AirflowReport", reports(0, between))
         engine.deploy(text(number), name=f"s{number}")
     return engine, time.perf_counter() - start
 
@@ -81,8 +87,9 @@ def run_batch(engine: Engine, minute: int) -> tuple[float, float]:
     return time.perf_counter() - start, time.process_time() - spent
 
 
-def series(title: str, homes_of: dict[str, tuple[int, Text]], rounds: int) -> None:
-    """`homes_of`: by label how many statements, and their texts; the first is what the others are held to."""
+def series(title: str, homes_of: Homes, rounds: int) -> None:
+    """`homes_of`: by label how many statements, their texts, and perhaps how many events come between them; the first
+    is what the others are held to."""
     best = {label: (float("inf"), float("inf")) for label in homes_of}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -91,7 +98,7 @@ def series(title: str, homes_of: dict[str, tuple[int, Text]], rounds: int) -> No
             stack.enter_context(engine)
         for number in range(rounds + 1):
             for label, (engine, _) in homes.items():
-                taken = run_batch(engine, number)
+                taken = run_batch(engine, number + 1)
                 best[label] = (min(best[label][0], taken[0]), min(best[label][1], taken[1])) if number else best[label]
         print(f"{title}, batches of {EVENTS:,} events")
         print(f"  {'':>12} {'deployed in':>12} {'batch':>10} {'to one':>8} {'processor':>10} {'to one':>8}")
@@ -103,7 +110,7 @@ def series(title: str, homes_of: dict[str, tuple[int, Text]], rounds: int) -> No
             )
 
 
-def numbered(counts: list[int], text: Text) -> dict[str, tuple[int, Text]]:
+def numbered(counts: list[int], text: Text) -> Homes:
     return {f"{count:,}": (count, text) for count in counts}
 
 
@@ -128,6 +135,8 @@ def main(most: int = 1_000, rounds: int = ROUNDS) -> None:
     series(f"filters, 0.1 % each (limit {LIMIT} x one)", numbered(counts, reading), rounds)
     series(f"windows of different sizes, 0.1 % each (limit {LIMIT} x one)", numbered(ends, window), rounds)
     series(f"every other one a window, 0.1 % each (limit {LIMIT} x one)", numbered(counts, mixed), rounds)
+    apart: Homes = {"1": (1, mixed), f"{most:,}": (most, mixed, 1)}
+    series(f"the same, each begun at a position of its own (limit {LIMIT} x one)", apart, rounds)
     series("filters, 10 % each", numbered(ends, wide_reading), rounds)
     series("windows of different sizes, 10 % each", numbered(ends, wide_window), rounds)
     forms = {f"{n:,} forms": (most, of_forms(n)) for n in (1, 10, 50, 200, 1_000) if n <= most}

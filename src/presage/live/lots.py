@@ -21,23 +21,23 @@ class Lot:
 
     def __init__(self, table: pa.Table, order: Sequence[str], columns: Sequence[Field]) -> None:
         schema = schema_of(columns)
+        table = table.combine_chunks()
         keys = [table[name].to_numpy() for name in (STATEMENT, *order)]
-        rows = table.select([*order, *(name for name in schema.names if name not in order)])
         if not in_order(keys):
             places = lexical_order(keys)
             keys = [key[places] for key in keys]
-            rows = rows.combine_chunks().take(pa.array(places))
-        self.table = rows.combine_chunks()
-        self._times = keys[1 + list(order).index(TIME)]
+            table = table.take(pa.array(places)).combine_chunks()
+        self.table = table.select([*order, *(name for name in schema.names if name not in order)])
+        times = keys[1 + list(order).index(TIME)]
         shown = self.table.select(schema.names)
         shown = shown if shown.schema.equals(schema) else shown.cast(schema)
         # What the user sees. More than Arrow holds in one piece fails here, and the statements step one by one.
         (self.shown,) = shown.to_batches() or [pa.RecordBatch.from_pylist([], schema)]
         self._packed: dict[int, bytes] | None = None  # by where they begin
-        found, starts = np.unique(keys[0], return_index=True)
-        ends = np.append(starts, len(keys[0]))[1:]
-        last = self._times[ends - 1]
-        numbered = zip(found.tolist(), starts.tolist(), ends.tolist(), last.tolist(), strict=True)
+        numbers = keys[0]
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        ends = np.append(starts[1:], len(numbers)) if len(numbers) else starts
+        numbered = zip(*(column.tolist() for column in (numbers[starts], starts, ends, times[ends - 1])), strict=True)
         self.cuts = {number: Cut(self, start, end, time) for number, start, end, time in numbered}
 
     def packed(self, start: int) -> bytes:

@@ -77,7 +77,7 @@ class Node:
         """How many order columns the rows have beyond TIME and SEQ; a node that makes several rows of one adds one."""
         return self.inputs[0].depth
 
-    @property
+    @cached_property
     def order(self) -> tuple[str, ...]:
         return order_columns(self.depth)
 
