@@ -326,6 +326,7 @@ class Job:
         started = time.perf_counter()
         outcomes = self._run(batch)
         self._publish(batch, outcomes)
+        self.planner.learn(outcomes)
         self.meters.batch(time.perf_counter() - started, outcomes)
         return True
 

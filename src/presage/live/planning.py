@@ -21,7 +21,7 @@ from presage.live.rooms import Said, wall_clock
 from presage.live.roster import Beginnings, Roster, families_of
 from presage.live.spans import END_OF_TIME, Place, Snapshots, Span, cut_within
 from presage.live.statement import RUNNING, Statement
-from presage.live.tasks import FamilyTask, Files, Part, Task
+from presage.live.tasks import FamilyTask, Files, Outcomes, Part, Task
 from presage.log import FileSet, Log
 from presage.plan.nodes import Extent, Scan
 
@@ -81,6 +81,8 @@ class Batch:
 
 # The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
 FIRST_ROWS = 65_536
+# Rows that the filters of all statements let pass in one batch, about: those of a family are held at once.
+MOST_TAKEN = 8_000_000
 
 
 class Planner:
@@ -92,6 +94,7 @@ class Planner:
         self._programs = programs
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
+        self._passing = 1.0  # the share of events that a statement takes, as far as the last batch tells, and some more
         self.reader: Reader | None = None  # where history is read beside the batches
         self.said: tuple[tuple[str | None, Said], ...] = ()  # of recalls, each with the name of a statement or for all
         self._roster: Roster | None = None
@@ -148,7 +151,7 @@ class Planner:
             self._mark_made(batch, standing)
         news = job.get("arrivals") != point.arrivals or any(old.get(s) != mark for s, mark in batch.marks.items())
         behind = roster.behind
-        limit = min(self.rows_per_batch, self._pace)
+        limit = min(self.rows_per_batch, self._pace, self._fitting(len(roster.running)))
         self._pace = FIRST_ROWS
         if news:
             self._cut(batch, standing, roster.alike, limit)
@@ -184,6 +187,20 @@ class Planner:
                 turns = True
         return batch if news or behind or turns else None
 
+    def _fitting(self, statements: int) -> int:
+        """How many events so many statements can take in at once."""
+        return max(1, int(MOST_TAKEN / (statements * self._passing)))
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """A batch has been published: what came of it tells how large the next may be."""
+        alone, together = outcomes
+        statements = len(alone) + sum(len(family.task.members.numbers) for family in together)
+        took_in = [*(outcome.rows_in for outcome in alone), *(rows for family in together for rows in family.rows_in)]
+        events = max(took_in, default=0)
+        if events:
+            taken = sum(family.taken for family in together) + sum(outcome.rows_in for outcome in alone)
+            self._passing = min(1.0, 2 * (taken + 1) / (events * statements))
+
     def _plan_families(self, batch: Batch, roster: Roster) -> None:
         """A thousand times over: what statements of one form do is said once for all that ask the same."""
         for members, groups in roster.families:
@@ -205,6 +222,8 @@ class Planner:
         # Statements that ask the same are many: their streams are one object, which is looked at once.
         streams = frozenset[str]().union(*(asks.streams for asks in self._equal))
         alike = {id(asked[s.number]): s for s in running if s.place is None}
+        if self._roster is None or len(running) > len(self._roster.running):
+            self._passing = 1.0  # what the new ones let pass nobody knows
         behind = sum(s.place is not None for s in running)
         makes = any(map(is_made, streams))
         families = families_of(given, running, asked, self._programs, self._least_members)

@@ -176,7 +176,8 @@ class Runner:
         try:
             outcome = FamilyOutcome(family, [events.rows(part.task) for part in family.parts])
             taken = [self._taken_in(part, events, matched.get((id(family), part.start))) for part in family.parts]
-            if any(part.task.must_run for part in family.parts) or any(len(rows) for _, rows in taken):
+            outcome.taken = sum(len(rows) for _, rows in taken)
+            if outcome.taken or any(part.task.must_run for part in family.parts):
                 self._step_as_one(family, taken, events, outcome)
         except Exception as failure:
             level = DEBUG if isinstance(failure, PresageError) else WARNING

@@ -131,6 +131,7 @@ class FamilyOutcome:
 
     task: FamilyTask
     rows_in: list[int]  # of each member, by part
+    taken: int = 0  # rows that the filters of all members let pass
     lot: Lot | None = None  # None if it had no work
     shared: Shared | None = None  # the states of all
     partial: Mapping[str, Mapping[int, int]] = field(default_factory=_nothing)  # open matches by place and statement

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import PropertyMock, patch
 
+import pytest
+
+from presage.live import planning
 from presage.live.job import Job
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
@@ -64,3 +68,23 @@ def test_a_statement_deployed_between_a_look_and_a_batch_misses_nothing(tmp_path
         home.load("Tick", ticks(18, 4))
         home.drain()
         assert home.standing["second"].status.rows_out == home.standing["first"].status.rows_out - 2
+
+
+def test_batches_are_smaller_where_many_statements_let_much_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MOST_TAKEN", 60)
+    with Living(tmp_path / "home", MemoryDisk()) as home:
+        home.declare(STREAMS)
+        for number in range(10):
+            home.deploy(f"SELECT sym FROM Tick WHERE price > {-1 - number}", f"all{number}")
+            home.deploy(f"SELECT sym FROM Tick WHERE price > {1_000 + number}", f"none{number}")
+        for first in range(0, 90, 3):
+            home.load("Tick", ticks(first, 3))
+        taken = []
+        while home.standing.job.advance():
+            taken.append(home.standing["all0"].status.rows_in)
+        assert taken[0] <= 3, "before anything is known, 20 statements could let 20 times as much pass"
+        most = max(after - before for before, after in pairwise(taken))
+        assert 2 <= most <= 6, "ten of them do: about twice as much is left room for"
+        assert [home.standing[f"all{n}"].status.rows_out for n in range(10)] == [taken[-1]] * 10
