@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 from py4j.java_gateway import JavaClass, JavaObject  # type: ignore[import-untyped]
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import __version__ as SPARK_VERSION
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -31,10 +30,12 @@ READ_SECONDS = 20  # that a task waits for messages which the broker has said to
 # Kafka's defaults are made for many small consumers; a job of Spark's reads a range as fast as it can.
 READING = {
     "max.poll.records": "20000",
-    "max.partition.fetch.bytes": str(16 << 20),
     # What was never committed is no event. It makes no difference to topics without transactions.
     "isolation.level": "read_committed",
 }
+# Spark keeps a consumer for each partition, and each of them what it has fetched: all of them together about so much,
+# one not less than Kafka's default, nor more than makes it quicker.
+FETCHED_BYTES, LEAST_FETCHED, MOST_FETCHED = 64 << 20, 1 << 20, 16 << 20
 # Together the messages are a text then, with no work left for whoever reads them.
 LINE = "concat(value, X'0A') AS line"
 _RAISED = re.compile(r"(?:[a-z0-9_]+\.)+([A-Z]\w*(?:Exception|Error))(?:: ([^\n]*))?")
@@ -56,8 +57,8 @@ class KafkaTopic:
         self._options = options
         self._secrets = Secrets(f"stream '{stream}'")
         self._servers = options.get("servers", SERVERS)
-        # Its consumers are kept by Spark under this name, and by nobody else.
-        self._group = f"presage-{stream}-{uuid.uuid4().hex[:8]}"
+        # Spark keeps consumers by this name: one that is opened again goes on with those that are there.
+        self._group = f"presage-{stream}"
         self._admin: Any = None
         self._names: dict[int, Any] = {}
 
@@ -84,7 +85,9 @@ class KafkaTopic:
         reader = self._spark.read.format("kafka").option("assign", json.dumps({self._topic: list(ranges)}))
         for side, name in enumerate(("startingOffsets", "endingOffsets")):
             reader = reader.option(name, json.dumps({self._topic: {str(p): ends[side] for p, ends in ranges.items()}}))
-        given = {**READING, "group.id": self._group, **self._settings()}
+        fetched = min(MOST_FETCHED, max(LEAST_FETCHED, FETCHED_BYTES // len(ranges)))
+        reading = {**READING, "max.partition.fetch.bytes": str(fetched), "group.id": self._group}
+        given = {**reading, **self._settings()}
         for name, value in given.items():
             reader = reader.option(f"kafka.{name}", value)
         reader = reader.option("kafkaConsumer.pollTimeoutMs", READ_SECONDS * 1_000)
@@ -130,7 +133,7 @@ class KafkaTopic:
         properties = self._jvm.java.util.HashMap()
         limits = {"default.api.timeout.ms": ASK_SECONDS * 1_000, "request.timeout.ms": ASK_SECONDS * 500}
         for name, value in {**limits, **self._settings()}.items():
-            if name not in READING and name != "group.id":
+            if name not in (*READING, "max.partition.fetch.bytes", "group.id"):
                 properties.put(name, str(value))
         return self._jvm.org.apache.kafka.clients.admin.Admin.create(properties)
 
@@ -156,6 +159,9 @@ class KafkaTopic:
             if _REFUSED.fullmatch(kind):
                 raise PermissionError(f"{where} cannot be read with these credentials ({told})") from None
             raise ConnectionError(f"{where} cannot be read now ({told})") from None
+        except (Py4JNetworkError, OSError) as lost:  # no word of Kafka: it was not asked
+            ended = f"{type(lost).__name__}: {lost}; if its JVM has ended, open the engine again"
+            raise ConnectionError(f"the topic '{self._topic}' is not read: Spark does not answer ({ended})") from None
 
 
 def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str]) -> None:
