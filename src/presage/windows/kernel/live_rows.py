@@ -73,7 +73,7 @@ class Sliding:
             return self._step_touched(state, events, clock, rows, Marked(by, marks), new)
         after, slid = self._step_whole(state, events, clock)
         kept = marks if slid.universe.kept_rows == live.num_rows else marks[ints(live, PLACE) != GONE]
-        after.memo = Marked(by, np.concatenate([kept, new])[slid.stay])
+        after.memo = Marked(by, np.concatenate([kept, new])[_as_slice(slid.stay)])
         return after, slid
 
     def _slide(self, live: pa.Table | None, events: pa.Table, clock: int) -> Slid:
@@ -90,9 +90,9 @@ class Sliding:
         table = slid.table()
         after = State(state.kernel, {LIVE: table})
         if live.num_rows >= LEAST_TOLD:
-            stayed = slid.stay[slid.stay < slid.universe.kept_rows]
+            stayed = slid.stay[: np.searchsorted(slid.stay, slid.universe.kept_rows)]
             kept = np.zeros(live.num_rows, np.bool_)
-            kept[stayed if all_there else np.flatnonzero(there)[stayed]] = True
+            kept[_as_slice(stayed if all_there else np.flatnonzero(there)[stayed])] = True
             beside = {name: None for name in table.column_names if name not in slid.names}
             after.since = Since(weakref.ref(state), {LIVE: kept}, {LIVE: beside})
         return after, slid
@@ -154,6 +154,13 @@ def _piece(slid: Slid, new: Ints, schema: pa.Schema) -> pa.RecordBatch:
     """Some of the new rows, as the state keeps them."""
     arrays = [taken_column(slid.universe.new, field.name, new) for field in schema]
     return pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
+
+
+def _as_slice(rows: Ints) -> Ints | slice:
+    """Rows, given ascending, as a slice where they lie side by side, which is much cheaper: in time windows they do."""
+    if rows.size and rows[-1] - rows[0] == rows.size - 1:
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def _places_after(there: Bools, rows: Ints) -> Ints:

@@ -65,6 +65,7 @@ class Slid:
     stay: Ints  # rows that are in the window after the step
     beside: Callable[[Ints], dict[str, np.ndarray]]  # what the state keeps beside the events of some rows
     columns: list[pa.Array]  # of the aggregates, for the new rows
+    engine: Engine  # held, that all is freed at once: memory that is freed between goes to the system and is asked anew
 
     def table(self) -> pa.Table:
         """The rows that stay, as the state keeps them."""
@@ -118,7 +119,8 @@ def slide(
         front = rank[rows] < ends[group[rows]] if queued else np.zeros(rows.size, np.bool_)
         return {PLACE: place, FRONT: front, **{name: slot[rows] for name, slot in slotting.slots.items()}}
 
-    return Slid(universe, kept_columns(window, group_by, aggregates), places.staying(size), beside, columns)
+    names = kept_columns(window, group_by, aggregates)
+    return Slid(universe, names, places.staying(size), beside, columns, engine)
 
 
 def kept_columns(window: Window, group_by: tuple[str, ...], aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
