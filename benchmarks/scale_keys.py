@@ -3,7 +3,7 @@ events: processor time, and bytes of state written.
 
 Each key has four events, one in each of four loads. Batches of at most 500,000 take them in and are committed with
 their states and rows; no session, the batch is called directly. Then one more batch of 10,000 events meets the state
-that has grown: it costs as much as the state is large, for a kernel goes through all of it.
+that has grown: it should cost what the keys of its events cost.
 Run as: python benchmarks/scale_keys.py [most keys]
 """
 

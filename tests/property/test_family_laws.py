@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from presage.live import runner, state_changes, store
 from presage.log import committer
+from presage.windows.kernel import live_rows
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -76,11 +77,16 @@ WINDOWS = [
     "SELECT sym, count(*) AS a FROM Tick(n > {c})#time_batch({e} sec){h} GROUP BY sym OUTPUT FIRST EVERY 3 sec",
 ]
 FORMS = [*PATTERNS, *PLAIN, *WINDOWS]
-# In small worlds, too: journals are shortened, files swept, states written as changes.
+# In small worlds, too: journals are shortened, files swept, states written as changes, windows
+# stepped where an event touches them.
 SMALL = (
     (committer, "RECORDS_PER_HEAD", 4),
     (store, "BATCHES_PER_SWEEP", 3),
     (state_changes, "ROWS_WORTH_A_LOOK", 1),
+    (live_rows, "LEAST_ROWS", 1),
+    (live_rows, "LEAST_TIMES", 0),
+    (live_rows, "LEAST_TOLD", 1),
+    (live_rows, "MOST_TOUCHED", 1.0),
 )
 FAILING = next(form for form in FORMS if "[a.n:3]" in form)
 ACTIONS = ("load", "load", "load", "load", "advance", "drain", "deploy", "stop", "replace", "reopen", "silence")

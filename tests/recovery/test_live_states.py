@@ -13,6 +13,7 @@ import pytest
 
 from presage.live import state_changes
 from presage.live.statement import Statement
+from presage.windows.kernel import live_rows
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 from recovery.ticks import STATEMENTS, STREAMS, quotes, ticks
@@ -23,6 +24,8 @@ NAMES = ("filter", "window", "join", "batch", "rated", "hot", "over", "past")
 @pytest.fixture(autouse=True)
 def _small_states_change_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_changes, "ROWS_WORTH_A_LOOK", 1)
+    for constant in ("LEAST_ROWS", "LEAST_TIMES", "LEAST_TOLD", "MOST_TOUCHED"):
+        monkeypatch.setattr(live_rows, constant, 1)
 
 
 def begin(home: Living) -> None:

@@ -3,12 +3,13 @@
 Most tables of a state are queues: events leave in front and come in at the end. Such a change is how many left and who
 came. In others rows leave anywhere, or stay and change in a few columns: accumulators of groups, windows of each key.
 Such a change is which rows left, the new values with their places, and who came. A table that changed otherwise is
-written whole. A change is itself a state, in the same versioned format.
+written whole. A kernel may tell what it changed: then nothing is compared. A change is itself a state, in the same
+versioned format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from presage.arrays.alignment import kept_in_order
 from presage.columnar.key_hashes import hashes_of_several
-from presage.model.state import State
+from presage.model.state import Since, State
 
 CHANGE = "change"
 _LEFT, _KEPT, _NUMBER, _STAYED = "left:", "kept:", "number:", "stayed:"
@@ -26,6 +27,8 @@ _ROW, _VALUE = "row", "value"
 _KEPT_BESIDE = "#"
 # Smaller tables are written whole: looking for the change would cost more.
 ROWS_WORTH_A_LOOK = 512
+# Rows below this are numbered in 32 bits.
+FEW = 1 << 31
 # Places at which the first row of the new table may be found in the old one.
 TRIES = 4
 
@@ -35,7 +38,7 @@ def change_between(before: State, after: State) -> State | None:
     if before.kernel != after.kernel:
         return None
     if after.since is not None and after.since.before() is before:
-        return _told(before, after, after.since.kept)
+        return _told(before, after, after.since)
     tables: dict[str, pa.Table] = {}
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
@@ -62,18 +65,29 @@ def change_between(before: State, after: State) -> State | None:
     return State(CHANGE, tables, numbers) if saved else None
 
 
-def _told(before: State, after: State, kept: Mapping[str, np.ndarray]) -> State | None:
+def _told(before: State, after: State, since: Since) -> State | None:
     """The change as the kernel tells it."""
     tables = dict(after.tables)
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
-    for name, stays in kept.items():
+    for name, stays in since.kept.items():
         stayed = int(np.count_nonzero(stays))
         if stayed and before.tables[name].schema == after.tables[name].schema:
+            table = after.tables[name]
             numbers[_STAYED + name] = stayed
-            tables[name] = after.tables[name].slice(stayed)
-            if stayed < len(stays):
-                tables[_GONE + name] = pa.table({_ROW: np.flatnonzero(~stays)})
+            tables[name] = table.slice(stayed)
+            left = int(np.argmax(stays))
+            if left:
+                numbers[_LEFT + name] = left
+            if stayed < len(stays) - left:
+                tables[_GONE + name] = pa.table({_ROW: _numbers(np.flatnonzero(~stays[left:]))})
+            for column, rows in since.changed.get(name, {}).items():
+                new = table[column].slice(0, stayed)
+                if rows is None:
+                    rows = _differing(before.tables[name][column].filter(pa.array(stays)), new)
+                if len(rows):
+                    changed = pa.table({_ROW: _numbers(rows), _VALUE: new.take(pa.array(rows))})
+                    tables[f"{_NEW}{name}:{table.column_names.index(column)}"] = changed
             saved = True
     return State(CHANGE, tables, numbers) if saved else None
 
@@ -84,11 +98,11 @@ def apply_change(before: State, change: State) -> State:
     for name, table in change.tables.items():
         if name.startswith((_GONE, _NEW)):
             continue
-        if _LEFT + name in change.numbers:
-            left, kept = change.numbers[_LEFT + name], change.numbers[_KEPT + name]
-            table = pa.concat_tables([before.tables[name].slice(left, kept), table])
+        left = change.numbers.get(_LEFT + name, 0)
+        if _KEPT + name in change.numbers:
+            table = pa.concat_tables([before.tables[name].slice(left, change.numbers[_KEPT + name]), table])
         elif _STAYED + name in change.numbers:
-            table = pa.concat_tables([_stayed(before.tables[name], name, change), table])
+            table = pa.concat_tables([_stayed(before.tables[name].slice(left), name, change), table])
         tables[name] = table
     numbers = {n.removeprefix(_NUMBER): v for n, v in change.numbers.items() if n.startswith(_NUMBER)}
     return State(before.kernel, tables, numbers)
@@ -133,13 +147,13 @@ def _thinned(name: str, before: pa.Table, after: pa.Table) -> tuple[int, dict[st
     if not whole:
         left = np.ones(before.num_rows, np.bool_)
         left[kept] = False
-        tables[_GONE + name] = pa.table({_ROW: np.flatnonzero(left)})
+        tables[_GONE + name] = pa.table({_ROW: _numbers(np.flatnonzero(left))})
     for number, column in enumerate(after.column_names):
         old = before[column] if whole else before[column].take(pa.array(kept))
         new = after[column].slice(0, len(kept))
         rows = _differing(old, new)
         if len(rows):
-            tables[f"{_NEW}{name}:{number}"] = pa.table({_ROW: rows, _VALUE: new.take(pa.array(rows))})
+            tables[f"{_NEW}{name}:{number}"] = pa.table({_ROW: _numbers(rows), _VALUE: new.take(pa.array(rows))})
     return len(kept), tables
 
 
@@ -157,6 +171,11 @@ def _stayed(before: pa.Table, name: str, change: State) -> pa.Table:
             values = pc.replace_with_mask(_one(before[column]), pa.array(mask), _one(changed[_VALUE]))
             before = before.set_column(number, before.schema.field(number), values)
     return before
+
+
+def _numbers(rows: np.ndarray) -> np.ndarray:
+    """Numbers of rows, ascending, in as few bytes as they need."""
+    return rows.astype(np.int32) if not len(rows) or rows[-1] < FEW else rows
 
 
 def _known_by(schema: pa.Schema) -> Sequence[str]:

@@ -22,21 +22,25 @@ VERSION = 1
 @dataclass(frozen=True)
 class Since:
     """How a state came from another one, as far as its kernel says: `kept` are the rows of its tables that the new ones
-    begin with, in their order; a table that is not named has none of them."""
+    begin with, in their order; a table that is not named has none of them. `changed` are those of them, by column and
+    as the new table numbers them, that have another value now; None: any of them may have."""
 
     before: weakref.ref[State]
     kept: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    changed: Mapping[str, Mapping[str, npt.NDArray[np.int64] | None]] = field(default_factory=dict)
 
 
 @dataclass
 class State:
-    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars. `since` is not
-    stored: it spares who stores it the search for what has changed."""
+    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars. `since` and
+    `memo` are not stored: the one spares who stores the state the search for what has changed, the other is what the
+    kernel has found out on the way and would have to find again."""
 
     kernel: str
     tables: dict[str, pa.Table] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     since: Since | None = field(default=None, compare=False, repr=False)
+    memo: Any = field(default=None, compare=False, repr=False)
 
     def rows(self) -> int:
         return sum(t.num_rows for t in self.tables.values())

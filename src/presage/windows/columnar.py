@@ -58,7 +58,9 @@ def _run_aggregate(node: Aggregate, context: StepContext) -> Rows:
         table, carry = table.append_column(ANY, pa.array(np.ones(table.num_rows, np.bool_))), (ANY,)
     prepared = _prepared(stage.prepared, rows.table, context)
     table = with_columns(table.select([TIME, SEQ, *order, *carry]), prepared)
-    kernel = AggregateKernel(stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order)
+    kernel = AggregateKernel(
+        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition
+    )
     made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=stage.partition)
     ordinal = (spec.ORDINAL,) if stage.window.is_batch else ()
     return Rows(_renamed(made, node, ordinal, stage.outputs), rows.clock)

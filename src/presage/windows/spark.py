@@ -55,7 +55,9 @@ def _run_aggregate(node: Aggregate, context: BatchContext) -> DataFrame:
         frame = frame.withColumn(ANY, F.lit(True))
     prepared = _prepared(stage.prepared, context)
     frame = frame.select(*ordering(stage.input), *(quoted(c) for c in carry), *prepared)
-    kernel = AggregateKernel(stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order)
+    kernel = AggregateKernel(
+        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition
+    )
     made = _kernel_fields(carry, stage)
     ordinal = (spec.ORDINAL,) if stage.window.is_batch else ()
     rows = run_stateful(frame, kernel, made, (*order, *ordinal), (TIME, SEQ, *order), stage.partition, context)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.live import state_changes
 from presage.live.state_changes import CHANGE, apply_change, change_between
-from presage.model.state import State
+from presage.model.state import Since, State
 
 SCHEMA = pa.schema([("_t", pa.int64()), ("k", pa.string()), ("x", pa.float64())])
 rows = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", None]), st.sampled_from([0.5, None])), max_size=4)
@@ -111,3 +113,20 @@ def test_no_change_is_told_where_it_would_be_the_whole_state_or_another_kernels(
     assert change_between(State("k", {"q": queue(0, 1_000)}), State("k", {"q": queue(2_000, 3_000)})) is None
     assert change_between(State("k", {"q": queue(0, 1_000)}), State("l", {"q": queue(0, 1_001)})) is None
     assert change_between(State("k", {"q": queue(0, 3)}), State("k", {"q": queue(0, 4)})) is None
+
+
+def test_what_a_kernel_tells_of_its_change_is_written_and_nothing_else() -> None:
+    """Rows left in front and elsewhere, two changed in a column that is kept beside, one came."""
+    before = State("k", {"live": queue(0, 10).append_column("#n", pa.array([5] * 10))})
+    kept = np.array([i >= 3 and i != 6 for i in range(10)])
+    numbers = pa.array([5, 5, 7, 5, 8, 5, 0])
+    table = pa.concat_tables([queue(3, 6), queue(7, 11)]).append_column("#n", numbers)
+    rows = np.array([2, 4])
+    for told in (rows, None):
+        after = State("k", {"live": table})
+        after.since = Since(weakref.ref(before), {"live": kept}, {"live": {"#n": told}})
+        change = change_between(before, after)
+        assert change is not None
+        assert {name: t.num_rows for name, t in change.tables.items()} == {"live": 1, "gone:live": 1, "new:live:3": 2}
+        assert change.numbers == {"stayed:live": 6, "left:live": 3}
+        assert apply_change(before, State.from_bytes(change.to_bytes())).tables["live"].equals(table)

@@ -15,8 +15,8 @@ from presage.errors import error
 from presage.model.state import State
 from presage.windows.kernel.batches import BatchQuery, step_batches
 from presage.windows.kernel.keep import step_keep
+from presage.windows.kernel.live_rows import Sliding
 from presage.windows.kernel.sizes import SIZED
-from presage.windows.kernel.sliding import step_sliding
 from presage.windows.kernel.spec import SEQ, TIME, Aggregate, Window
 
 NAME = "aggregate"
@@ -25,7 +25,10 @@ KEEPING = frozenset({"none", "keepall", "firstunique"})
 
 @dataclass(frozen=True)
 class AggregateKernel:
-    """Aggregates over one window. `carry` are columns of the event (batch windows: of the group's last event)."""
+    """Aggregates over one window. `carry` are columns of the event (batch windows: of the group's last event).
+
+    `partition` are columns of `group_by` that the window's key has too, under whatever name.
+    """
 
     window: Window
     group_by: tuple[str, ...]
@@ -33,6 +36,7 @@ class AggregateKernel:
     aggregates: tuple[Aggregate, ...]
     carry: tuple[str, ...]
     order: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.window.kind in SIZED and not self.window.sizes and self.window.size < 1:
@@ -51,13 +55,15 @@ class AggregateKernel:
             return State(NAME, tables), rows
         if self.window.kind in KEEPING:
             tables, emitting, columns = step_keep(self.window, self.group_by, self.aggregates, state.tables, events)
+            after = State(NAME, tables)
         else:
-            tables, emitting, columns = step_sliding(
-                self.window, self.group_by, self.aggregates, state.tables, events, clock
+            after, slid = Sliding(self.window, self.group_by, self.aggregates, self.partition).step(
+                state, events, clock
             )
+            emitting, columns = slid.universe.new, slid.columns
         names = [TIME, SEQ, *self.order, *self.carry]
         rows = pa.Table.from_arrays(
             [narrowed(each) for each in (*(emitting.column(name) for name in names), *columns)],
             names=[*names, *(a.output for a in self.aggregates)],
         )
-        return State(NAME, tables), rows
+        return after, rows

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import grouped_order, grouped_rank, positions
-from presage.arrays.columns import Universe, bools_of, ints, selected
+from presage.arrays.columns import Universe, bools_of, ints, selected, unique
 from presage.arrays.jit import Bools, Ints
 from presage.windows.kernel.engine import Engine
 from presage.windows.kernel.fifo import fifo_heads
@@ -29,7 +29,6 @@ from presage.windows.kernel.spec import PASS, TIME, Aggregate, Window
 PLACE = "#place"
 FRONT = "#front"
 EARLIEST = -(1 << 62)  # a clock before all events, from which any size can be subtracted
-Tables = dict[str, pa.Table]
 
 
 def window_key(window: Window) -> tuple[str, ...]:
@@ -57,16 +56,31 @@ class _Places:
         return np.flatnonzero(self.place > self.reached[self.key] - size)
 
 
-def step_sliding(
+@dataclass(frozen=True)
+class Slid:
+    """What a step has found. Rows are those of the state that it was given, then the new ones that pass WHERE."""
+
+    universe: Universe
+    names: tuple[str, ...]  # columns of an event that the state keeps
+    stay: Ints  # rows that are in the window after the step
+    beside: Callable[[Ints], dict[str, np.ndarray]]  # what the state keeps beside the events of some rows
+    columns: list[pa.Array]  # of the aggregates, for the new rows
+    engine: Engine  # held, that all is freed at once: memory that is freed between goes to the system and is asked anew
+
+    def table(self) -> pa.Table:
+        """The rows that stay, as the state keeps them."""
+        return self.universe.table(self.names, self.stay, self.beside(self.stay))
+
+
+def slide(
     window: Window,
     group_by: tuple[str, ...],
     aggregates: tuple[Aggregate, ...],
-    tables: Tables,
+    live: pa.Table | None,
     events: pa.Table,
     clock: int,
-) -> tuple[Tables, pa.Table, list[pa.Array]]:
-    """New tables of the state, the events that emit a row, and the columns of the aggregates."""
-    live = tables.get("live")
+) -> Slid:
+    """One step over all of the live events that it is given."""
     passes = bools_of(events, PASS)
     universe = Universe(live, selected(events, passes))
     size = sizes_of(window, universe)
@@ -83,33 +97,36 @@ def step_sliding(
         {name: universe.kept_ints(name) for name in (live.column_names if live else ()) if name.startswith(SLOT)},
     )
     engine: Engine = slotting
-    stay = places.staying(size)
-    front = np.zeros(stay.size, np.bool_)
-    if leaves_in_order(window, group_by):
+    rank = ends = np.zeros(0, np.int64)
+    queued = leaves_in_order(window, group_by)
+    if queued:
         rank, start = grouped_rank(group, groups)
         fresh = start[:-1] + np.bincount(group[:kept], minlength=groups)
         split = start[:-1] + np.bincount(group[:kept][universe.kept_ints(FRONT) > 0], minlength=groups)
         head, ends = fifo_heads(places.place, places.place - size, rank, start, fresh, split)
         engine = Queueing(rank, head, start, fresh, split, kept, slotting)
-        front = rank[stay] < ends[group[stay]]
     columns = [
         evaluate(a, f"#{j}", None if a.column is None else universe.values(a.column), engine)
         for j, a in enumerate(aggregates)
     ]
 
-    names = [
-        *group_by,
-        *window_key(window),
-        *size_columns(window),
-        *(a.column for a in aggregates if a.column is not None),
-    ]
-    place = places.place[stay]
-    if window.kind != "time":
-        # Numbers count back from the next event of the key, so that no counter is kept for keys without live events.
-        place = place - places.reached[places.key[stay]] - 1
-    slots = {name: values[stay] for name, values in slotting.slots.items()}
-    after = universe.table(names, stay, {PLACE: place, FRONT: front, **slots})
-    return {"live": after}, universe.new, columns
+    def beside(rows: Ints) -> dict[str, np.ndarray]:
+        place = places.place[rows]
+        if window.kind != "time":
+            # Numbers count back from the next event of the key, so that no counter is kept for keys without live
+            # events.
+            place = place - places.reached[places.key[rows]] - 1
+        front = rank[rows] < ends[group[rows]] if queued else np.zeros(rows.size, np.bool_)
+        return {PLACE: place, FRONT: front, **{name: slot[rows] for name, slot in slotting.slots.items()}}
+
+    names = kept_columns(window, group_by, aggregates)
+    return Slid(universe, names, places.staying(size), beside, columns, engine)
+
+
+def kept_columns(window: Window, group_by: tuple[str, ...], aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
+    """Columns of an event that the state keeps."""
+    arguments = (a.column for a in aggregates if a.column is not None)
+    return tuple(unique([*group_by, *window_key(window), *size_columns(window), *arguments]))
 
 
 def _by_time(universe: Universe, size: int | Ints, clock: int) -> _Places:

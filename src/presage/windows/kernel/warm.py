@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from presage.arrays.key_marks import marks_of, rows_with
 from presage.windows.kernel.aggregate import AggregateKernel
 from presage.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate, Window
@@ -42,6 +43,8 @@ def warm() -> None:
     changes = changes.append_column(ORDINAL, pa.array([0, 0, 0, 0]))
     joined = ChangelogAggregateKernel(("s",), True, aggregates, (), (), (SEQ,))
     joined.step(joined.initial(), changes, 9)
+    marks = marks_of([events.column("s")], events.num_rows)  # which only large states ask for
+    rows_with(marks, marks)
     warm_joins()
 
 
