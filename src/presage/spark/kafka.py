@@ -30,6 +30,8 @@ READ_SECONDS = 20  # that a task waits for messages which the broker has said to
 # Kafka's defaults are made for many small consumers; a job of Spark's reads a range as fast as it can.
 READING = {
     "max.poll.records": "20000",
+    # What is asked for is there. Only a look beyond the end waits, and with it whatever is asked next: 500 by default.
+    "fetch.max.wait.ms": "10",
     # What was never committed is no event. It makes no difference to topics without transactions.
     "isolation.level": "read_committed",
 }
