@@ -397,9 +397,15 @@ class Planner:
 
     def _sets(self, spans: Mapping[str, Span], batch: Batch) -> list[tuple[FileSet, Span]]:
         """The distinct file sets of several spans, each with its span."""
-        asked = {(scan.extent, span): scan for number, span in spans.items() for scan in self._programs[number].scans}
-        # Statements that began at different times look at the same files now: an event counts once.
-        found = {(id(f), span): f for (_, span), scan in asked.items() for f in batch.files_of(scan, span)}
+        asked: dict[tuple[object, ...], tuple[Scan, Span]] = {}
+        for number, span in spans.items():
+            for scan in self._programs[number].scans:
+                # Of statements that began at different positions one has what the others have: an event counts once.
+                key = scan.stream, scan.time, scan.until, scan.made, span
+                known = asked.get(key)
+                if known is None or (scan.after or 0) < (known[0].after or 0):
+                    asked[key] = scan, span
+        found = {(id(f), span): f for scan, span in asked.values() for f in batch.files_of(scan, span)}
         return [(files, span) for (_, span), files in found.items()]
 
     def _add_in_step(self, batch: Batch, statement: Statement, asks: Asks, fed: bool) -> None:

@@ -88,3 +88,15 @@ def test_batches_are_smaller_where_many_statements_let_much_pass(
         most = max(after - before for before, after in pairwise(taken))
         assert 2 <= most <= 6, "ten of them do: about twice as much is left room for"
         assert [home.standing[f"all{n}"].status.rows_out for n in range(10)] == [taken[-1]] * 10
+
+
+def test_an_event_that_many_statements_take_in_counts_once_wherever_they_began(tmp_path: Path) -> None:
+    with Living(tmp_path / "home", MemoryDisk(), rows_per_batch=40) as home:
+        home.declare(STREAMS)
+        for number in range(10):
+            home.load("Tick", ticks(number, 1))
+            home.deploy(f"SELECT sym FROM Tick WHERE price > {-1 - number}", f"s{number}")
+        for first in range(10, 30, 4):
+            home.load("Tick", ticks(first, 4))
+        assert drain(home) == 1
+        assert home.standing["s0"].status.rows_out > home.standing["s9"].status.rows_out > 0
