@@ -14,9 +14,9 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from presage.analyze.declare_statement import read_retention
 from presage.errors import error, located
 from presage.knowledge.answers import Tables
-from presage.knowledge.contexts import read_context
 from presage.knowledge.library import Library
 from presage.knowledge.spark import with_answers
 from presage.lang import syntax as s
@@ -25,6 +25,7 @@ from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.acting import ACTS, act
 from presage.live.bounded import replay_of
+from presage.live.declaring import declare_again
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
 from presage.live.following import Following
@@ -32,12 +33,12 @@ from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.looking import look_at
 from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
-from presage.live.standing import KIND as STATEMENT
+from presage.live.row_retention import RowRetention
 from presage.live.standing import Standing
 from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
 from presage.log.files import read_files
-from presage.log.keeping import keep, latest_knowledge, recall
+from presage.log.keeping import keep
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.time import parse_timestamp, to_micros
@@ -115,7 +116,6 @@ class Engine:
         roots = roots if roots is not None else [base, self._log.home.path]
         self._workspace = Workspace(roots, base, library=library, optimizing=optimize)
         self._relations: dict[str, pa.Table] = {}
-        self._upkeep: Upkeep | None = None
         try:
             self._standing = Standing(
                 self._log,
@@ -132,7 +132,7 @@ class Engine:
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,
             )
-            self._replay()
+            declare_again(self._log, self._workspace, self._standing, self._relations)
             self._driver = Driver(self._start_ticker, self._log, self._standing.job)
             self._standing.drive = self._driver.go if driven else None
             self._standing.trouble = self._driver.trouble
@@ -142,9 +142,12 @@ class Engine:
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
         topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
         self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
-        self._upkeep = Upkeep(self._log, types, self._standing.in_use, self._driver.wake, self._sources.is_quiet)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
+        rows = RowRetention(self._log, self._standing, self._sinks.taken)
+        kept = lambda: rows.of_streams(self.catalog.types.values())  # noqa: E731
+        wake, quiet = self._driver.wake, self._sources.is_quiet
+        self._upkeep = Upkeep(self._log, kept, self._standing.in_use, wake, quiet, rows.apply)
         self._standing.subscribe = self._sinks.subscribe
         metrics = Collector(self._log, self._standing, self._sources, self._sinks, self._driver.trouble)
         self._watch = Watch(self._log, metrics, len(self._standing), metrics_file)
@@ -218,21 +221,19 @@ class Engine:
             )  # fmt: skip
         return outcome
 
-    def deploy(self, text: str, name: str | None = None, *, replace: bool = False) -> Deployment:
+    def deploy(
+        self, text: str, name: str | None = None, *, replace: bool = False, retention: str | None = None
+    ) -> Deployment:
         """Let the last query of the text stand: it goes on with every event that comes, until it is stopped.
 
         Deploying the same text under the same name again gives the statement that stands already; `replace` ends that
-        one and begins anew. Statements before the last one are carried out first.
+        one and begins anew. Statements before the last one are carried out first. `retention`: how long rows are kept,
+        '30 days' for example; without it for ever, or as it was said before.
         """
-        script = self._workspace.parse(text, name or "query")
-        *before, last = script.statements or (s.Show("streams"),)
-        if not isinstance(last, s.Query):
-            raise error("SYNTAX", last.span, script.source, found="no query", expected="a query", fix="deploy a SELECT")
-        for statement in before:
-            self.carry_out(statement, script)
-        self._check_open()
+        keep_for = read_retention(retention)
+        script, query = self._query_of(text, name or "query", "deploy a SELECT")
         with self._lock, located(script.source):
-            return self._standing.deploy(last, name, replace)
+            return self._standing.deploy(query, name, replace, keep_for)
 
     @property
     def deployments(self) -> Mapping[str, Deployment]:
@@ -277,15 +278,8 @@ class Engine:
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out. With FORMAT svg in
         the text it is a picture."""
-        script = self._workspace.parse(text, name)
-        *before, last = script.statements or (s.Show("streams"),)
-        for statement in before:
-            self.carry_out(statement, script)
-        query = last.statement if isinstance(last, s.Explain) else last
-        if not isinstance(query, s.Query):
-            raise error(
-                "SYNTAX", last.span, script.source, found="no query", expected="a query", fix="EXPLAIN takes a SELECT"
-            )
+        script, query = self._query_of(text, name, "EXPLAIN takes a SELECT", explained=True)
+        last = script.statements[-1]
         with located(script.source):
             return self._look(last if isinstance(last, s.Explain) else s.Explain(query, span=query.span))
 
@@ -316,7 +310,7 @@ class Engine:
         """Compact the archive, apply retention, delete what nobody reads. An open engine does so by itself, too.
         `grace`: for so many seconds files that have left their tables stay for readers that are not ours, 600."""
         self._check_open()
-        return self._log.maintain(list(self.catalog.types.values()), self._standing.in_use(), grace)
+        return self._upkeep.maintain(grace)
 
     def metrics(self) -> Metrics:
         """Figures of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""
@@ -336,10 +330,9 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
-        if self._upkeep is not None:
-            self._upkeep.stop()
-            self._sources.close()
-            self._watch.stop()
+        self._upkeep.stop()
+        self._sources.close()
+        self._watch.stop()
         # Without the lock: the batch that runs may need the session.
         self._driver.stop()
         self._sinks.close()
@@ -357,6 +350,18 @@ class Engine:
         self.close()
 
     # -- statements ----------------------------------------------------------------------------------
+
+    def _query_of(self, text: str, name: str, fix: str, explained: bool = False) -> tuple[s.Script, s.Query]:
+        """The last query of a text; the statements before it are carried out. `explained`: EXPLAIN may stand there."""
+        self._check_open()
+        script = self._workspace.parse(text, name)
+        *before, last = script.statements or (s.Show("streams"),)
+        query = last.statement if explained and isinstance(last, s.Explain) else last
+        if not isinstance(query, s.Query):
+            raise error("SYNTAX", last.span, script.source, found="no query", expected="a query", fix=fix)
+        for statement in before:
+            self.carry_out(statement, script)
+        return script, query
 
     def carry_out(self, statement: s.Statement, script: s.Script) -> Result | None:
         """One statement of a parsed text; None where it has no rows."""
@@ -421,21 +426,6 @@ class Engine:
         self._relations = {**{n: t for n, t in self._relations.items() if n in after.relations}, **tables}
         self._sources.follow()
         self._sinks.follow()
-
-    def _replay(self) -> None:
-        """Declare again what the home's catalog holds."""
-        entries = list(self._log.catalog_entries())
-        latest = latest_knowledge(entries)
-        for entry in entries:
-            if entry.kind == STATEMENT:
-                self._standing.replay(entry)
-                continue
-            script = self._workspace.parse(entry.text, f"catalog of {self.home}")
-            with located(script.source):
-                for statement in script.statements:
-                    self._workspace.catalog = self._workspace.declare(statement, again=True)
-            self._workspace.catalog, tables = recall(self.home, self.catalog, entry, latest, read_context)
-            self._relations |= tables
 
     # -- the live job --------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
+from presage.analyze.declare_statement import retention_said
 from presage.analyze.values import Inserted, bind_insert
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
@@ -208,6 +209,7 @@ class Workspace:
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
         elif isinstance(statement, CreateStatement):
+            retention_said(statement)
             self.bind(statement.query, live=True)
             if statement.query.insert_into is not None:
                 self.catalog = self.declare(statement.query)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.knowledge.contexts import read_context
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
+from presage.live.declaring import declare_again
 from presage.live.deployment import Deployment
 from presage.live.derived import CAUSE
-from presage.live.standing import KIND, Standing
+from presage.live.standing import Standing
 from presage.live.statement import Statement
 from presage.live.states import read_chain
 from presage.log import Log
@@ -21,7 +21,6 @@ from presage.log.columns import SEQ
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables
 from presage.log.home import DERIVED
-from presage.log.keeping import recall
 from presage.log.relations import relation_table
 from presage.model.catalog import Catalog, EventType
 from presage.workspace import Workspace
@@ -51,13 +50,7 @@ class Living:
             self.standing = Standing(
                 self.log, self.workspace, relations=lambda: self.relations, result=lambda columns, table: table, **job
             )
-            for entry in self.log.catalog_entries():
-                if entry.kind == KIND:
-                    self.standing.replay(entry)
-                else:
-                    for statement in self.workspace.parse(entry.text).statements:
-                        self._see(self.workspace.declare(statement, again=True))
-                    self.workspace.catalog, _ = recall(self.log.home.path, self.catalog, entry, {}, read_context)
+            declare_again(self.log, self.workspace, self.standing, self.relations)
         except BaseException:
             self.log.home.unlock()
             raise
@@ -88,10 +81,10 @@ class Living:
     def load(self, stream: str, rows: list[dict[str, Any]], once: str | None = None) -> None:
         self.log.append(self.stream(stream), rows, once)
 
-    def deploy(self, text: str, name: str, replace: bool = False) -> Deployment:
+    def deploy(self, text: str, name: str, replace: bool = False, retention: int | None = None) -> Deployment:
         (query,) = self.workspace.parse(text).statements
         assert isinstance(query, s.Query)
-        return self.standing.deploy(query, name, replace)
+        return self.standing.deploy(query, name, replace, retention)
 
     def stop(self, name: str) -> None:
         self.standing[name].stop()

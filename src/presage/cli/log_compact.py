@@ -31,15 +31,15 @@ def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -
 
         read_format(context.obj.resolve())
         with opened(context.obj, debug) as engine:
-            compacted = removed = deleted = cleaned = 0
+            compacted = removed = rows = deleted = cleaned = 0
             for _ in range(MOST_ROUNDS):
                 done = engine.maintain(grace)
                 compacted, removed = compacted + done.compacted, removed + done.removed
-                deleted, cleaned = deleted + done.deleted, cleaned + done.cleaned
+                deleted, cleaned, rows = deleted + done.deleted, cleaned + done.cleaned, rows + done.rows_removed
                 if not done.compacted and not done.deleted:
                     break
         sys.stdout.write(
-            f"{compacted:,} files compacted, {removed:,} events past retention removed, "
+            f"{compacted:,} files compacted; past retention: {removed:,} events and {rows:,} rows of statements; "
             f"{deleted:,} files and {cleaned:,} entries of Delta logs deleted\n"
         )
         if done.waiting:

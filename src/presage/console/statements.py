@@ -125,6 +125,7 @@ async def _events(deployment: Deployment, begin: int, request: Request) -> Async
     yield f"event: columns\ndata: {json.dumps(columns)}\n\n"
     sent, record, silent = begin, 0, 0.0
     while not await request.is_disconnected():
+        sent = max(sent, deployment.first_row)
         if deployment.rows_out <= sent:
             await asyncio.sleep(LOOK_SECONDS)
             silent += LOOK_SECONDS
@@ -133,8 +134,8 @@ async def _events(deployment: Deployment, begin: int, request: Request) -> Async
                 yield ": still here\n\n"
             continue
         silent = 0.0
-        for found, _, rows in await run_in_threadpool(_made_since, deployment, record, sent):
-            record = found
+        for found, first, rows in await run_in_threadpool(_made_since, deployment, record, sent):
+            record, sent = found, max(sent, first)
             for begin_of_part in range(0, rows.num_rows, ROWS_AT_ONCE):
                 part = rows.slice(begin_of_part, ROWS_AT_ONCE)
                 sent += part.num_rows

@@ -43,6 +43,8 @@ class Tails:
                 self._known[deployment.name] = tail
             if tail.seen < deployment.rows_out:
                 new = list(deployment.after(tail.record, tail.seen))
+                if new and new[0][1] > tail.seen:  # retention was here first: what is shown has no hole
+                    tail.rows, tail.seen = tail.rows.slice(0, 0), new[0][1]
                 tail.rows = pa.concat_tables([tail.rows, *(rows for _, _, rows in new)])
                 tail.rows = tail.rows.slice(max(0, tail.rows.num_rows - MOST_ROWS)).combine_chunks()
                 tail.record = max((record for record, _, _ in new), default=tail.record)

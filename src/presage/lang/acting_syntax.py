@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from presage.lang.syntax import Expr, Query, Statement
+from presage.lang.syntax import Expr, Option, Query, Statement
 
 
 @dataclass(frozen=True)
 class CreateStatement(Statement):
-    """`CREATE [OR REPLACE] STATEMENT name AS query`: the query stands under that name."""
+    """`CREATE [OR REPLACE] STATEMENT name [WITH (…)] AS query`: the query stands under that name."""
 
     name: str
     query: Query
     replace: bool = False
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True)

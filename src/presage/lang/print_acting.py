@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presage.lang.acting_syntax import Advance, Assertion, CreateStatement, Include, InsertValues, Scenario
+from presage.lang.print_options import print_options
 from presage.lang.print_terms import print_expression
 from presage.lang.syntax import Expr, Query
 from presage.lang.words import spell_name, spell_string
@@ -14,8 +15,10 @@ ACTING = CreateStatement | InsertValues | Advance | Scenario | Include | Asserti
 
 def print_acting(statement: ACTING, print_query: Callable[[Query], str]) -> str:
     match statement:
-        case CreateStatement(name=name, query=query, replace=replaces):
-            return f"CREATE {'OR REPLACE ' if replaces else ''}STATEMENT {spell_name(name)} AS\n{print_query(query)}"
+        case CreateStatement(name=name, query=query, replace=replaces, options=options):
+            given = f" {print_options(options)}" if options else ""
+            head = f"CREATE {'OR REPLACE ' if replaces else ''}STATEMENT {spell_name(name)}{given}"
+            return f"{head} AS\n{print_query(query)}"
         case InsertValues(stream=stream, attributes=attributes, rows=rows):
             return f"INSERT INTO {spell_name(stream)}{_names(attributes)} {_values(rows)}"
         case Advance(stream=of, to=to):

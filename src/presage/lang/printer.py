@@ -18,6 +18,7 @@ from presage.lang.knowledge_syntax import (
     WindowPart,
 )
 from presage.lang.print_acting import ACTING, print_acting
+from presage.lang.print_options import print_options
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
@@ -33,7 +34,6 @@ from presage.lang.syntax import (
     Drop,
     Explain,
     FromItem,
-    Option,
     Query,
     Script,
     SelectItem,
@@ -67,7 +67,7 @@ def print_statement(statement: Statement) -> str:
         return print_model(statement)
     if isinstance(statement, CreateSink):
         head = f"CREATE SINK {spell_name(statement.name)} FROM {spell_name(statement.statement)}"
-        return f"{head} {_options(statement.options)}" if statement.options else head
+        return f"{head} {print_options(statement.options)}" if statement.options else head
     if isinstance(statement, CreateKnowledge):
         paths = ", ".join(spell_string(path) for path in statement.paths)
         reasoning = f" REASONING {statement.reasoning}" if statement.reasoning is not None else ""
@@ -209,25 +209,8 @@ def _create_type(statement: CreateType) -> str:
     if statement.context is not None:
         parts.append(f"CONTEXT {spell_string(statement.context)}")
     if statement.options:
-        parts.append(_options(statement.options))
+        parts.append(print_options(statement.options))
     return " ".join(parts)
-
-
-def _options(options: tuple[Option, ...]) -> str:
-    given = [f"{_option_name(option.name)} = {_option_value(option.value)}" for option in options]
-    return f"WITH ({', '.join(given)})"
-
-
-def _option_name(name: str) -> str:
-    """A dotted name part by part; one in which a part is odd as a whole."""
-    parts = name.split(".")
-    return ".".join(spell_name(part) for part in parts) if all(parts) else spell_name(name)
-
-
-def _option_value(value: str | int | float | bool) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return spell_string(value) if isinstance(value, str) else repr(value)
 
 
 def _create_relation(statement: CreateRelation) -> str:

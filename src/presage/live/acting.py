@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from presage.analyze.declare_statement import retention_said
 from presage.lang.acting_syntax import Advance, CreateStatement, InsertValues
 from presage.live.standing import Standing
 from presage.log import Log, attributes_schema, max_ahead
@@ -15,7 +16,7 @@ ACTS = CreateStatement | InsertValues | Advance
 def act(statement: ACTS, workspace: Workspace, log: Log, standing: Standing) -> None:
     match statement:
         case CreateStatement(query=query, name=name, replace=replaces):
-            standing.deploy(query, name, replaces)
+            standing.deploy(query, name, replaces, retention_said(statement))
         case InsertValues():
             stream, (attributes, rows) = workspace.inserted(statement)
             schema = attributes_schema(attributes)

@@ -16,7 +16,7 @@ from presage.errors import error
 from presage.live.results import schema_of, unpack, unpack_from
 from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
-from presage.model.time import format_timestamp, to_micros
+from presage.model.time import format_duration, format_timestamp, to_micros
 from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Status:
 
     `partial_matches`: matches of its patterns that have begun and may still go on. `unknown_entities`: values that
     should have named an entity, for a PATH, and named none that is known. `recalls_ready`, `recalls_suspended`: events
-    that wait for more of history, or for somebody who asks for it.
+    that wait for more of history, or for somebody who asks for it. `rows_kept`: the rows that its retention has left.
     """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
@@ -54,6 +54,7 @@ class Status:
     unknown_entities: int = 0
     recalls_ready: int = 0
     recalls_suspended: int = 0
+    rows_kept: int = 0
 
     def __getitem__(self, name: str) -> Any:
         """A field by its name, for those who print or send them all."""
@@ -74,12 +75,15 @@ class Row(dict[str, Any]):
 
 
 class Subscriber(Protocol):
-    """What a user holds of a subscription. `delivered`: rows of the statement that are done with."""
+    """What a user holds of a subscription. `delivered`: rows of the statement that are done with; `goes_on`: whether
+    it takes those that follow."""
 
     error: Exception | None
 
     @property
     def delivered(self) -> int: ...
+    @property
+    def goes_on(self) -> bool: ...
     def cancel(self) -> None: ...
     def is_me(self) -> bool: ...
     def wait(self, rows: int, until: float | None, strict: bool = True) -> None: ...
@@ -124,7 +128,14 @@ class Deployment:
             statement.unknown_entities,
             statement.recalls_ready,
             statement.recalls_suspended,
+            statement.rows_out - statement.removed,
         )
+
+    @property
+    def retention(self) -> str | None:
+        """How long its rows are kept; None: for ever."""
+        micros = self._statement.retention
+        return None if micros is None else format_duration(micros)
 
     @property
     def rows_out(self) -> int:
@@ -160,13 +171,16 @@ class Deployment:
         return self._standing.picture(self._number)
 
     def table(self) -> pa.Table:
-        """All rows so far, in order, as Arrow."""
+        """All rows so far that are kept, in order, as Arrow."""
         columns = self.columns
-        parts = [rows for _, _, rows in unpack(self._standing.archive, int(self._number), columns)]
+        parts = [
+            rows
+            for _, _, rows in unpack(self._standing.archive, int(self._number), columns, gone=lambda: self.first_row)
+        ]
         return pa.concat_tables([schema_of(columns).empty_table(), *parts])
 
     def results(self) -> Any:
-        """All rows so far, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
+        """All rows so far that are kept, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
         return self._standing.result(self.columns, self.table())
 
     def subscribe(
@@ -240,7 +254,14 @@ class Deployment:
     def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
         to hold none of them; 0 if none is."""
-        yield from unpack_from(self._standing.archive, int(self._number), self.columns, record, row)
+        yield from unpack_from(
+            self._standing.archive, int(self._number), self.columns, record, row, lambda: self.first_row
+        )
+
+    @property
+    def first_row(self) -> int:
+        """The number of its first row that is kept: so many are gone, past its retention."""
+        return self._statement.removed
 
 
 class Subscription:
@@ -265,6 +286,10 @@ class Subscription:
         if not self.is_me():
             self._thread.join(timeout=1)
 
+    @property
+    def goes_on(self) -> bool:
+        return self._thread.is_alive() and not self._cancelled.is_set()
+
     def is_me(self) -> bool:
         """Whether it is the subscriber's own function that asks."""
         return threading.current_thread() is self._thread
@@ -284,6 +309,7 @@ class Subscription:
         changed = self._deployment._standing.job.changed
         try:
             while not self._cancelled.is_set():
+                self.delivered = max(self.delivered, self._deployment.first_row)
                 with changed:
                     if self._deployment._statement.rows_out <= self.delivered:
                         changed.wait(1.0)
@@ -302,7 +328,8 @@ class Subscription:
 
     def _deliver_all(self) -> None:
         changed, name = self._deployment._standing.job.changed, self._deployment.name
-        for record, _, rows in self._deployment.after(self._record, self.delivered):
+        for record, first, rows in self._deployment.after(self._record, self.delivered):
+            self.delivered = max(self.delivered, first)  # those before it are gone
             for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
                 for i, values in enumerate(batch.to_pylist(), self.delivered):
                     if self._cancelled.is_set():
@@ -318,7 +345,7 @@ def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
     names = (
         "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches",
-        "unknown_entities", "recalls_ready", "recalls_suspended", "last_error", "text",
+        "unknown_entities", "recalls_ready", "recalls_suspended", "rows_kept", "retention", "last_error", "text",
     )  # fmt: skip
     rows = []
     for name, deployment in deployments.items():
@@ -326,7 +353,8 @@ def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
         figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
         further = (status.unknown_entities, status.recalls_ready, status.recalls_suspended)
-        rows.append((name, status.state, *figures, *further, status.last_error or "", deployment.text))
+        kept = (status.rows_kept, deployment.retention or "")
+        rows.append((name, status.state, *figures, *further, *kept, status.last_error or "", deployment.text))
     return names, rows
 
 

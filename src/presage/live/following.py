@@ -18,12 +18,13 @@ from presage.live.standing import Standing
 
 @dataclass(frozen=True)
 class Followed:
-    """A statement at one moment. `ended`: it makes no more rows."""
+    """A statement at one moment. `ended`: it makes no more rows; `removed`: its first rows, so many, are gone."""
 
     name: str
     number: int
     rows: int
     ended: bool
+    removed: int = 0
 
 
 class Following:
@@ -42,7 +43,7 @@ class Following:
 
     def statement(self, number: int) -> Followed:
         known = self._standing.job.statements[str(number)]
-        return Followed(known.name, number, known.rows_out, not known.stands)
+        return Followed(known.name, number, known.rows_out, not known.stands, known.removed)
 
     def heir(self, number: int) -> int | None:
         """The next statement that had the name of one, if there is one."""
@@ -53,4 +54,5 @@ class Following:
     def rows(self, number: int, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows) of a statement from a row on, which no record before `record` holds
         any of."""
-        yield from unpack_from(self._standing.archive, number, self._standing.columns(str(number)), record - 1, row)
+        archive, columns = self._standing.archive, self._standing.columns(str(number))
+        yield from unpack_from(archive, number, columns, record - 1, row, lambda: self.statement(number).removed)

@@ -248,6 +248,20 @@ class Job:
                 changes = {number: statement.change(status=RUNNING, error="")[1]}
                 self._record("resume", {"statements": changes})
 
+    def retain(self, number: str, retention: int) -> None:
+        """Keep the rows of a statement for so long, from now on."""
+        self._change({number: {"retention": retention}})
+
+    def let_go(self, removed: Mapping[str, int]) -> None:
+        """Readers see no more of these statements' first rows, so many of each."""
+        self._change({number: {"removed": count} for number, count in removed.items()})
+
+    def _change(self, values: Mapping[str, dict[str, Any]]) -> None:
+        with self._lock:
+            changes = {number: self.statements[number].change(**several)[1] for number, several in values.items()}
+            self._record("retention", {"statements": changes})
+            self._enrolled = None
+
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
         values = {"status": STOPPED, "place": self.place(statement), **NOTHING_KEPT, "changed": wall_clock()}
         return {statement.number: statement.change(**values)[1]}

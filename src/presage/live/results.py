@@ -6,11 +6,12 @@ format. The n-th row that a statement ever made is row n whatever the batches we
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from presage.columnar.steps import MOMENT
 from presage.log import SEQ, Archive, FileSet
@@ -49,29 +50,61 @@ def pack(entries: Sequence[Entry]) -> pa.Table:
 
 
 def unpack(
-    archive: Archive, statement: int, columns: Sequence[Field], after_record: int | None = None
+    archive: Archive,
+    statement: int,
+    columns: Sequence[Field],
+    after_record: int | None = None,
+    gone: Callable[[], int] = lambda: 0,
 ) -> Iterator[tuple[int, int, pa.Table]]:
-    """(record, number of the first row, rows) of one statement, batch by batch, in order."""
+    """(record, number of the first row, rows) of one statement, batch by batch, in order. `gone`: how many of its first
+    rows retention has taken."""
     if not archive.holds(RESULTS):
         return
     files = archive.snapshot(RESULTS, after_seq=after_record)
+    before = gone()  # asked after the files are known: one of them may hold less than an earlier answer said
     schema = schema_of(columns)
     for part in _by_arrival(files):
         table = read_events(part, ["statement", "first", "rows", "payload"])
-        table = table.filter(pc.equal(table["statement"], statement)).sort_by("first")
+        here = pc.and_(pc.equal(table["statement"], statement), pc.greater_equal(table["first"], before))
+        table = table.filter(here).sort_by("first")
         for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
             with pa.ipc.open_stream(payload.as_buffer()) as reader:
                 yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
 
 
 def unpack_from(
-    archive: Archive, statement: int, columns: Sequence[Field], after_record: int | None, row: int
+    archive: Archive,
+    statement: int,
+    columns: Sequence[Field],
+    after_record: int | None,
+    row: int,
+    gone: Callable[[], int] = lambda: 0,
 ) -> Iterator[tuple[int, int, pa.Table]]:
     """As `unpack`, from a row on, which no record up to `after_record` holds any of."""
-    for record, first, rows in unpack(archive, statement, columns, after_record):
+    for record, first, rows in unpack(archive, statement, columns, after_record, gone):
         if first + rows.num_rows > row:
             skip = max(0, row - first)
             yield record, first + skip, rows.slice(skip)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a file of the results still holds of a statement: so many rows, all before row `end`, up to a time."""
+
+    end: int
+    last: int
+    rows: int
+
+
+def rests_in(path: str, statement: int | None = None) -> pa.Table:
+    """What a file holds, without the rows themselves: `statement`, `end`, `last` and `rows` of each batch; of one
+    statement in the order of its rows."""
+    found = pq.ParquetFile(path).read(columns=["statement", "first", "rows", TIME])
+    if statement is not None:
+        found = found.filter(pc.equal(found["statement"], statement)).sort_by("first")
+    last = found[TIME].cast(MOMENT).cast(pa.int64())
+    columns = {"statement": found["statement"], "end": pc.add(found["first"], found["rows"]), "last": last}
+    return pa.table({**columns, "rows": found["rows"]})
 
 
 def _by_arrival(files: FileSet) -> list[FileSet]:

@@ -112,20 +112,28 @@ class Standing(Mapping[str, Deployment]):
     def columns(self, number: str) -> tuple[Field, ...]:
         return self.job.programs[number].columns
 
+    def taken(self, number: str) -> int:
+        """How many rows of a statement all who have subscribed to it, here and now, have been given."""
+        several = self.subscriptions.get(number, [])
+        return min((s.delivered for s in several if s.goes_on), default=self.job.statements[number].rows_out)
+
     def in_use(self) -> InUse:
         """What the running statements have still to read."""
         return InUse(self.job.in_use())
 
     # -- coming and going ----------------------------------------------------------------------------
 
-    def deploy(self, query: s.Query, name: str | None, replaces: bool = False) -> Deployment:
-        """Let a query stand. The same text under the same name is the statement that stands already."""
+    def deploy(
+        self, query: s.Query, name: str | None, replaces: bool = False, retention: int | None = None
+    ) -> Deployment:
+        """Let a query stand. The same text under the same name is the statement that stands already. `retention`:
+        microseconds for which its rows are kept; None: for ever, or as it was said before."""
         with self.job.between_batches():
-            deployed = self._deploy(query, name, replaces)
+            deployed = self._deploy(query, name, replaces, retention)
         self._go_on()
         return deployed
 
-    def _deploy(self, query: s.Query, name: str | None, replaces: bool) -> Deployment:
+    def _deploy(self, query: s.Query, name: str | None, replaces: bool, retention: int | None) -> Deployment:
         now = self.job.moment
         settled, since = self._settled(query, now)
         text = print_statement(settled)
@@ -133,6 +141,8 @@ class Standing(Mapping[str, Deployment]):
         known = known if known is not None and known.stands else None
         if known is not None and not replaces:
             if known.written == print_statement(query):
+                if retention not in (None, known.retention):
+                    self.job.retain(known.number, retention)
                 return Deployment(self, known.number)
             fix = "choose another name, stop it, or deploy with replace=True"
             raise error("ALREADY_DECLARED", query.span, name=name, kind="statement", fix=fix)
@@ -150,7 +160,7 @@ class Standing(Mapping[str, Deployment]):
             program = self._program(settled, since)
             extra["shards"] = program.shards
             entry = {"action": "create", "kind": KIND, "name": chosen, "text": text, "extra": extra}
-            draft = Statement("", chosen, text, since, print_statement(query))
+            draft = Statement("", chosen, text, since, print_statement(query), retention=retention)
             statement = self.job.deploy(draft, now, program, entry, known)
         except BaseException:
             if set(self.job.statements) == numbers:  # else it stands, though something failed after that

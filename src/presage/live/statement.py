@@ -43,6 +43,8 @@ class Statement:
     started: int = 0  # wall time, microseconds
     changed: int = 0
     streams: list[str] = field(default_factory=list)  # that it reads; unknown where an older version deployed it
+    retention: int | None = None  # microseconds for which its rows are kept; None: for ever
+    removed: int = 0  # of its rows, the first ones, by retention
 
     @property
     def stands(self) -> bool:

@@ -13,11 +13,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pyarrow as pa
 
-from presage.log import InUse, Log, max_ahead
+from presage.log import InUse, Log, MaintenanceReport, max_ahead
 from presage.logging import INFO, WARNING, tell
 from presage.model.catalog import EventType
 from presage.model.time import parse_duration
@@ -40,8 +40,10 @@ class Upkeep:
         in_use: Callable[[], InUse],
         wake: Callable[[], None] = lambda: None,
         is_quiet: Callable[[str], bool] = lambda stream: True,
+        let_go: Callable[[], int] = lambda: 0,
     ) -> None:
         self._log = log
+        self._let_go = let_go  # of rows of statements, past their retention; how many went
         self._is_quiet = is_quiet  # whether nothing comes because there is nothing, and not because a line is cut
         self._types = types
         self._in_use = in_use
@@ -79,10 +81,19 @@ class Upkeep:
                 self._tell_silence(event_type, idle_after, monotonic)
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained, started = self._log.records, time.monotonic()
-            done = self._log.maintain(list(self._types()), self._in_use())
+            done = self.maintain()
             give_back_memory()  # merging takes megabytes that nobody needs before the next time
-            told = "maintenance: {compacted} files compacted, {removed} events removed, {deleted} files deleted"
+            told = (
+                "maintenance: {compacted} files compacted, {removed} events and {rows_removed} rows of statements "
+                "removed, {deleted} files deleted"
+            )
             tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
+
+    def maintain(self, grace: float | None = None) -> MaintenanceReport:
+        """See `Engine.maintain`. Rows of statements first: their files are deleted with the others."""
+        rows_removed = self._let_go()
+        done = self._log.maintain(list(self._types()), self._in_use(), grace)
+        return replace(done, rows_removed=rows_removed)
 
     def _tell_silence(self, event_type: EventType, idle_after: int, monotonic: int) -> None:
         """Append a watermark if the stream has been silent for long enough.

@@ -1,4 +1,4 @@
-"""Groups of files in, fewer and better files with the same rows out.
+"""Groups of files in, fewer and better files with the same rows out; or a file with those rows that are still wanted.
 
 They are written outside the committer's turn and published in it. Rows keep their values and their `_seq`; only the
 files change. A group whose files are no longer all live when its turn comes is given up: nothing has happened then but
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -30,6 +30,7 @@ from presage.log.journal import FileAdd, Part, Record, Turn
 from presage.log.staging import discard, stage, stage_one
 
 _Piece = tuple[pa.Table, str]  # rows of one file, and the mark in its name
+_Write = Callable[[Turn], list[FileAdd]]
 
 
 class Compaction:
@@ -48,18 +49,30 @@ class Compaction:
 
     def merge(self, group: Sequence[LiveFile]) -> bool:
         """One file, in the order of arrival, in the place of several; whether it happened."""
-        return self._replace(group, None)
+        # A merge of large files holds a few of them at a time, not all.
+        parts = (self._read(files) for files in apart(group, ORDER[self._table]))
+        return self._replace(group, lambda draft: self._one(draft, parts))
+
+    def thin(self, file: LiveFile, wanted: Callable[[pa.Table], pa.Table]) -> int:
+        """A file with the wanted rows of another in its place, or none if there are none; how many rows went."""
+        rows = wanted(self._read([file]))
+        went = file.rows - rows.num_rows
+        happened = self._replace([file], lambda draft: self._one(draft, [rows]) if rows.num_rows else [], went=went)
+        return went if happened else 0
 
     def compact(self, group: Sequence[LiveFile], key: Sequence[str]) -> bool:
         """Old files, by slice of time and bucket of key, in the place of recent ones; whether it happened."""
-        return self._replace(group, keys_of(self._schema, key))
+        columns = keys_of(self._schema, key)
+        return self._replace(group, lambda draft: self._slices_of(draft, group, columns), columns)
 
-    def _replace(self, group: Sequence[LiveFile], key: tuple[str, ...] | None) -> bool:
+    def _replace(
+        self, group: Sequence[LiveFile], write: _Write, key: tuple[str, ...] | None = None, went: int = 0
+    ) -> bool:
         # The number only says that the files are younger than the records before it: a crash leaves files that either
         # opening the home or the next vacuum removes.
         draft = Turn(self._committer.state.n + 1, uuid.uuid4().hex, 0)
         try:
-            adds = self._write(draft, group, key)
+            adds = write(draft)
         except FileNotFoundError:
             discard(self._folder, draft.token)  # the stream was dropped meanwhile
             return False
@@ -69,19 +82,17 @@ class Compaction:
                 raise self._committer.full() from failure
             raise
         self._committer.points.reach(crash.REWRITTEN)
-        return self._publish(draft, group, adds, key)
+        return self._publish(draft, group, adds, key, went)
 
-    def _write(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...] | None) -> list[FileAdd]:
-        durable = self._home.disk.durable
+    def _one(self, draft: Turn, parts: Iterable[pa.Table]) -> list[FileAdd]:
+        made = stage_one(self._folder, draft.n, draft.token, self._schema, parts, self._home.disk.durable)
+        self._committer.points.reach(crash.REWRITTEN_ONE)
+        return [made]
+
+    def _slices_of(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...]) -> list[FileAdd]:
         adds: list[FileAdd] = []
-        if key is None:
-            # A merge of large files holds a few of them at a time, not all.
-            parts = (self._read(files) for files in apart(group, ORDER[self._table]))
-            adds.append(stage_one(self._folder, draft.n, draft.token, self._schema, parts, durable))
-            self._committer.points.reach(crash.REWRITTEN_ONE)
-            return adds
         for table, mark in self._pieces(self._read(group), key, sum(file.size for file in group)):
-            for file in stage(self._folder, draft.n, draft.token, table, durable, len(adds), mark):
+            for file in stage(self._folder, draft.n, draft.token, table, self._home.disk.durable, len(adds), mark):
                 adds.append(file)
                 self._committer.points.reach(crash.REWRITTEN_ONE)
         return adds
@@ -119,14 +130,15 @@ class Compaction:
         return found
 
     def _publish(
-        self, draft: Turn, group: Sequence[LiveFile], adds: list[FileAdd], key: tuple[str, ...] | None
+        self, draft: Turn, group: Sequence[LiveFile], adds: list[FileAdd], key: tuple[str, ...] | None, went: int
     ) -> bool:
         names = [file.name for file in group]
         with self._committer.turn() as turn:
             # The stream may have been dropped, or retention may have taken a file of the group.
             found = self._committer.look(self._stream, self._table)
             live = {file.name for file in found[0]} if found else set()
-            whole = live.issuperset(names) and sum(file.rows for file in adds) == sum(file.rows for file in group)
+            kept = sum(file.rows for file in group) - went
+            whole = live.issuperset(names) and sum(file.rows for file in adds) == kept
             if not whole:
                 discard(self._folder, draft.token)
                 return False
@@ -134,13 +146,13 @@ class Compaction:
                 self._stream,
                 adds={self._table: adds},
                 removes={self._table: names},
-                rewrites=True,
+                rewrites=not went,
+                removed=went,
                 key=None if key is None else list(key),
             )
             # With the token of the files: they are discarded if the record does not happen, and only then.
-            self._committer.publish(
-                replace(turn, token=draft.token), Record(turn.n, "compaction", turn.at, parts=[part])
-            )
+            kind = "retention" if went else "compaction"
+            self._committer.publish(replace(turn, token=draft.token), Record(turn.n, kind, turn.at, parts=[part]))
         return True
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from presage.log import crash
 from presage.log.chunks import Shape, arrivals, bucket_of, neighbours_to_merge, slices_to_compact
@@ -37,6 +39,7 @@ class MaintenanceReport:
     compacted: int = 0  # files that gave way to others
     given_up: int = 0  # groups of files that had changed meanwhile
     removed: int = 0  # events beyond the retention of their streams
+    rows_removed: int = 0  # rows beyond the retention of their statements
     deleted: int = 0  # data files
     cleaned: int = 0  # entries of Delta logs
     waiting: int = 0  # data files that have left their tables and stay for a while, for those who read them
@@ -67,7 +70,9 @@ class Maintenance:
             for stream, table in self._committer.tables():
                 files, lost = self._compact(stream, table, known.get(stream), shape or Shape())
                 compacted, given_up = compacted + files, given_up + lost
-            return MaintenanceReport(compacted, given_up, removed, deleted, cleaned, len(self._gone))
+            return MaintenanceReport(
+                compacted, given_up, removed, deleted=deleted, cleaned=cleaned, waiting=len(self._gone)
+            )
 
     def compact(self, event_type: EventType, shape: Shape | None = None) -> int:
         """Compact a stream; how many files gave way to others."""
@@ -75,6 +80,15 @@ class Maintenance:
         tables = [table for stream, table in self._committer.tables() if stream == name]
         with self._lock:
             return sum(self._compact(name, table, event_type, shape or Shape())[0] for table in tables)
+
+    def thin(self, stream: str, names: Collection[str], wanted: Callable[[pa.Table], pa.Table]) -> int:
+        """Let files of a table of our own hold their wanted rows only; how many rows went."""
+        with self._lock:
+            found = self._committer.look(stream, EVENTS)
+            if found is None:
+                return 0
+            compaction = Compaction(self._home, self._committer, stream, EVENTS, found[1], Shape())
+            return sum(compaction.thin(file, wanted) for file in found[0] if file.name in names)
 
     def retain(self, event_type: EventType, in_use: InUse | None = None, now: int | None = None) -> int:
         """Remove the events of a stream beyond its retention that nobody needs; how many."""

@@ -72,7 +72,9 @@ class Retention:
             return removed
 
     def _older(self, stream: str, table: str, oldest: int) -> list[LiveFile]:
-        files: Iterable[LiveFile] = self._committer.files(stream, table)
+        # A derived stream has neither late events nor rejected ones, and no tables for them.
+        held = (stream, table) in self._committer.tables()
+        files: Iterable[LiveFile] = self._committer.files(stream, table) if held else ()
         times = ((file, _last(file, table)) for file in files)
         return [file for file, last in times if last is not None and last < oldest]
 

@@ -58,6 +58,7 @@ def statement_figures(
         "state": state,
         "rows_in": statement.rows_in,
         "rows_out": statement.rows_out,
+        "rows_kept": statement.rows_out - statement.removed,
         "lag": lag,
         "watermark": None if place.clock == NOTHING_KNOWN else seconds(place.clock),
         "state_bytes": size,

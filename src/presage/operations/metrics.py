@@ -50,6 +50,7 @@ METRICS = (
     Metric("statements", "state", "presage_statement_state", GAUGE, "1 for the state that a statement has.", "state"),
     Metric("statements", "rows_in", "presage_statement_rows_in_total", COUNTER, "Events taken in."),
     Metric("statements", "rows_out", "presage_statement_rows_out_total", COUNTER, "Rows made."),
+    Metric("statements", "rows_kept", "presage_statement_kept_rows", GAUGE, "Rows that retention has left."),
     Metric("statements", "lag", "presage_statement_lag_events", GAUGE, "Events that arrived and are not taken in yet."),
     Metric("statements", "watermark", "presage_statement_watermark_seconds", GAUGE, "Event time that it has reached."),
     Metric("statements", "state_bytes", "presage_statement_state_bytes", GAUGE, "Size of its state on disk."),

@@ -23,6 +23,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LONGEST_ASKED = 300.0  # a server may ask for a longer pause than ours, up to this one
 JOIN_SECONDS = 30.0
 MOST_SHOWN = 500  # characters of a failure
+ALL = 1 << 62  # more rows than any statement makes
 
 
 class Running:
@@ -89,7 +90,14 @@ class Running:
     def reached(self, number: int) -> int:
         """How many rows of a statement are delivered, or left out."""
         place = self.place()
-        return place.row if place.number == number else 0 if place.number < number else 1 << 62
+        return place.row if place.number == number else 0 if place.number < number else ALL
+
+    def taken(self, number: int) -> int:
+        """As `reached`; none where its place cannot be read: once it is mended it may want all of them."""
+        try:
+            return self.reached(number)
+        except PresageError:
+            return 0
 
     @property
     def failure(self) -> str:
@@ -107,7 +115,8 @@ class Running:
     def status(self) -> SinkStatus:
         try:
             place = self.place()
-            left = max(0, self._statements.statement(place.number).rows - place.row)
+            statement = self._statements.statement(place.number)
+            left = max(0, statement.rows - max(place.row, statement.removed))
         except PresageError as problem:
             place, left = Place(*self.sink.begin), 0
             self._state, self._why = FAILED, problem.message
@@ -162,6 +171,8 @@ class Running:
         if fresh and place.end is not None and target.was_delivered(place.number, place.row, place.end):
             place = self._keep(self._after(place, place.end, place.record))
         statement = self._statements.statement(place.number)
+        if place.row < statement.removed:  # they went before anybody asked for them
+            place = self._keep(replace(place, row=statement.removed, end=None))
         if place.row >= statement.rows:
             return self._go_over(place, statement)
         if target.why:

@@ -87,7 +87,8 @@ class Target(Protocol):
 
 
 class Followed(Protocol):
-    """A statement at one moment: rows that it has made, and whether it will make no more."""
+    """A statement at one moment: rows that it has made, how many of them, the first ones, retention has taken, and
+    whether it will make no more."""
 
     @property
     def name(self) -> str: ...
@@ -97,6 +98,8 @@ class Followed(Protocol):
     def rows(self) -> int: ...
     @property
     def ended(self) -> bool: ...
+    @property
+    def removed(self) -> int: ...
 
 
 class Statements(Protocol):

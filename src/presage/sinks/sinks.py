@@ -22,7 +22,7 @@ from presage.sinks.callback import CallbackTarget, Function
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
 from presage.sinks.place import PlaceFile, clear_places
-from presage.sinks.running import Running
+from presage.sinks.running import ALL, Running
 from presage.sinks.sink import Statements, Target
 from presage.sinks.status import COLUMNS, FAILED, STOPPED, SinkStatus, show_row
 from presage.sinks.subscribed import Subscribed
@@ -107,6 +107,10 @@ class Sinks(Mapping[str, SinkStatus]):
         """Stop all of them. What is not delivered is in the home, and so is how far each of them came."""
         self._closed = True
         self.follow()
+
+    def taken(self, statement: str, number: int) -> int:
+        """How many rows of a statement all sinks that follow it have: what they have not must stay."""
+        return min((r.taken(number) for r in [*self._running.values()] if r.sink.statement == statement), default=ALL)
 
     def flush(self, name: str | None = None, timeout: float | None = None) -> None:
         """Wait until the rows that are made by now are delivered, without waiting for more of them."""

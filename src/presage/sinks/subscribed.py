@@ -41,6 +41,10 @@ class Subscribed:
         """How many rows of the statement that was subscribed to are done with."""
         return self._running.reached(self._number) if self._running is not None else 0
 
+    @property
+    def goes_on(self) -> bool:
+        return not self._cancelled
+
     def cancel(self) -> None:
         """Call the function no more. Rows that come later wait for the next one who subscribes by this name."""
         self._cancelled = True

@@ -62,9 +62,10 @@ class Delivering:
             self.running(name).hurry()
 
     def expected(self, statement: str = "odd") -> list[tuple[str, int]]:
-        """Ids and values of all rows of a statement."""
-        number = self.home.standing[statement]._number
-        return [(f"{statement}/{number}/{i}", row["x"]) for i, row in enumerate(self.home.rows(statement))]
+        """Ids and values of all rows of a statement that are kept."""
+        live = self.home.standing[statement]
+        rows = enumerate(self.home.rows(statement), live.first_row)
+        return [(f"{statement}/{live._number}/{i}", row["x"]) for i, row in rows]
 
     def die(self) -> None:
         """The system closes what the process had open, nothing else happens."""

@@ -10,6 +10,7 @@ from presage.lang.acting_syntax import Advance, Assertion, CreateStatement, Incl
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.syntax import Expr, Prefix, Query
+from presage.lang.trees.clause import Clause
 from presage.lang.trees.declare import names
 from presage.lang.trees.terms import read_number, read_string
 from presage.lang.words import read_name
@@ -18,13 +19,14 @@ from presage.model.text import Span
 Rows = tuple[tuple[Expr, ...], ...]
 
 
-def create_statement(span: Span, *parts: Prefix | bool | Token | Query | None) -> CreateStatement:
+def create_statement(span: Span, *parts: Prefix | bool | Token | Clause | Query | None) -> CreateStatement:
     front = tuple(part for part in parts if isinstance(part, Prefix))
-    replaces, name, query = parts[len(front) :]
+    replaces, name, options, query = parts[len(front) :]
     assert isinstance(name, Token)
     assert isinstance(query, Query)
     whole = replace(query, prefixes=(*front, *query.prefixes)) if front else query
-    return CreateStatement(read_name(name.text), whole, replaces is not None, span=span)
+    given = options.value if isinstance(options, Clause) else ()
+    return CreateStatement(read_name(name.text), whole, replaces is not None, given, span=span)
 
 
 def insert_values(span: Span, name: Token, attributes: tuple[str, ...] | None, *rows: tuple[Expr, ...]) -> InsertValues:
