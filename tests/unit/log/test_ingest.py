@@ -263,6 +263,11 @@ def test_a_generator_of_rows_is_taken() -> None:
     assert column(({"a": i} for i in range(3)), INT) == ([0, 1, 2], [])
 
 
+def test_a_table_without_columns_has_the_rows_that_it_says() -> None:
+    some = pa.table({"a": [1, 2, 3]}).select([])
+    assert check((Attribute("a", INT),), None, some, "rows").table["a"].to_pylist() == [None] * 3
+
+
 @pytest.mark.parametrize("data", ["rows", b"rows", {"a": [1]}, 5, None])
 def test_what_is_no_table_is_refused_whole(data: object) -> None:
     with pytest.raises(DataError, match="found") as refused:
