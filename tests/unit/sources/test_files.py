@@ -201,8 +201,21 @@ def test_half_written_and_hidden_files_are_left_alone(log: Log, folder: Path) ->
     source.drain()
     assert source.events() == []
     assert source.source.notes == [
-        "files of no known format (name one with format = …) are left alone, 'notes.txt' for example"
+        "files of no known format (name one with format = …) are left alone, 'notes.txt' for example",
+        "files in subfolders are left alone, 'folder.json' for example",
     ]
+
+
+def test_subfolders_are_left_alone_and_told_apart_from_files(log: Log, folder: Path) -> None:
+    source = made(log, stream(folder))
+    put(folder, "b.json", lines(event(2)))
+    put(folder / "archive", "a.json", lines(event(1)))
+    (folder / "old.json").mkdir()
+    (folder / "loop.json").symlink_to("loop.json")
+    source.drain()
+    assert source.events() == [2]
+    assert "files in subfolders are left alone, 'archive' for example" in source.source.notes
+    assert not any("known format" in note for note in source.source.notes)
 
 
 def test_with_a_pattern_only_those_files_are_taken(log: Log, folder: Path) -> None:
