@@ -150,6 +150,9 @@ def test_what_is_no_home_ends_with_1_and_is_left_alone(
         assert presage(monkeypatch, *command) == 1
         assert "NOT_A_HOME" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+    (tmp_path / "file").touch()
+    assert presage(monkeypatch, "status", tmp_path / "file") == 1
+    assert "it is a file" in capsys.readouterr().err
 
 
 def test_log_inspect_verify_and_export_through_the_command(
@@ -188,6 +191,25 @@ def test_log_export_writes_each_format_whole_and_over_nothing(
     assert "FILE_EXISTS" in capsys.readouterr().err
     assert presage(monkeypatch, "log", home, "export", "Tick", "--to", tmp_path / "out.xls") == 1
     assert "BAD_VALUE" in capsys.readouterr().err
+    assert (
+        presage(
+            monkeypatch,
+            "log",
+            home,
+            "export",
+            "Tick",
+            "--to",
+            tmp_path / "back.json",
+            *span[2:],
+            "--from",
+            "2025-01-01",
+        )
+        == 1
+    )
+    assert "--until" in capsys.readouterr().err
+    for folder in (tmp_path / "none", out):
+        assert presage(monkeypatch, "log", home, "export", "Tick", "--to", folder / f"a.{ending}") == 1
+        assert f"the file '{folder / 'a'}.{ending}' cannot be written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 
