@@ -78,6 +78,18 @@ def test_after_an_engine_was_killed_the_journal_tells_and_that_it_was(home: Path
     assert "process" not in seen.metrics.values
 
 
+def test_a_process_that_has_the_number_of_a_killed_engine_is_not_taken_for_it(home: Path) -> None:
+    with Living(home) as living:
+        reporter(living).report()
+    content = json.loads((home / FILE).read_text())
+    year = 365 * 86_400
+    (home / FILE).write_text(json.dumps({**content, "since": content["since"] - year, "at": content["at"] - year}))
+    seen = status_of(home)
+    assert not seen.is_open
+    assert seen.engine.endswith("ended without closing it")
+    assert seen.problems() == []
+
+
 def test_an_engine_that_is_not_heard_of_is_a_problem(home: Path) -> None:
     with Living(home) as living:
         reporter(living).report()
