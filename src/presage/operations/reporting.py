@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from presage.logging import WARNING, tell
+from presage.model.masking import masked
 from presage.operations.metrics import Metrics
 
 FILE = "running.json"
@@ -64,7 +65,7 @@ class Reporter:
                     "pid": os.getpid(), "host": socket.gethostname(), "since": self._since, "at": time.time(),
                     "rates": rates(self._last, metrics), "metrics": metrics.values,
                 }  # fmt: skip
-                _replace(self._file, json.dumps(content))
+                _replace(self._file, masked(json.dumps(content)))
             if self._metrics_file is not None:
                 _replace(self._metrics_file, metrics.prometheus())
             self._last, self._failure = metrics, ""
