@@ -158,10 +158,9 @@ class FilesSource:
             self.why = ""
             if self._must_list(changed, now):
                 self._list(folder, changed, now)
-        except (FileNotFoundError, NotADirectoryError) as failure:
+        except OSError as failure:
             self._listed = None
-            missing = isinstance(failure, FileNotFoundError)
-            self.why = f"the folder '{folder}' does not exist" if missing else f"'{folder}' is not a folder"
+            self.why = _not_there(folder, failure)
             return
         ready = [place for name in [*self._growing] if (place := self._settled(folder, name, now)) is not None]
         ready.sort(key=lambda p: (p.modified, p.file) if self._by_time else p.file)
@@ -262,6 +261,14 @@ def _is_text(name: str) -> bool:
 
 def _shown(name: str) -> str:
     return name.encode("utf-8", errors="replace").decode()[:MOST_SHOWN]
+
+
+def _not_there(folder: Path, failure: OSError) -> str:
+    if isinstance(failure, FileNotFoundError):
+        return f"the folder '{folder}' does not exist"
+    if isinstance(failure, NotADirectoryError):
+        return f"'{folder}' is not a folder"
+    return f"the folder '{folder}' cannot be read: {_said(failure)}"
 
 
 def _said(failure: Exception) -> str:

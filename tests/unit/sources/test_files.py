@@ -274,6 +274,24 @@ def test_a_folder_may_come_late_and_go_and_come_back(log: Log, folder: Path) -> 
     assert (source.source.why, source.events()) == ("", [1, 2])
 
 
+def test_a_folder_that_may_not_be_listed_is_waited_for_by_its_name(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = made(log, stream(folder))
+    put(folder, "a.json", lines(event(1)))
+
+    def refused(path: Path) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refused)
+        assert source.step() is None
+        assert source.source.why == f"the folder '{folder}' cannot be read: Permission denied"
+    source.drain()
+    assert source.events() == [1]
+    assert source.source.why == ""
+
+
 def test_a_path_that_is_a_file_is_told(log: Log, tmp_path: Path) -> None:
     path = tmp_path / "incoming"
     path.write_text("")
