@@ -243,6 +243,9 @@ CONDITIONS: dict[str, Condition] = {
     # -- resources ------------------------------------------------------------------------------
     "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
     "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
+    "FILE_UNWRITABLE": Condition(
+        ResourceError, "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
+    ),
     "FILE_EXISTS": Condition(ResourceError, "the file '{path}' is there already", "choose another name, or remove it"),
     "PATH_OUTSIDE_ROOTS": Condition(
         ResourceError,

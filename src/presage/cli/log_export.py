@@ -55,6 +55,8 @@ def export(
     with reported(debug=debug):
         kind = _kind(to)
         low, high = (None if text is None else _micros(text) for text in (since, until))
+        if low is not None and high is not None and high <= low:
+            raise error("BAD_VALUE", what="--until", found=f"'{until}'", expected=f"a time after --from, '{since}'")
         from presage.operations.exporting import Asked, Export
 
         rows = 0
@@ -94,8 +96,11 @@ def _written(to: str) -> Iterator[Path | None]:
     try:
         yield passing
         os.replace(passing, path)
+    except OSError as failure:
+        raise error("FILE_UNWRITABLE", path=to, why=failure.strerror or str(failure)) from failure
     finally:
-        passing.unlink(missing_ok=True)
+        if os.path.exists(passing):
+            passing.unlink()
 
 
 Write = Callable[["pa.Table"], None]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from presage.log.columns import MAX_TIME, MIN_TIME
+from presage.model.plain import NOT_FINITE
 from presage.model.time import parse_timestamp, to_micros
 from presage.model.types import (
     BOOLEAN,
@@ -117,6 +118,8 @@ def _integer(value: Any, wanted: DataType, where: str) -> int:
 def _double(value: Any, wanted: DataType, where: str) -> float:
     if isinstance(value, float):
         return float(value)
+    if isinstance(value, str) and value in NOT_FINITE:
+        return NOT_FINITE[value]  # as our own JSON has them, and Spark's
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise Mismatch(where, wanted, value)
     try:

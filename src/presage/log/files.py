@@ -63,7 +63,7 @@ def _read_parquet(path: Path, attributes: tuple[Attribute, ...], required: str |
     try:
         # The old 96-bit times of Spark hold years that nanoseconds do not.
         table = pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
-    except pa.ArrowException as failure:
+    except (pa.ArrowException, UnicodeDecodeError) as failure:
         raise _unreadable(path, failure) from failure
     return check_table(attributes, required, table, f"the file '{path.name}'", lambda row: f"{path.name}:{row + 1}")
 

@@ -171,7 +171,8 @@ def read_format(folder: Path) -> str:
     """The identity of a home that is there; an error if it is none, or of another format."""
     path = folder / FORMAT_FILE
     if not path.exists():
-        what = "there is no such folder" if not folder.exists() else f"it holds no {FORMAT_FILE}"
+        there = f"it holds no {FORMAT_FILE}" if folder.is_dir() else "it is a file"
+        what = there if folder.exists() else "there is no such folder"
         raise error("NOT_A_HOME", path=folder, why=what, fix="name the folder that an engine was given as its home")
     try:
         content = json.loads(path.read_bytes())

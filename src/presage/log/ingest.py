@@ -139,7 +139,8 @@ def check_table(
     parts = [Checked(attributes_schema(attributes).empty_table())]
     known = {a.name for a in attributes}
     for start in range(0, table.num_rows, ROWS_PER_BATCH):
-        part = table.slice(start, ROWS_PER_BATCH)
+        # A slice of a table without columns has as many rows as one asks for.
+        part = table.slice(start, min(ROWS_PER_BATCH, table.num_rows - start))
         columns = {name: _one_chunk(part[name]) for name in part.column_names if name in known}
         place = shifted(lambda row: (row_text(table, row), origin(row)), start)
         parts.append(check_columns(attributes, required, Columns(part.num_rows, columns, place)))

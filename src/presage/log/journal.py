@@ -17,6 +17,7 @@ from presage.errors import PresageError, error
 from presage.log import crash
 from presage.log.crash import CrashPoints
 from presage.log.disk import Disk
+from presage.log.home import Places
 
 HEAD = "head.json"
 PENDING, DONE = ".json", ".done"
@@ -195,7 +196,9 @@ def read_record(path: Path) -> Record:
 
 
 def check_unbroken(folder: Path, base: int, records: list[Record]) -> None:
-    """Records follow the head, and each other, without a gap."""
+    """Records follow the head, and each other, without a gap; a home of which the journal knows nothing is new."""
+    if not base and not records and any(Places(folder.parent).catalog.glob("*.json")):
+        raise _corrupt(folder, "the journal", "it is empty, and there are declarations")
     for expected, record in enumerate(records, base + 1):
         if record.n != expected:
             raise _corrupt(folder, f"record {expected}", "it is missing")

@@ -6,6 +6,7 @@ log lines and metrics first of all, goes through `masked`.
 
 from __future__ import annotations
 
+import json
 import threading
 
 MASK = "***"
@@ -16,11 +17,12 @@ _secrets: tuple[str, ...] = ()  # the longest first: one may be a part of anothe
 
 
 def keep_out(value: str) -> None:
-    """Keep a value out of all that is shown from now on."""
+    """Keep a value out of all that is shown from now on, also as JSON and Prometheus spell it."""
     global _secrets
+    spelled = (value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (False, True)))
     with _lock:
         if len(value) >= SHORTEST and value not in _secrets:
-            _secrets = tuple(sorted((*_secrets, value), key=len, reverse=True))
+            _secrets = tuple(sorted({*_secrets, *spelled}, key=len, reverse=True))
 
 
 def masked(text: str) -> str:

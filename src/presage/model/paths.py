@@ -17,12 +17,18 @@ def resolve_under_roots(
     """The file that a path of a statement means, links followed, if it lies in one of the allowed folders.
 
     A relative one begins at `base`; what is not there is looked for in the allowed folders."""
-    allowed = [Path(os.path.realpath(root)) for root in roots]
-    places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *allowed))
-    found = [place for place in places if any(place == root or root in place.parents for root in allowed)]
-    if not found:
-        raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
-    there = next((place for place in found if place.exists()), None)
+    if not path:  # it would be the base itself
+        raise error("BAD_VALUE", what="path", found="empty", expected="that of a file or a folder")
+    try:
+        allowed = [Path(os.path.realpath(root)) for root in roots]
+        places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *allowed))
+        found = [place for place in places if any(place == root or root in place.parents for root in allowed)]
+        if not found:
+            raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
+        there = next((place for place in found if place.exists()), None)
+    except (OSError, ValueError) as failure:  # too long, or with a character that no name may have
+        why = getattr(failure, "strerror", None) or str(failure)
+        raise error("FILE_UNREADABLE", path=path, why=why, fix="check the path") from failure
     if must_exist and there is None:
         raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {', '.join(map(str, found))}")
     return there if must_exist and there is not None else found[0]

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from presage.model.time import format_timestamp, to_micros
 
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # what JSON has no numbers for
+
 
 def plain_column(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column as JSON knows them: times in ISO 8601, maps as objects, NaN and infinities as texts."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.columnar.sorting import sorted_table
-from presage.errors import did_you_mean, error
+from presage.errors import PresageError, did_you_mean, error
 from presage.live.spans import Place, Span, cut_within
 from presage.log.archive import Bounds, FileSet
 from presage.log.columns import EVENTS, REJECTED, SEQ, TIME
@@ -48,7 +48,7 @@ class Export:
         made = {name.removeprefix(DERIVED): name for name in seen.state.streams if name.startswith(DERIVED)}
         self._stream = made.get(asked.stream, asked.stream)
         if asked.stream not in (*known, *made):
-            fix = did_you_mean(asked.stream, [*known, *made], "this home has no streams")
+            fix = did_you_mean(asked.stream, [*known, *made]) or "this home has no streams"
             raise error("UNKNOWN_STREAM", name=asked.stream, fix=fix)
         if asked.table == REJECTED and (asked.low is not None or asked.high is not None):
             raise error("UNSUPPORTED", what="a span of time", where="for rejected records, which have no event time",
@@ -73,8 +73,13 @@ class Export:
             high = self._asked.high if cut is None else min(cut + 1, self._asked.high or END_OF_TIME)
             try:
                 piece = self._read(files, low, high)
-            except FileNotFoundError:
-                continue  # compacted meanwhile: the same rows are in other files now
+            except FileNotFoundError as missing:
+                # Compacted meanwhile, the same rows are in other files now; a file that is still named is lost.
+                if self._files(glance(self._home), low).paths == files.paths:
+                    raise self._damaged(missing) from missing
+                continue
+            except (OSError, pa.ArrowException) as broken:
+                raise self._damaged(broken) from broken
             if piece.num_rows:
                 yield piece.select(self.schema.names)
             if cut is None or (self._asked.high is not None and cut + 1 >= self._asked.high):
@@ -109,6 +114,14 @@ class Export:
         table = seen.table(self._stream, self._asked.table)
         folder = seen.places.table_folder(self._stream, self._asked.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
-            with pq.ParquetFile(folder / file.name) as data:
-                for batch in data.iter_batches(self._rows, columns=self.schema.names):
-                    yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
+            try:
+                with pq.ParquetFile(folder / file.name) as data:
+                    for batch in data.iter_batches(self._rows, columns=self.schema.names):
+                        yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
+            except (OSError, pa.ArrowException) as broken:
+                raise self._damaged(broken) from broken
+
+    def _damaged(self, found: Exception) -> PresageError:
+        what = f"a file of table '{self._asked.table}' of '{self._asked.stream}'"
+        fix = "presage log HOME verify names all that is damaged; restore it from a copy of the home"
+        return error("HOME_CORRUPT", what=what, path=self._home, why=str(found).split("\n", 1)[0], fix=fix)

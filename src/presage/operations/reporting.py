@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from presage.logging import WARNING, tell
+from presage.model.masking import masked
 from presage.operations.metrics import Metrics
 
 FILE = "running.json"
 SECONDS, FIRST = 5.0, 1.0
 # One that was not heard of for so long hangs, or is no more.
 STALE = 4 * SECONDS
+CLOCK_GRAIN = 2.0  # the system tells when it was started to the second
 # What is told per second, by section.
 RATES = {"streams": ("events",), "statements": ("rows_in", "rows_out"), "sources": ("rows",), "sinks": ("rows",)}
 
@@ -63,7 +65,7 @@ class Reporter:
                     "pid": os.getpid(), "host": socket.gethostname(), "since": self._since, "at": time.time(),
                     "rates": rates(self._last, metrics), "metrics": metrics.values,
                 }  # fmt: skip
-                _replace(self._file, json.dumps(content))
+                _replace(self._file, masked(json.dumps(content)))
             if self._metrics_file is not None:
                 _replace(self._metrics_file, metrics.prometheus())
             self._last, self._failure = metrics, ""
@@ -95,7 +97,8 @@ class Report:
         """Whether the engine is there: its process, or on another machine its report, which is then a fresh one."""
         if self.host != socket.gethostname():
             return self.age < STALE
-        return _is_process(self.pid)
+        # Another may have its number by now: in a container that is started again it mostly is the same.
+        return _is_process(self.pid) and _began(self.pid) <= self.since + CLOCK_GRAIN
 
     @property
     def is_stale(self) -> bool:
@@ -151,6 +154,17 @@ def _is_process(pid: int) -> bool:
     except PermissionError:
         return True  # of another user
     return True
+
+
+def _began(pid: int) -> float:
+    """When a process began, in seconds since 1970; 0 where the system does not tell."""
+    try:
+        # The name of the program comes first, in brackets, and may hold anything.
+        ticks = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+        started = next(line.split()[1] for line in Path("/proc/stat").read_text().splitlines() if line[:6] == "btime ")
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
+    return int(started) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _report(reporter: weakref.ref[Reporter], stopped: threading.Event) -> None:

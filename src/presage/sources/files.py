@@ -11,7 +11,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -158,10 +158,9 @@ class FilesSource:
             self.why = ""
             if self._must_list(changed, now):
                 self._list(folder, changed, now)
-        except (FileNotFoundError, NotADirectoryError) as failure:
+        except OSError as failure:
             self._listed = None
-            missing = isinstance(failure, FileNotFoundError)
-            self.why = f"the folder '{folder}' does not exist" if missing else f"'{folder}' is not a folder"
+            self.why = _not_there(folder, failure)
             return
         ready = [place for name in [*self._growing] if (place := self._settled(folder, name, now)) is not None]
         ready.sort(key=lambda p: (p.modified, p.file) if self._by_time else p.file)
@@ -177,11 +176,14 @@ class FilesSource:
     def _list(self, folder: Path, changed: int, now: float) -> None:
         """Note all files that were not taken; they are looked at one by one until they have settled."""
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if self._is_wanted(entry.name)]
+            wanted = [entry for entry in entries if self._is_wanted(entry.name)]
+        below = {entry.name for entry in wanted if entry.is_dir(follow_symlinks=False)}
+        names = [entry.name for entry in wanted if entry.name not in below]
         odd = [name for name in names if not _is_text(name)]
         unknown = [] if self._format else [n for n in names if os.path.splitext(n)[1].lower() not in SUFFIXES]
         self._note_left("of no known format (name one with format = …)", unknown)
         self._note_left("with names that are not UTF-8", odd)
+        self._note_left("in subfolders", below)
         left = {*odd, *unknown}
         listed = pa.array([name for name in names if name not in left], pa.string())
         self._taken = [pa.concat_arrays(self._taken)]
@@ -240,7 +242,7 @@ class FilesSource:
                 del self._recent[name]
                 self._note(f"'{_shown(name)}' was changed after it was taken; it is not read again")
 
-    def _note_left(self, what: str, names: list[str]) -> None:
+    def _note_left(self, what: str, names: Collection[str]) -> None:
         if names:
             self._note(f"files {what} are left alone, '{_shown(min(names))}' for example")
 
@@ -259,6 +261,14 @@ def _is_text(name: str) -> bool:
 
 def _shown(name: str) -> str:
     return name.encode("utf-8", errors="replace").decode()[:MOST_SHOWN]
+
+
+def _not_there(folder: Path, failure: OSError) -> str:
+    if isinstance(failure, FileNotFoundError):
+        return f"the folder '{folder}' does not exist"
+    if isinstance(failure, NotADirectoryError):
+        return f"'{folder}' is not a folder"
+    return f"the folder '{folder}' cannot be read: {_said(failure)}"
 
 
 def _said(failure: Exception) -> str:

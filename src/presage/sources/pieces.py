@@ -38,6 +38,7 @@ SIGNATURES = {
     b"\x28\xb5\x2f\xfd": "it is compressed (zstd); unpack it first",
     b"\xff\xfe": "it is UTF-16; save it as UTF-8",
     b"\xfe\xff": "it is UTF-16; save it as UTF-8",
+    b"PAR1": "it is Parquet; let its name end in .parquet, or say format = 'parquet'",
 }
 
 
@@ -96,7 +97,10 @@ class Pieces:
             if not _is_begun(place) or not path.parent.exists():
                 raise
             return self._given_up(place, "it vanished while it was read", b"")
-        except (PresageError, pa.ArrowException, _Unreadable) as failure:
+        except (PresageError, pa.ArrowException, OSError, UnicodeDecodeError, _Unreadable) as failure:
+            # Arrow calls damage of a Parquet file so, too; what the system refuses, and may grant later, has a number.
+            if isinstance(failure, OSError) and failure.errno is not None:
+                raise
             why = failure.message if isinstance(failure, PresageError) else str(failure).splitlines()[0]
             shown = b"" if kind == PARQUET else _bytes(path, place.at, SHOWN_BYTES)
             return self._given_up(place, why, shown)
@@ -219,6 +223,8 @@ class _ParquetRows:
             parts.append(part)
             have += part.num_rows
         table = pa.concat_tables(parts)
+        # A slice of a table without columns has as many rows as one asks for.
+        count = min(count, table.num_rows)
         self._rest = table.slice(count)
         return table.slice(0, count)
 

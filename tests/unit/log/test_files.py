@@ -201,6 +201,15 @@ def test_a_path_stays_under_the_roots(tmp_path: Path) -> None:
     assert missing.value.code == "FILE_NOT_FOUND"
 
 
+@pytest.mark.parametrize(
+    ("path", "code"), [("", "BAD_VALUE"), ("a\0b", "FILE_UNREADABLE"), ("x" * 5_000, "FILE_UNREADABLE")]
+)
+def test_a_path_that_can_be_none_is_the_users_mistake(path: str, code: str, tmp_path: Path) -> None:
+    with pytest.raises(PresageError) as refused:
+        resolve_under_roots(path, [tmp_path], tmp_path, must_exist=False)
+    assert refused.value.code == code
+
+
 def test_a_root_may_be_reached_through_a_link(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()

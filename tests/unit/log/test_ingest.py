@@ -17,6 +17,7 @@ from presage.errors import DataError
 from presage.log.coerce import Mismatch, coerce_value, parse_text
 from presage.log.ingest import Checked, check
 from presage.model.catalog import Attribute
+from presage.model.plain import plain_column
 from presage.model.types import (
     BOOLEAN,
     DOUBLE,
@@ -73,6 +74,7 @@ def check_one(value: Any, wanted: DataType) -> Any:
         ({"1": "one"}, MapOf(INT, STRING), [(1, "one")]),
         ([("k", 1)], MapOf(STRING, INT), [("k", 1)]),
         ([[{"room": "r"}]], ArrayOf(ArrayOf(ROOM)), [[{"room": "r", "floor": None}]]),
+        ("-Infinity", DOUBLE, -math.inf),
     ],
 )
 def test_a_value_that_the_type_holds_exactly_fits(value: Any, wanted: DataType, result: Any) -> None:
@@ -89,6 +91,7 @@ def test_a_value_that_the_type_holds_exactly_fits(value: Any, wanted: DataType, 
         (True, INT, "attribute 'a' needs INT, found true"),
         ("3", INT, "attribute 'a' needs INT, found \"3\""),
         (True, DOUBLE, "attribute 'a' needs DOUBLE, found true"),
+        ("1.5", DOUBLE, "attribute 'a' needs DOUBLE, found \"1.5\""),
         (2**53 + 1, DOUBLE, "attribute 'a' needs DOUBLE, found 9007199254740993 (a DOUBLE cannot hold it exactly)"),
         (10**400, DOUBLE, "(a DOUBLE cannot hold it exactly)"),
         pytest.param(10**5000, LONG, "found a int that cannot be shown (it is out of range)", id="thousands of digits"),
@@ -228,6 +231,14 @@ def test_nan_stays_nan_in_a_double_from_python_and_pandas() -> None:
     assert math.isnan(found[1])
 
 
+def test_what_json_has_no_number_for_is_read_as_it_is_written() -> None:
+    written = plain_column(pa.chunked_array([[math.nan, math.inf, -math.inf, 1.5]]))
+    values, refused = column([{"a": value} for value in written], DOUBLE)
+    assert refused == []
+    assert math.isnan(values[0])
+    assert values[1:] == [math.inf, -math.inf, 1.5]
+
+
 def test_nan_in_pandas_is_null_where_it_cannot_be_a_value() -> None:
     nan = float("nan")
     assert column(pd.DataFrame({"a": [3.0, nan]}), INT) == ([3, None], [])
@@ -261,6 +272,11 @@ def test_a_row_that_is_no_mapping_is_rejected_alone() -> None:
 
 def test_a_generator_of_rows_is_taken() -> None:
     assert column(({"a": i} for i in range(3)), INT) == ([0, 1, 2], [])
+
+
+def test_a_table_without_columns_has_the_rows_that_it_says() -> None:
+    some = pa.table({"a": [1, 2, 3]}).select([])
+    assert check((Attribute("a", INT),), None, some, "rows").table["a"].to_pylist() == [None] * 3
 
 
 @pytest.mark.parametrize("data", ["rows", b"rows", {"a": [1]}, 5, None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.log import Log
-from presage.log.columns import LATE, REJECTED
+from presage.log.columns import EVENTS, LATE, REJECTED
 from presage.model.time import parse_timestamp
 from presage.operations import exporting
 from presage.operations.exporting import Asked, Export
@@ -87,6 +88,24 @@ def test_a_stream_that_is_not_there_is_named_with_its_neighbour(tmp_path: Path) 
     fill(tmp_path / "home")
     with pytest.raises(PresageError, match="did you mean 'Tick'"):
         Export(tmp_path / "home", Asked("Tikc"))
+
+
+def test_a_home_that_has_streams_names_them_where_none_is_near(tmp_path: Path) -> None:
+    fill(tmp_path / "home")
+    with pytest.raises(PresageError, match=r"known: .*Tick"):
+        Export(tmp_path / "home", Asked("Weather"))
+
+
+@pytest.mark.parametrize("table", [EVENTS, LATE, REJECTED])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:100])])
+def test_a_file_that_is_lost_or_damaged_ends_it_with_the_table(
+    damage: Callable[[Path], object], table: str, tmp_path: Path
+) -> None:
+    fill(tmp_path / "home")
+    damage(next((tmp_path / "home/streams/Tick" / table).glob("*.parquet")))
+    with pytest.raises(PresageError, match=f"a file of table '{table}' of 'Tick'") as found:
+        exported(tmp_path / "home", Asked("Tick", table))
+    assert found.value.code == "HOME_CORRUPT"
 
 
 def test_files_that_are_compacted_meanwhile_lose_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from presage.log.glance import glance
 from presage.model import masking
 from presage.operations.at_rest import of_home
 from presage.operations.metrics import METRICS, Metrics
+from presage.operations.reporting import FILE, Reporter
 from recovery.living import Living
 from unit.operations.homes import EVENTS, MEAN, TICK, collector, fill, tick
 
@@ -157,6 +158,18 @@ def test_secrets_are_in_neither_spelling(monkeypatch: pytest.MonkeyPatch) -> Non
     figures = {"streams": {"a hunter22 b": {"events": 1}}}
     assert "hunter22" not in Metrics(figures).json() + Metrics(figures).prometheus()
     assert masking.masked("cab hunter22") == f"cab {masking.MASK}"
+
+
+def test_a_secret_is_kept_out_however_its_letters_are_spelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(masking, "_secrets", ())
+    secret = 'pá"ss\\wörd'
+    masking.keep_out(secret)
+    figures = Metrics({"at": 0.0, "streams": {f"a {secret} b": {"events": 1}}})
+    made = Reporter(lambda: figures, tmp_path)
+    made.report()
+    for text in (figures.json(), figures.prometheus(), (tmp_path / FILE).read_text()):
+        assert f"a {masking.MASK} b" in text
+    made.stop()
 
 
 def test_the_page_on_operations_tells_every_metric() -> None:

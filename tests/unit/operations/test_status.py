@@ -78,6 +78,18 @@ def test_after_an_engine_was_killed_the_journal_tells_and_that_it_was(home: Path
     assert "process" not in seen.metrics.values
 
 
+def test_a_process_that_has_the_number_of_a_killed_engine_is_not_taken_for_it(home: Path) -> None:
+    with Living(home) as living:
+        reporter(living).report()
+    content = json.loads((home / FILE).read_text())
+    year = 365 * 86_400
+    (home / FILE).write_text(json.dumps({**content, "since": content["since"] - year, "at": content["at"] - year}))
+    seen = status_of(home)
+    assert not seen.is_open
+    assert seen.engine.endswith("ended without closing it")
+    assert seen.problems() == []
+
+
 def test_an_engine_that_is_not_heard_of_is_a_problem(home: Path) -> None:
     with Living(home) as living:
         reporter(living).report()
@@ -150,6 +162,9 @@ def test_what_is_no_home_ends_with_1_and_is_left_alone(
         assert presage(monkeypatch, *command) == 1
         assert "NOT_A_HOME" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+    (tmp_path / "file").touch()
+    assert presage(monkeypatch, "status", tmp_path / "file") == 1
+    assert "it is a file" in capsys.readouterr().err
 
 
 def test_log_inspect_verify_and_export_through_the_command(
@@ -188,6 +203,25 @@ def test_log_export_writes_each_format_whole_and_over_nothing(
     assert "FILE_EXISTS" in capsys.readouterr().err
     assert presage(monkeypatch, "log", home, "export", "Tick", "--to", tmp_path / "out.xls") == 1
     assert "BAD_VALUE" in capsys.readouterr().err
+    assert (
+        presage(
+            monkeypatch,
+            "log",
+            home,
+            "export",
+            "Tick",
+            "--to",
+            tmp_path / "back.json",
+            *span[2:],
+            "--from",
+            "2025-01-01",
+        )
+        == 1
+    )
+    assert "--until" in capsys.readouterr().err
+    for folder in (tmp_path / "none", out):
+        assert presage(monkeypatch, "log", home, "export", "Tick", "--to", folder / f"a.{ending}") == 1
+        assert f"the file '{folder / 'a'}.{ending}' cannot be written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 

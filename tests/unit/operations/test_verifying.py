@@ -130,6 +130,11 @@ def damage_head(home: Path) -> None:
     (home / "journal" / "head.json").write_text("{}")
 
 
+def lose_head(home: Path) -> None:
+    for path in (home / "journal").iterdir():
+        path.unlink()
+
+
 def lose_late_rows(home: Path) -> None:
     for path in data(home, table="late"):
         path.unlink()
@@ -162,6 +167,7 @@ def lose_results(home: Path) -> None:
         (lose_declaration, "a declaration is missing"),
         (damage_declaration, "a declaration cannot be read"),
         (damage_head, "the journal's head"),
+        (lose_head, "the journal in the home"),
         (lose_late_rows, "is missing"),
         (lose_derived_rows, "is missing"),
         (lose_results, "is missing"),

@@ -135,6 +135,63 @@ def test_what_cannot_be_read_at_all_is_one_rejected_record_and_the_others_go_on(
     assert [bool(note) for note in taken["note"].to_pylist()] == [True, True, True, False, False, False]
 
 
+@pytest.mark.parametrize("damaged", ["footer", "page", "name"])
+def test_a_damaged_parquet_file_is_given_up_and_not_tried_again(damaged: str, log: Log, folder: Path) -> None:
+    source = made(log, stream(folder))
+    folder.mkdir()
+    path = folder / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([event(x) for x in range(1, 100)]).rename_columns(["x", "söt", "at"]), path)
+    data = bytearray(path.read_bytes())
+    if damaged == "name":  # a byte in the middle of the letter, wherever the footer has it
+        data = bytearray(bytes(data).replace("ö".encode(), b"\xc3\x20"))
+    else:
+        begin = len(data) - 60 if damaged == "footer" else 30
+        data[begin : begin + 20] = b"\xa5" * 20
+    put(folder, "a.parquet", bytes(data))
+    put(folder, "b.json", lines(event(1)))
+    source.drain()
+    assert source.events() == [1]
+    assert [r["origin"] for r in source.rejected()] == ["a.parquet"]
+    assert source.source.notes == []
+
+
+def test_a_parquet_file_that_is_damaged_further_on_keeps_what_was_taken_and_holds_up_nobody(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (pieces, files):
+        monkeypatch.setattr(module, "PIECE_ROWS", 50)
+    monkeypatch.setattr(pieces, "DECODED_ROWS", 50)
+    source = made(log, stream(folder))
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([event(x) for x in range(1, 101)]), folder / "a.parquet", row_group_size=50)
+    data = bytearray((folder / "a.parquet").read_bytes())
+    second = pq.ParquetFile(folder / "a.parquet").metadata.row_group(1).column(0)
+    begin = second.dictionary_page_offset or second.data_page_offset
+    data[begin : begin + 20] = b"\xa5" * 20
+    put(folder, "a.parquet", bytes(data))
+    put(folder, "b.json", lines(event(101)))
+    source.drain()
+    assert source.events() == [*range(1, 51), 101]
+    assert source.rejected()[0]["reason"].startswith("the file cannot be read from row 51 on: ")
+
+
+def test_a_parquet_file_without_columns_has_no_rows(log: Log, folder: Path) -> None:
+    source = made(log, stream(folder))
+    folder.mkdir()
+    pq.write_table(pa.table({}), folder / "a.parquet")
+    source.drain()
+    assert source.rejected() == []
+    assert log.deliveries.taken("Tick", "files")["partition"].to_pylist() == ["a.parquet"]
+
+
+def test_a_parquet_file_of_another_name_is_one_rejected_record_that_says_so(log: Log, folder: Path) -> None:
+    source = made(log, stream(folder))
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([event(1)]), folder / "a.json")
+    source.drain()
+    assert ["it is Parquet" in r["reason"] for r in source.rejected()] == [True]
+
+
 def test_half_written_and_hidden_files_are_left_alone(log: Log, folder: Path) -> None:
     source = made(log, stream(folder))
     for name in (".a.json", "_b.json", "c.json.tmp", "d.json.part"):
@@ -144,8 +201,21 @@ def test_half_written_and_hidden_files_are_left_alone(log: Log, folder: Path) ->
     source.drain()
     assert source.events() == []
     assert source.source.notes == [
-        "files of no known format (name one with format = …) are left alone, 'notes.txt' for example"
+        "files of no known format (name one with format = …) are left alone, 'notes.txt' for example",
+        "files in subfolders are left alone, 'folder.json' for example",
     ]
+
+
+def test_subfolders_are_left_alone_and_told_apart_from_files(log: Log, folder: Path) -> None:
+    source = made(log, stream(folder))
+    put(folder, "b.json", lines(event(2)))
+    put(folder / "archive", "a.json", lines(event(1)))
+    (folder / "old.json").mkdir()
+    (folder / "loop.json").symlink_to("loop.json")
+    source.drain()
+    assert source.events() == [2]
+    assert "files in subfolders are left alone, 'archive' for example" in source.source.notes
+    assert not any("known format" in note for note in source.source.notes)
 
 
 def test_with_a_pattern_only_those_files_are_taken(log: Log, folder: Path) -> None:
@@ -202,6 +272,24 @@ def test_a_folder_may_come_late_and_go_and_come_back(log: Log, folder: Path) -> 
     put(folder, "b.json", lines(event(2)))
     source.drain()
     assert (source.source.why, source.events()) == ("", [1, 2])
+
+
+def test_a_folder_that_may_not_be_listed_is_waited_for_by_its_name(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = made(log, stream(folder))
+    put(folder, "a.json", lines(event(1)))
+
+    def refused(path: Path) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refused)
+        assert source.step() is None
+        assert source.source.why == f"the folder '{folder}' cannot be read: Permission denied"
+    source.drain()
+    assert source.events() == [1]
+    assert source.source.why == ""
 
 
 def test_a_path_that_is_a_file_is_told(log: Log, tmp_path: Path) -> None:
