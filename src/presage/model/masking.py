@@ -6,7 +6,9 @@ log lines and metrics first of all, goes through `masked`.
 
 from __future__ import annotations
 
+import json
 import threading
+from collections.abc import Iterator
 
 MASK = "***"
 SHORTEST = 4  # a shorter value would be found in the middle of innocent words
@@ -19,8 +21,9 @@ def keep_out(value: str) -> None:
     """Keep a value out of all that is shown from now on."""
     global _secrets
     with _lock:
-        if len(value) >= SHORTEST and value not in _secrets:
-            _secrets = tuple(sorted((*_secrets, value), key=len, reverse=True))
+        if value not in _secrets:
+            fresh = {form for form in _forms(value) if len(form) >= SHORTEST}
+            _secrets = tuple(sorted({*_secrets, *fresh}, key=len, reverse=True))
 
 
 def masked(text: str) -> str:
@@ -28,3 +31,11 @@ def masked(text: str) -> str:
     for value in _secrets:
         text = text.replace(value, MASK)
     return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as failures quote it: as it is, line by line, without blanks around it, with what is escaped."""
+    for form in (value, *value.splitlines()):
+        yield form.strip()
+        yield from (quoted[1:-1] for quoted in (repr(form), json.dumps(form), json.dumps(form, ensure_ascii=False)))
+    yield value
