@@ -55,7 +55,7 @@ class Mosquitto:
             self._process.wait()
             self._process = None
 
-    def publish(self, messages: list[tuple[str, bytes]], **login: Any) -> None:
+    def publish(self, messages: list[tuple[str, bytes]], retain: bool = False, **login: Any) -> None:
         """With QoS 1, in order; returns when the broker has them."""
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         if login:
@@ -65,7 +65,7 @@ class Mosquitto:
         client.connect("127.0.0.1", self.port)
         client.loop_start()
         assert connected.wait(20)
-        sent = [client.publish(topic, body, qos=1) for topic, body in messages]
+        sent = [client.publish(topic, body, qos=1, retain=retain) for topic, body in messages]
         for each in sent:
             each.wait_for_publish(60)
         client.disconnect()

@@ -12,7 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 from integration.mosquitto import Mosquitto
 from presage.log import Log
@@ -131,6 +134,26 @@ def test_wrong_credentials_are_named_and_right_ones_are_taken_without_being_told
     engine.wait_for(3)
     engine.close()
     broker.stop()
+
+
+def test_a_session_whose_subscription_never_came_gets_it(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    mosquitto.publish([("t/kept", payload(0))], retain=True)
+    session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    session.SessionExpiryInterval = 600
+    died = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="presage-test", protocol=mqtt.MQTTv5)
+    died.connect("127.0.0.1", mosquitto.port, clean_start=False, properties=session)
+    died.loop_start()
+    until(died.is_connected)
+    died.disconnect()
+    died.loop_stop()
+    for count in (1, 2):  # what is retained comes once
+        engine = Engine(tmp_path / "home", declared(mosquitto))
+        engine.connected()
+        mosquitto.publish(messages(count, 1))
+        engine.wait_for(count + 1)
+        time.sleep(0.3)
+        assert engine.events() == list(range(count + 1))
+        engine.close()
 
 
 PROGRAM = """

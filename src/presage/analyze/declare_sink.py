@@ -75,8 +75,10 @@ def _check(made: Sink, name: str, value: str, span: Span) -> None:
     if name.startswith("header."):
         _check_header(name.removeprefix("header."), value, span)
     if SECRET.search(name) and not is_reference(value):
+        # Without a place: the lines around it would show the secret once more.
         fix = f"put it in a variable of the environment and write {name} = 'env:NAME'"
-        raise error("BAD_VALUE", span, what=name, found="written out", expected="the name of a secret", fix=fix)
+        what = f"{name} of sink '{made.name}'"
+        raise error("BAD_VALUE", what=what, found="written out", expected="the name of a secret", fix=fix)
 
 
 def _check_one_of(name: str, value: str, several: tuple[str, ...], span: Span) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from presage.analyze.declare import STREAM_OPTIONS
@@ -36,6 +37,8 @@ MESSAGE_FORMATS = ("json", "csv")
 MQTT_VERSIONS = ("5", "3.1.1")
 FORMATS = ("json", "csv", "parquet")
 ORDERS = ("name", "time")
+LONGEST_SESSION = (2**32 - 1) * 1_000_000
+_HOST = re.compile(r"[^\s/:@]+|[0-9A-Fa-f:.]+(%\w+)?")  # a name, or an address
 MOST_PER_SECOND = 10_000_000
 MOST_KEYS = 1_000_000
 
@@ -103,25 +106,53 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
         if name in options and options[name].lower() not in known:
             raise error("BAD_VALUE", spans.get(name), what=name, found=f"'{options[name]}'",
                         expected=f"one of {', '.join(known)}", fix=did_you_mean(options[name], known))  # fmt: skip
+    if not _is_host(options["host"]):
+        raise error("BAD_VALUE", spans.get("host"), what="host", found=f"'{options['host']}'",
+                    expected="the name or the address of a machine", fix="its port goes into port = 1883")  # fmt: skip
     if not _is_filter(options["topic"]):
         raise error("BAD_VALUE", spans.get("topic"), what="topic", found=f"'{options['topic']}'",
                     expected="a topic whose + stand alone between slashes, and # at its end")  # fmt: skip
     if "password" in options and not is_reference(options["password"]):
+        # Without a place: the lines around it would show the secret once more.
         fix = "put it in a variable of the environment and write password = 'env:NAME'"
-        raise error("BAD_VALUE", spans.get("password"), what="password", found="written out",
+        raise error("BAD_VALUE", what=f"password of stream '{made.name}'", found="written out",
                     expected="the name of a secret", fix=fix)  # fmt: skip
     if "password" in options and "username" not in options:
         raise error("MISSING_OPTION", span, owner=f"stream '{made.name}' with a password", name="username",
                     fix="add username = 'env:NAME'")  # fmt: skip
+    _check_tls(made, spans)
+    if (parse_duration(options.get("session", "0 sec")) or 0) > LONGEST_SESSION:
+        raise error("BAD_VALUE", spans.get("session"), what="session", found=f"'{options['session']}'",
+                    expected="at most 49710 days, which is as far as a broker counts")  # fmt: skip
     for name, wanted in (("topic_as", STRING), ("received_as", TIMESTAMP)):
         if name in options:
             _check_attribute(made, name, options[name], wanted, spans.get(name))
 
 
+def _check_tls(made: EventType, spans: Mapping[str, Span]) -> None:
+    """Whoever names a file for TLS means it: without it a password would be sent for all to read."""
+    files = [name for name in made.options if name.startswith("tls_")]
+    if files and made.options.get("tls", "false").lower() != "true":
+        raise error("MISSING_OPTION", spans.get(files[0]), owner=f"stream '{made.name}' with {files[0]}", name="tls",
+                    fix="add tls = 'true'")  # fmt: skip
+    if "tls_key" in files and "tls_cert" not in files:
+        raise error("MISSING_OPTION", spans.get("tls_key"), owner=f"stream '{made.name}' with tls_key", name="tls_cert",
+                    fix="add tls_cert, the certificate that the key belongs to")  # fmt: skip
+
+
+def _is_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as it is looked up
+    except UnicodeError:
+        return False
+    return _HOST.fullmatch(text) is not None
+
+
 def _is_filter(topic: str) -> bool:
     *before, last = topic.split("/")
     alone = all(level == "+" or not set("+#") & set(level) for level in before)
-    return alone and (last in ("+", "#") or not set("+#") & set(last)) and "\0" not in topic
+    fits = "\0" not in topic and len(topic.encode()) < 1 << 16
+    return alone and (last in ("+", "#") or not set("+#") & set(last)) and fits
 
 
 def _check_attribute(made: EventType, option: str, name: str, wanted: DataType, span: Span | None) -> None:

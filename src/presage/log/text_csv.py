@@ -90,6 +90,8 @@ def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
     """All rows as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
     if b'"' in data or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or not data.strip():
         return None
+    if data.startswith(BOM):
+        return None  # Arrow's reader leaves it out, wherever its text begins in the file
     if len(names) == 1:
         return None  # a line without a field and a line with an empty one look alike
     try:
@@ -103,6 +105,16 @@ def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
+
+
+def read_rows(text: str) -> list[list[str]]:
+    """The fields of each row of a text; a `ValueError` if it is no CSV."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        # Lines end where they do in a file: not at other characters that Python's texts are split at.
+        return [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except csv.Error as broken:
+        raise ValueError(str(broken)) from None
 
 
 def read_csv_carefully(

@@ -22,6 +22,9 @@ from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, A
 
 ROWS_PER_BATCH = 65_536
 BLOCK_BYTES = 4 << 20  # that one thread of Arrow's reader takes at a time
+# Brackets that a line may open for Arrow's reader: it goes down into each of them, until the stack is full and the
+# process is gone. Python's reader stops in time.
+MOST_BRACKETS = 500
 
 
 def read_json(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
@@ -69,7 +72,7 @@ def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | No
 
 def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[Attribute, ...]) -> pa.Table | None:
     """UTF-8 of so many lines, each of which begins and ends as an object does; None if one must be looked at closer."""
-    if not all(_is_plain(a.type) for a in attributes):
+    if not all(_is_plain(a.type) for a in attributes) or _may_be_deep(body, lines):
         return None
     # Times are read as text: which texts are times is decided in one place, and it is not Arrow's reader.
     schema = pa.schema([(a.name, pa.string() if a.type == TIMESTAMP else to_arrow(a.type)) for a in attributes])
@@ -85,6 +88,17 @@ def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[At
     if table.num_rows != lines or any(_ambiguous(values) for values in doubles):
         return None
     return table
+
+
+def _may_be_deep(body: pa.Buffer, lines: int) -> bool:
+    """Whether a line opens so many brackets, some of them perhaps in a text, that it could be nested deeply."""
+    letters = np.frombuffer(body, np.uint8)
+    opens = (letters == ord("{")) | (letters == ord("["))
+    total = np.count_nonzero(opens)
+    if total <= lines + MOST_BRACKETS:  # each line opens one at least
+        return False
+    before = np.searchsorted(np.flatnonzero(opens), np.flatnonzero(letters == ord("\n")))
+    return bool(np.diff(before, prepend=0, append=total).max() > MOST_BRACKETS)
 
 
 def _is_plain(wanted: DataType) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 
 MASK = "***"
 SHORTEST = 4  # a shorter value would be found in the middle of innocent words
@@ -19,10 +20,10 @@ _secrets: tuple[str, ...] = ()  # the longest first: one may be a part of anothe
 def keep_out(value: str) -> None:
     """Keep a value out of all that is shown from now on, also as JSON and Prometheus spell it."""
     global _secrets
-    spelled = (value, *(json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (False, True)))
     with _lock:
-        if len(value) >= SHORTEST and value not in _secrets:
-            _secrets = tuple(sorted({*_secrets, *spelled}, key=len, reverse=True))
+        if value not in _secrets:
+            fresh = {form for form in _forms(value) if len(form) >= SHORTEST}
+            _secrets = tuple(sorted({*_secrets, *fresh}, key=len, reverse=True))
 
 
 def masked(text: str) -> str:
@@ -30,3 +31,11 @@ def masked(text: str) -> str:
     for value in _secrets:
         text = text.replace(value, MASK)
     return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as failures, JSON and Prometheus quote it: as it is, line by line, without blanks around it, escaped."""
+    for form in (value, *value.splitlines()):
+        yield form.strip()
+        yield from (quoted[1:-1] for quoted in (repr(form), json.dumps(form), json.dumps(form, ensure_ascii=False)))
+    yield value

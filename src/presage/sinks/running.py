@@ -45,6 +45,7 @@ class Running:
         self._reader = Reader(statements)
         self._target: Target | None = None
         self._place: Place | None = None
+        self._is_sure = False  # whether rows that an earlier life was about to deliver have gone is known
         self._narrow = 0  # rows before this one go one by one: one of them is refused
         self._since: float | None = None  # when rows began to wait
         self._failures = 0  # one after the other
@@ -165,11 +166,12 @@ class Running:
         return float(min(FIRST_PAUSE * 2 ** min(self._failures - 1, 10), LONGEST_PAUSE))
 
     def _step(self) -> float:
-        fresh = self._target is None
         target = self._target = self._target or self._make()
         place = self.place()
-        if fresh and place.end is not None and target.was_delivered(place.number, place.row, place.end):
+        # A target that cannot tell now is asked until it can: to deliver them on a guess could be once too often.
+        if not self._is_sure and place.end is not None and target.was_delivered(place.number, place.row, place.end):
             place = self._keep(self._after(place, place.end, place.record))
+        self._is_sure = True
         statement = self._statements.statement(place.number)
         if place.row < statement.removed:  # they went before anybody asked for them
             place = self._keep(replace(place, row=statement.removed, end=None))

@@ -31,6 +31,10 @@ class Subscribed:
     def __call__(self, values: dict[str, Any], identity: str) -> None:
         try:
             self._function(values, identity)
+        except SystemExit as end:
+            # It would end the thread of the sink, without a word, and not the program.
+            self.error = RuntimeError(f"it called sys.exit({end.code!r})")
+            raise self.error from end
         except Exception as failure:
             self.error = failure
             raise

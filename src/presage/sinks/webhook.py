@@ -57,7 +57,7 @@ class WebhookTarget:
         body = f'{{"id":{json.dumps(batch.id, ensure_ascii=False)},"statement":{name},"rows":[{rows}]}}\n'.encode()
         # Looked up for every request: a token that is renewed needs no restart.
         url = self._secrets.resolve(self._sink.options["url"])
-        headers = {name: self._secrets.resolve(value) for name, value in self._headers.items()}
+        headers = {name: self._header(name, value) for name, value in self._headers.items()}
         # A header is one line of Latin letters; a name may hold any.
         key = batch.id.encode("unicode_escape").decode("ascii")
         headers |= {"content-type": "application/json; charset=utf-8", "idempotency-key": key}
@@ -67,6 +67,15 @@ class WebhookTarget:
         said = " ".join(text.split())[:MOST_SHOWN]
         why = f"the server answered {answer.status} {answer.reason}{': ' if said else ''}{said}"
         raise NotTaken(why, answer.status in REFUSALS, pause=_asked(answer.getheader("retry-after")))
+
+    def _header(self, name: str, value: str) -> str:
+        """What a header says. One that cannot be sent is refused here: who refuses it later quotes it."""
+        found = self._secrets.resolve(value)
+        if not found.isprintable() or any(letter > "\xff" for letter in found):
+            fix = "look at the end of the variable that it names: a line feed there is easily overlooked"
+            what = f"header.{name} of sink '{self._sink.name}'"
+            raise error("BAD_VALUE", what=what, found="more than that", expected="one line of Latin letters", fix=fix)
+        return found
 
     def was_delivered(self, number: int, first: int, end: int) -> bool:
         return False  # only the server knows
@@ -85,7 +94,7 @@ class WebhookTarget:
                 self.close()  # the server has ended the connection while nothing was said: that is its right
                 return self._ask(url, headers, body)
         except (OSError, http.client.HTTPException, ValueError) as failure:
-            # ValueError: a header or an address, from the environment, that cannot be sent.
+            # ValueError: an address, from the environment, that cannot be asked for.
             self.close()
             told = str(failure) or type(failure).__name__
             raise NotTaken(f"no answer from {urlsplit(url).hostname}: {told}") from failure
@@ -130,11 +139,9 @@ def _asked(retry_after: str | None) -> float | None:
     """Seconds that a server asks to be left alone for: a number, or until a date."""
     if retry_after is None:
         return None
-    try:
-        return float(int(retry_after))
-    except ValueError:
-        pass
+    if retry_after.isdecimal():
+        return float(retry_after)  # of any size: one that is too large for a float is infinite
     try:
         return parsedate_to_datetime(retry_after).timestamp() - time()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -7,7 +7,6 @@ message among them for example, only the block that holds it is read again, mess
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +18,7 @@ import pyarrow as pa
 from presage.log import PART, ROW, Checked
 from presage.log.columns import attributes_schema
 from presage.log.ingest import Rejected, check_mappings, check_table, join
-from presage.log.text_csv import check_fields, is_broken, read_fields, readable, to_table
+from presage.log.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
 from presage.log.text_json import read_objects
 from presage.model.catalog import Attribute
 from presage.model.types import LONG, STRING
@@ -134,7 +133,7 @@ class Reader:
                 raise ValueError("the message is not JSON: it is nested too deeply") from None
             except ValueError as broken:
                 raise ValueError(f"the message is not JSON: {broken}") from None
-        lines = [row for row in csv.reader(text.splitlines(keepends=True)) if row]
+        lines = read_rows(text)
         if len(lines) != 1:
             raise ValueError(f"the message has {len(lines)} lines; one row was expected")
         if len(lines[0]) != len(self._columns):

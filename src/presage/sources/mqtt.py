@@ -49,18 +49,18 @@ class MqttSource:
         home: Home,
         generation: int,
         resolve: Callable[[str], Path],
-        make: Callable[[Settings, Callable[[str], str]], Client] | None = None,
+        make: Callable[[Settings, Secrets], Client] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         options = event_type.options
-        self._secrets = Secrets(f"stream '{event_type.name}'", environment)
+        secrets = Secrets(f"stream '{event_type.name}'", environment)
         default = f"presage-{home.id[:8]}-{generation}"
-        settings = settings_of(options, default, self._secrets, resolve)
+        settings = settings_of(options, default, resolve)
         self._inflight = settings.inflight
         self._messages = Messages(event_type)
         most = int(options.get("spool_mb", SPOOL_MB)) << 20
         self._spool = Spool(home.path / FOLDER / f"{generation:014d}", home.disk, most)
-        self._client = (make or PahoClient)(settings, self._secrets.masked)
+        self._client = (make or PahoClient)(settings, secrets)
         self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
         self._next = 0
         self.why = ""
@@ -81,6 +81,8 @@ class MqttSource:
     def read(self, cursor: Cursor | None) -> Delivery | None:
         self._next = int(cursor["next"]) if cursor is not None else 0
         self.why = self._receiver.why or self._client.why
+        if self._receiver.lost:
+            self.notes = [f"messages of QoS 0 were lost while the spool could not take them: {self._receiver.lost:,}"]
         found = self._spool.read(self._next, MOST_MESSAGES, MOST_BYTES)
         if not found:
             return None
@@ -99,11 +101,10 @@ class MqttSource:
         self._end()
 
 
-def settings_of(options: Mapping[str, str], client: str, secrets: Secrets, resolve: Callable[[str], Path]) -> Settings:
+def settings_of(options: Mapping[str, str], client: str, resolve: Callable[[str], Path]) -> Settings:
     """What the options of a stream say; `client`: the name of the session if they do not."""
     tls = options.get("tls", "false").lower() == "true"
     files = {n: str(resolve(options[f"tls_{n}"])) for n in TLS_FILES if f"tls_{n}" in options}
-    username, password = (secrets.resolve(options[n]) if n in options else None for n in ("username", "password"))
     return Settings(
         options["host"],
         int(options.get("port", TLS_PORT if tls else PORT)),
@@ -112,8 +113,8 @@ def settings_of(options: Mapping[str, str], client: str, secrets: Secrets, resol
         options.get("version", "5"),
         (parse_duration(options.get("session", SESSION)) or 0) // 1_000_000,
         int(options.get("inflight", INFLIGHT)),
-        username,
-        password,
+        options.get("username"),
+        options.get("password"),
         tls,
         files,
     )

@@ -1,17 +1,21 @@
 """Options of an MQTT source in, a connection that is kept up out. The only file that knows paho-mqtt.
 
 The session outlives the connection: the broker keeps what is published meanwhile, and sends again what was not
-acknowledged. paho connects anew by itself, with growing pauses; what it meets is told in words.
+acknowledged. paho connects anew by itself, with growing pauses; what it meets is told in words. It does so after an
+`OSError` alone: whatever may pass is one.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from presage.errors import error
+from presage.errors import PresageError, error
+from presage.model.secrets import Secrets
 from presage.sources.spool import Message
 
 KEEP_ALIVE_SECONDS = 30
@@ -20,7 +24,7 @@ LONGEST_PAUSE = 30
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to connect, and as whom; secrets are resolved."""
+    """Where to connect, and as whom; what is secret is a name, which is looked up for each connection."""
 
     host: str
     port: int
@@ -53,12 +57,12 @@ class Client(Protocol):
 
 
 class PahoClient:
-    def __init__(self, settings: Settings, masked: Callable[[str], str]) -> None:
+    def __init__(self, settings: Settings, secrets: Secrets) -> None:
         mqtt = _paho()
         self._settings = settings
-        self._masked = masked
+        self._secrets = secrets
         self._place = f"the broker at {settings.host}:{settings.port}"
-        self.why = f"{self._place} has not answered yet"
+        self.why = self._unanswered = f"{self._place} has not answered yet"
         is_new = settings.version == "5"
         self._client = mqtt.Client(
             mqtt.CallbackAPIVersion.VERSION2,
@@ -68,11 +72,8 @@ class PahoClient:
             manual_ack=True,
         )
         self._client.reconnect_delay_set(1, LONGEST_PAUSE)
-        if settings.username is not None:
-            self._client.username_pw_set(settings.username, settings.password)
         if settings.tls:
-            files = settings.tls_files or {}
-            self._client.tls_set(files.get("ca"), files.get("cert"), files.get("key"))
+            _use_files(self._client, settings.tls_files or {})
 
     def start(self, listener: Listener) -> None:
         client, settings = self._client, self._settings
@@ -83,8 +84,11 @@ class PahoClient:
                 return
             listener.begin(flags.session_present)
             self.why = ""
-            # The session of the broker remembers it; a new subscription would bring retained messages again.
-            if not flags.session_present:
+            # The session of the broker may remember it: it may also have lost it before it came, or be of another time.
+            if settings.version == "5":
+                client.subscribe(settings.topic, options=_subscription())
+            # Here a second subscription would bring retained messages again.
+            elif not flags.session_present:
                 client.subscribe(settings.topic, qos=1)
 
         def subscribed(_: Any, __: Any, ___: Any, reasons: Any, *____: Any) -> None:
@@ -95,6 +99,9 @@ class PahoClient:
         def disconnected(_: Any, __: Any, ___: Any, reason: Any, *____: Any) -> None:
             if not self.why:
                 self._say(f"has ended the connection: {reason}")
+            elif self.why == self._unanswered:
+                hint = "" if settings.tls else "; if it expects TLS, declare the stream with tls = 'true'"
+                self._say(f"ends the connection without a word ({reason}){hint}")
 
         def came(_: Any, __: Any, message: Any) -> None:
             try:
@@ -106,7 +113,8 @@ class PahoClient:
             listener.take(made, bool(message.dup))
 
         client.on_connect, client.on_subscribe, client.on_disconnect = connected, subscribed, disconnected
-        client.on_connect_fail = lambda *_: self._say("cannot be reached")
+        client.on_pre_connect = lambda *_: self._log_in()
+        client.on_connect_fail = lambda *_: self._explain(sys.exception())
         client.on_message = came
         more: dict[str, Any] = {}
         if settings.version == "5":
@@ -121,8 +129,43 @@ class PahoClient:
         self._client.disconnect()
         self._client.loop_stop()
 
+    def _log_in(self) -> None:
+        names = (self._settings.username, self._settings.password)
+        try:
+            username, password = (name if name is None else self._secrets.resolve(name) for name in names)
+        except PresageError as missing:
+            raise PermissionError("; ".join(filter(None, (missing.message, missing.fix)))) from missing
+        if username is not None:
+            self._client.username_pw_set(username, password)
+
+    def _explain(self, failure: BaseException | None) -> None:
+        if isinstance(failure, PermissionError) and isinstance(failure.__cause__, PresageError):
+            self.why = self._secrets.masked(str(failure))  # the broker has not been asked
+        else:
+            self._say(f"cannot be reached: {failure}")
+
     def _say(self, what: str) -> None:
-        self.why = self._masked(f"{self._place} {what}; it is tried again")
+        self.why = self._secrets.masked(f"{self._place} {what}; it is tried again")
+
+
+def _use_files(client: Any, files: Mapping[str, str]) -> None:
+    """What OpenSSL says of a file does not name it."""
+    for name, path in files.items():
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"tls_{name} '{path}' is not there")
+    try:
+        client.tls_set(files.get("ca"), files.get("cert"), files.get("key"))
+    except OSError as failure:
+        given = " and ".join(f"tls_{name} '{path}'" for name, path in files.items())
+        raise OSError(f"{given} cannot be used: {failure}") from failure
+
+
+def _subscription() -> Any:
+    """Retained messages come with the first subscription of a session, and with no other."""
+    from paho.mqtt.subscribeoptions import SubscribeOptions
+
+    made: Any = SubscribeOptions
+    return made(qos=1, retainHandling=made.RETAIN_SEND_IF_NEW_SUB)
 
 
 def _properties(settings: Settings) -> Any:

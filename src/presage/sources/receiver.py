@@ -40,6 +40,7 @@ class Receiver:
         self._waiting: list[Received] = []
         self._connection = 0
         self.why = ""
+        self.lost = 0  # messages that nobody keeps
         # By packet number: the content of a message whose acknowledgement may not have arrived.
         self._known: OrderedDict[int, bytes] = OrderedDict()
         for _, message in spool.last(inflight):
@@ -55,6 +56,10 @@ class Receiver:
 
     def take(self, message: Message, again: bool) -> None:
         with self._changed:
+            # The broker has so many under way that wait for their acknowledgement; those without one have no bound.
+            if self.why and not message.packet and len(self._waiting) >= self._inflight:
+                self.lost += 1
+                return
             self._waiting.append(Received(message, again, self._connection))
             self._changed.notify_all()
 

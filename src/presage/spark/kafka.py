@@ -27,6 +27,9 @@ CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}"
 SERVERS = "localhost:9092"  # what Kafka's own tools take for granted
 ASK_SECONDS = 10
 READ_SECONDS = 20  # that a task waits for messages which the broker has said to have
+# That a producer waits for a broker, or a topic, that is not there: it is tried again anyway, and whoever closes the
+# engine meanwhile waits as well. Kafka's default is 60.
+WRITE_SECONDS = 10
 # Kafka's defaults are made for many small consumers; a job of Spark's reads a range as fast as it can.
 READING = {
     "max.poll.records": "20000",
@@ -176,7 +179,8 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
     require_connector(spark, f"writing to the topic '{options['topic']}'")
     secrets = Secrets(f"the topic '{options['topic']}'")
     # What was written once must not be lost with one broker, nor change its order when it is sent again.
-    settings = {"acks": "all", **client_settings(options, secrets, options.get("servers", SERVERS))}
+    limits = {"acks": "all", "max.block.ms": str(WRITE_SECONDS * 1_000)}
+    settings = {**limits, **client_settings(options, secrets, options.get("servers", SERVERS))}
     frame = spark.createDataFrame(rows).coalesce(1)  # one task, which keeps the order
     columns = [f"CAST({name} AS BINARY) AS {name}" for name in ("key", "value")]
     if "headers" in rows.column_names:

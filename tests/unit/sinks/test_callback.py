@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ def test_a_row_at_which_the_function_raises_comes_again_and_blocks_those_after_i
     world.drain("mail")
     assert seen == [1, 3, 5, 7, 9]
     assert subscribed.error is None
+
+
+def test_a_function_that_calls_exit_ends_nothing_but_its_own_call(world: Delivering) -> None:
+    world.load(0, 2)
+    subscribed = world.home.standing["odd"].subscribe(lambda row: sys.exit(3), name="mail")
+    assert world.step("mail") == 1.0
+    assert world.sinks["mail"].why == "the function raised RuntimeError: it called sys.exit(3)"
+    assert isinstance(subscribed.error, RuntimeError)
 
 
 def test_told_to_skip_it_leaves_out_the_row_alone(world: Delivering) -> None:

@@ -230,6 +230,25 @@ def test_a_folder_that_is_gone_while_a_file_was_on_its_way_says_nothing_of_the_f
     world.close()
 
 
+def test_a_folder_that_is_gone_is_waited_for_however_long_it_takes(
+    world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create(SINK.format(out))
+    world.load(0, 6)
+    monkeypatch.setattr(parquet.ParquetTarget, "deliver", _and_die(parquet.ParquetTarget.deliver))
+    with pytest.raises(Died):
+        world.step("alarms")
+    monkeypatch.undo()
+    out.rename(tmp_path / "unmounted")
+    world = again(world, tmp_path)
+    assert [world.step("alarms") for _ in range(3)] == [1.0, 2.0, 4.0]
+    assert not out.exists()
+    (tmp_path / "unmounted").rename(out)
+    world.drain("alarms")
+    assert in_files(out) == world.expected()
+    world.close()
+
+
 def test_a_sink_that_is_dropped_and_declared_again_begins_anew_with_other_names(world: Delivering, out: Path) -> None:
     world.create(SINK.format(out))
     world.load(0, 6)

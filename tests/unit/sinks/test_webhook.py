@@ -56,8 +56,9 @@ def test_rows_that_are_sent_again_have_the_same_key_and_company(world: Deliverin
 def test_a_server_that_asks_for_time_gets_it(world: Delivering, server: Server) -> None:
     world.create(SINK.format(server.url, ""))
     world.load(0, 4)
-    server.answers = [(429, {"retry-after": "7"}), (503, {"retry-after": "100000"}), (503, {"retry-after": "soon"})]
-    assert [world.step("hook") for _ in range(3)] == [7.0, 300.0, 4.0]
+    server.answers = [(429, {"retry-after": "7"}), (503, {"retry-after": "100000"}), (503, {"retry-after": "soon"}),
+                      (503, {"retry-after": "9" * 400}), (503, {"retry-after": "-7"})]  # fmt: skip
+    assert [world.step("hook") for _ in range(5)] == [7.0, 300.0, 4.0, 300.0, 16.0]
 
 
 def test_a_server_that_is_away_is_waited_for_and_nothing_is_lost(world: Delivering) -> None:
@@ -170,6 +171,21 @@ def test_secrets_come_from_the_environment_and_are_nowhere_to_be_read(
     shown += [path.read_text() for path in (tmp_path / "home").rglob("*.json")]
     assert not any("s3cret" in text or "k3y" in text for text in shown)
     assert "env:HOOK_TOKEN" in "".join(shown)
+
+
+@pytest.mark.parametrize("token", ["t0p-line\n", "t0p-line\r\nX-More: t0p-line", "t0p-li\u20ac", "t0p-lin\xe9\t"])
+def test_a_secret_that_no_header_can_hold_is_not_quoted(
+    world: Delivering, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, token: str
+) -> None:
+    monkeypatch.setenv("HOOK_TOKEN", token)
+    world.create(SINK.format(server.url, ", header.authorization = 'Bearer env:HOOK_TOKEN'"))
+    world.load(0, 4)
+    assert world.step("hook") == 1.0
+    assert "header.authorization of sink 'hook'" in world.sinks["hook"].why
+    assert "t0p" not in str(world.sinks["hook"]) + str(world.sinks["hook"].described()) + caplog.text
+    monkeypatch.setenv("HOOK_TOKEN", token.split()[0].replace("\u20ac", ""))
+    world.drain("hook")
+    assert server.taken() == world.expected()
 
 
 def test_a_variable_that_is_not_set_is_named_and_waited_for(

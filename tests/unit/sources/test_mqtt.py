@@ -148,6 +148,27 @@ def test_a_full_spool_acknowledges_nothing_until_statements_have_taken_messages_
     world.close()
 
 
+def test_messages_that_nobody_keeps_do_not_fill_the_memory_while_the_spool_is_full(
+    tmp_path: Path, broker: Broker
+) -> None:
+    world = Listening(tmp_path / "home", broker, stream(inflight="2"))
+    world.client.connect()
+    publish(broker, 0)
+    world.write()
+    world.source._spool._most = 1
+    world.client.came(0, "t/a", payload(1), again=False)
+    assert not world.write()
+    for x in range(2, 10):
+        world.client.came(0, "t/a", payload(x), again=False)
+    publish(broker, 10)
+    world.source._spool._most = 1 << 20
+    world.write()
+    world.step()
+    assert world.events() == [0, 1, 2, 10]
+    assert world.source.notes == ["messages of QoS 0 were lost while the spool could not take them: 7"]
+    world.close()
+
+
 def test_a_disk_that_is_full_keeps_messages_with_the_broker(
     world: Listening, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +322,12 @@ def test_spools_of_streams_that_are_gone_are_removed(tmp_path: Path, broker: Bro
         ("host = 'h', topic = 'a', received_as = 'y'", "no attribute 'y'"),
         ("host = 'h', topic = 'a', session = 'long'", "not a duration"),
         ("host = 'h', topic = 'a', qos = 2", "not an option"),
+        ("host = 'mqtt://h', topic = 'a'", "host is 'mqtt://h'"),
+        ("host = 'h:1883', topic = 'a'", "its port goes into port"),
+        ("host = 'a..b', topic = 'a'", "host is 'a..b'"),
+        ("host = 'h', topic = 'a', tls_ca = 'ca.pem'", "add tls = 'true'"),
+        ("host = 'h', topic = 'a', tls = 'true', tls_key = 'k.pem'", "needs the option 'tls_cert'"),
+        ("host = 'h', topic = 'a', session = '60000 days'", "as far as a broker counts"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: str, said: str) -> None:
@@ -309,5 +336,13 @@ def test_options_that_cannot_be_are_refused(options: str, said: str) -> None:
     assert said in str(refused.value)
 
 
+def test_a_password_that_is_written_out_is_not_shown_again() -> None:
+    with pytest.raises(PresageError) as refused:
+        Workspace([], ".").check(DECLARED.format("host = 'h', topic = 'a', username = 'me', password = 'open-sesame'"))
+    assert "open-sesame" not in str(refused.value)
+
+
 def test_options_that_can_be_are_taken() -> None:
+    check_source(stream(host="::1"))
+    check_source(stream(host="brücke.example"))
     check_source(stream(port="8883", tls="true", username="env:U", password="env:P", topic="building/+/temp/#"))
