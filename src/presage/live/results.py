@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from presage.columnar.steps import MOMENT
 from presage.log import SEQ, Archive, FileSet
 from presage.log.columns import TIME
+from presage.log.data_files import open_data
 from presage.log.home import RESULTS
 from presage.log.reading import read_events
 from presage.model.arrow import to_arrow
@@ -64,7 +64,7 @@ def unpack(
     before = gone()  # asked after the files are known: one of them may hold less than an earlier answer said
     schema = schema_of(columns)
     for part in _by_arrival(files):
-        table = read_events(part, ["statement", "first", "rows", "payload"])
+        table = read_events(part, ["statement", "first", "rows", "payload"], threads=False)
         here = pc.and_(pc.equal(table["statement"], statement), pc.greater_equal(table["first"], before))
         table = table.filter(here).sort_by("first")
         for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
@@ -99,7 +99,7 @@ class Rest:
 def rests_in(path: str, statement: int | None = None) -> pa.Table:
     """What a file holds, without the rows themselves: `statement`, `end`, `last` and `rows` of each batch; of one
     statement in the order of its rows."""
-    found = pq.ParquetFile(path).read(columns=["statement", "first", "rows", TIME])
+    found = open_data(path).read(columns=["statement", "first", "rows", TIME], use_threads=False)
     if statement is not None:
         found = found.filter(pc.equal(found["statement"], statement)).sort_by("first")
     last = found[TIME].cast(MOMENT).cast(pa.int64())

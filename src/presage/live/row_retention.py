@@ -108,7 +108,11 @@ def _kept_for(event_type: EventType, keeps: list[int | None]) -> EventType:
 
 def _rests(path: str) -> dict[int, Rest]:
     """What a file holds, by statement."""
-    held = rests_in(path).group_by("statement").aggregate([("end", "max"), ("last", "max"), ("rows", "sum")])
+    held = (
+        rests_in(path)
+        .group_by("statement", use_threads=False)
+        .aggregate([("end", "max"), ("last", "max"), ("rows", "sum")])
+    )
     return {row["statement"]: Rest(row["end_max"], row["last_max"], row["rows_sum"]) for row in held.to_pylist()}
 
 

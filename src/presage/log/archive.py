@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from presage.errors import did_you_mean, error
 from presage.log.buckets import KeyFilter, keys_of
@@ -16,6 +15,7 @@ from presage.log.chunks import AGES, age
 from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME
 from presage.log.committer import Committer
 from presage.log.compaction import by_arrival
+from presage.log.data_files import open_data
 from presage.log.delta import LiveFile
 from presage.log.home import DERIVED, RESULTS
 from presage.log.pins import Held
@@ -250,7 +250,10 @@ def state_of(committer: Committer, stream: str) -> StreamState:
 
 
 def _read(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
-    parts = [pq.ParquetFile(path).read(columns=schema.names).select(schema.names).cast(schema) for path in paths]
+    parts = [
+        open_data(path).read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
+        for path in paths
+    ]
     return pa.concat_tables([schema.empty_table(), *parts])
 
 

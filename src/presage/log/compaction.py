@@ -16,13 +16,13 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from presage.log import crash
 from presage.log.buckets import buckets, keys_of
 from presage.log.chunks import Shape, arrivals, bucket_mark
 from presage.log.columns import ORDER, SEQ, TIME
 from presage.log.committer import Committer
+from presage.log.data_files import open_data
 from presage.log.delta import LiveFile
 from presage.log.disk import is_full
 from presage.log.home import Home
@@ -99,7 +99,7 @@ class Compaction:
 
     def _read(self, group: Sequence[LiveFile]) -> pa.Table:
         """All rows of the group by arrival."""
-        parts = [pq.ParquetFile(self._folder / file.name).read() for file in group]
+        parts = [open_data(self._folder / file.name).read(use_threads=False) for file in group]
         rows = pa.concat_tables([part.select(self._schema.names).cast(self._schema) for part in parts])
         return by_arrival(rows, ORDER[self._table])
 

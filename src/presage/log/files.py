@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.errors import PresageError, error
 from presage.log.columns import attributes_schema
+from presage.log.data_files import open_data
 from presage.log.ingest import Checked, check_table, join
 from presage.log.text_csv import read_csv
 from presage.log.text_json import read_json
@@ -62,7 +62,7 @@ def bytes_of(path: Path) -> bytes:
 def _read_parquet(path: Path, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
     try:
         # The old 96-bit times of Spark hold years that nanoseconds do not.
-        table = pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+        table = open_data(path, coerce_int96_timestamp_unit="us").read()
     except (pa.ArrowException, UnicodeDecodeError) as failure:
         raise _unreadable(path, failure) from failure
     return check_table(attributes, required, table, f"the file '{path.name}'", lambda row: f"{path.name}:{row + 1}")

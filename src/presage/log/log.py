@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from presage.errors import error
 from presage.log.archive import Archive, state_of
@@ -20,6 +19,7 @@ from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
+from presage.log.data_files import open_data
 from presage.log.delivered import Delivery, taken_table
 from presage.log.deliveries import Deliveries
 from presage.log.delta import DeltaTables, Tables, delta_schema
@@ -400,7 +400,7 @@ class Log:
             return {}
         folder = self._home.table_folder(name, EVENTS)
         files = [file.name for file in self._committer.files(name, EVENTS)]
-        return {file: pq.ParquetFile(folder / file).read().cast(held_schema(event_type)) for file in files}
+        return {file: open_data(folder / file).read().cast(held_schema(event_type)) for file in files}
 
     def _from(self, event_type: EventType, low: int, columns: list[str]) -> pa.Table:
         """The events of a stream from a time on."""

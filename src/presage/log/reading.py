@@ -10,19 +10,23 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.log.archive import Bounds, FileSet, within
 from presage.log.columns import SEQ, TIME
+from presage.log.data_files import open_data
 from presage.model.time import to_micros
+
+# Fewer are read as quickly by the thread that asks for them.
+MANY_ROWS = 100_000
 
 
 def read_events(
     files: FileSet, attributes: Sequence[str], coded: Collection[str] = (), threads: bool = True
 ) -> pa.Table:
     """SEQ, TIME (microseconds, int64) and the attributes of the events of a file set, file by file. Texts that are
-    `coded` come as the dictionaries that the files have, which are read in a fourth of the time. `threads`: columns are
-    read side by side; one of several that read at once does better without."""
+    `coded` come as the dictionaries that the files have, which are read in a fourth of the time. `threads`: columns
+    of many events are read side by side; one of several that read at once does better without."""
+    threads = threads and files.rows >= MANY_ROWS
     names = list(dict.fromkeys((SEQ, TIME, *attributes)))
     schema = pa.schema([_field(files.schema.field(name), coded) for name in names])
     parts = [_read_file(path, schema, coded, files.predicates, threads) for path in files.paths]
@@ -36,7 +40,7 @@ def _field(field: pa.Field, coded: Collection[str]) -> pa.Field:
 
 def _read_file(path: str, schema: pa.Schema, coded: Collection[str], bounds: Bounds, threads: bool) -> pa.Table:
     names = schema.names
-    with pq.ParquetFile(path, read_dictionary=list(coded)) as file:
+    with open_data(path, read_dictionary=list(coded)) as file:
         if bounds == Bounds():
             return file.read(columns=names, use_threads=threads).select(names).cast(schema)
         places = {file.metadata.schema.column(i).path: i for i in range(file.metadata.num_columns)}

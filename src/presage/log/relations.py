@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from presage.errors import error
 from presage.log.columns import attributes_schema
+from presage.log.data_files import open_data
 from presage.log.files import read_files
 from presage.model.catalog import Relation
 
@@ -55,7 +56,7 @@ def write_copy(home: Path, table: pa.Table) -> str:
 
 def read_copy(home: Path, relative: str) -> pa.Table:
     try:
-        return pq.ParquetFile(home / relative).read()
+        return open_data(home / relative).read()
     except (OSError, pa.ArrowException) as failure:
         raise error(
             "HOME_CORRUPT", what=f"the copy '{relative}' of a relation", path=home, why=str(failure),

@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from presage.errors import error
+from presage.log.data_files import open_data
 from presage.log.files import bytes_of, files_of, read_files
 from presage.log.ingest import Checked, check_table
 from presage.log.text_csv import BOM, check_fields, read_csv, read_header
@@ -120,7 +120,7 @@ def _fits(
 
 
 def _parquet(path: Path) -> pa.Table:
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+    return open_data(path, coerce_int96_timestamp_unit="us").read()
 
 
 def _objects(path: Path) -> pa.Table:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.columnar.sorting import sorted_table
 from presage.errors import PresageError, did_you_mean, error
 from presage.live.spans import Place, Span, cut_within
 from presage.log.archive import Bounds, FileSet
 from presage.log.columns import EVENTS, REJECTED, SEQ, TIME
+from presage.log.data_files import open_data
 from presage.log.glance import Glance, glance
 from presage.log.home import DERIVED
 from presage.log.reading import read_events
@@ -115,7 +115,7 @@ class Export:
         folder = seen.places.table_folder(self._stream, self._asked.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
             try:
-                with pq.ParquetFile(folder / file.name) as data:
+                with open_data(folder / file.name) as data:
                     for batch in data.iter_batches(self._rows, columns=self.schema.names):
                         yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
             except (OSError, pa.ArrowException) as broken:

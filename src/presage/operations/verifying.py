@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.errors import PresageError
 from presage.live.statement import Statement
 from presage.live.states import chains_from_json, read_chain
 from presage.log.catalog_log import CatalogEntry, CatalogLog
 from presage.log.columns import EVENTS, LATE, SEQ, TIME
+from presage.log.data_files import open_data
 from presage.log.delta import LiveFile, Table, generation_of
 from presage.log.disk import Disk
 from presage.log.glance import Glance, glance
@@ -145,7 +145,7 @@ class Verification:
             size = os.stat(path).st_size
             if size != file.size:
                 yield Finding(where, f"it has {size:,} bytes, its table says {file.size:,}")
-            with pq.ParquetFile(path) as data:
+            with open_data(path) as data:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
                     return

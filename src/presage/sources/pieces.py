@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.errors import PresageError
 from presage.log import ROW, Arrival, Checked, Taken
 from presage.log.columns import attributes_schema
+from presage.log.data_files import open_data
 from presage.log.ingest import Rejected, check_table
 from presage.log.text_csv import BOM, read_csv_rows, read_header, readable, whole_rows
 from presage.log.text_json import is_array, read_json, read_json_lines
@@ -205,7 +205,7 @@ class _ParquetRows:
 
     def __init__(self, path: Path, at: int) -> None:
         # The old 96-bit times of Spark hold years that nanoseconds do not.
-        self._file = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+        self._file = open_data(path, coerce_int96_timestamp_unit="us")
         self.rows: int = self._file.metadata.num_rows
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         ends = np.cumsum(sizes)
