@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.errors import error
-from presage.live.results import schema_of, unpack, unpack_from
+from presage.live.results import schema_of, unpack
 from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
 from presage.model.time import format_duration, format_timestamp, to_micros
@@ -173,11 +173,7 @@ class Deployment:
     def table(self) -> pa.Table:
         """All rows so far that are kept, in order, as Arrow."""
         columns = self.columns
-        parts = [
-            rows
-            for _, _, rows in unpack(self._standing.archive, int(self._number), columns, gone=lambda: self.first_row)
-        ]
-        return pa.concat_tables([schema_of(columns).empty_table(), *parts])
+        return pa.concat_tables([schema_of(columns).empty_table(), *(rows for _, _, rows in self.after(0, 0))])
 
     def results(self) -> Any:
         """All rows so far that are kept, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
@@ -254,9 +250,8 @@ class Deployment:
     def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
         to hold none of them; 0 if none is."""
-        yield from unpack_from(
-            self._standing.archive, int(self._number), self.columns, record, row, lambda: self.first_row
-        )
+        archive, number = self._standing.archive, int(self._number)
+        yield from unpack(archive, number, self.columns, record, row, lambda: self.first_row)
 
     @property
     def first_row(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from presage.live.results import unpack_from
+from presage.live.results import unpack
 from presage.live.standing import Standing
 
 
@@ -55,4 +55,4 @@ class Following:
         """(record, number of the first row, rows) of a statement from a row on, which no record before `record` holds
         any of."""
         archive, columns = self._standing.archive, self._standing.columns(str(number))
-        yield from unpack_from(archive, number, columns, record - 1, row, lambda: self.statement(number).removed)
+        yield from unpack(archive, number, columns, record - 1, row, lambda: self.statement(number).removed)

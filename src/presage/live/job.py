@@ -254,7 +254,10 @@ class Job:
 
     def let_go(self, removed: Mapping[str, int]) -> None:
         """Readers see no more of these statements' first rows, so many of each."""
-        self._change({number: {"removed": count} for number, count in removed.items()})
+        with self._lock:
+            # Never fewer than before: who asks may have looked before another let more of them go.
+            known = {number: max(count, self.statements[number].removed) for number, count in removed.items()}
+            self._change({number: {"removed": count} for number, count in known.items()})
 
     def _change(self, values: Mapping[str, dict[str, Any]]) -> None:
         with self._lock:

@@ -50,14 +50,10 @@ def pack(entries: Sequence[Entry]) -> pa.Table:
 
 
 def unpack(
-    archive: Archive,
-    statement: int,
-    columns: Sequence[Field],
-    after_record: int | None = None,
-    gone: Callable[[], int] = lambda: 0,
+    archive: Archive, statement: int, columns: Sequence[Field], after_record: int, row: int, gone: Callable[[], int]
 ) -> Iterator[tuple[int, int, pa.Table]]:
-    """(record, number of the first row, rows) of one statement, batch by batch, in order. `gone`: how many of its first
-    rows retention has taken."""
+    """(record, number of the first row, rows) of one statement, batch by batch, in order, from a row on, which no
+    record up to `after_record` holds any of. `gone`: how many of its first rows retention has taken."""
     if not archive.holds(RESULTS):
         return
     files = archive.snapshot(RESULTS, after_seq=after_record)
@@ -65,26 +61,14 @@ def unpack(
     schema = schema_of(columns)
     for part in _by_arrival(files):
         table = read_events(part, ["statement", "first", "rows", "payload"], threads=False)
-        here = pc.and_(pc.equal(table["statement"], statement), pc.greater_equal(table["first"], before))
+        end = pc.add(table["first"], table["rows"])
+        here = pc.and_(pc.equal(table["statement"], statement), pc.greater(end, max(before, row)))
         table = table.filter(here).sort_by("first")
-        for record, first, payload in zip(table[SEQ], table["first"], table["payload"], strict=True):
+        for record, first, payload in zip(table[SEQ], table["first"].to_pylist(), table["payload"], strict=True):
             with pa.ipc.open_stream(payload.as_buffer()) as reader:
-                yield record.as_py(), first.as_py(), reader.read_all().cast(schema)
-
-
-def unpack_from(
-    archive: Archive,
-    statement: int,
-    columns: Sequence[Field],
-    after_record: int | None,
-    row: int,
-    gone: Callable[[], int] = lambda: 0,
-) -> Iterator[tuple[int, int, pa.Table]]:
-    """As `unpack`, from a row on, which no record up to `after_record` holds any of."""
-    for record, first, rows in unpack(archive, statement, columns, after_record, gone):
-        if first + rows.num_rows > row:
+                rows = reader.read_all().cast(schema)
             skip = max(0, row - first)
-            yield record, first + skip, rows.slice(skip)
+            yield record.as_py(), first + skip, rows.slice(skip)
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,14 @@ def test_it_is_known_again_after_a_restart(tmp_path: Path) -> None:
         assert kept(home) == [31]
 
 
+def test_who_looked_earlier_brings_no_row_back(home: Living) -> None:
+    live = home.deploy(EVERY, "all", retention=10 * SECOND)
+    load(home, *range(0, 30, 5))
+    assert retention(home).apply(NOW) == 3
+    home.standing.job.let_go({"1": 2})
+    assert live.first_row == 3
+
+
 @pytest.mark.parametrize("point", [crash.COMMITTED, crash.REWRITTEN_ONE, crash.REWRITTEN, crash.TABLE_COMMITTED])
 def test_a_crash_at_any_moment_leaves_the_rows_that_should_be_there(point: str, tmp_path: Path) -> None:
     disk, points = MemoryDisk(), CrashAt()
