@@ -136,18 +136,24 @@ def test_wrong_credentials_are_named_and_right_ones_are_taken_without_being_told
     broker.stop()
 
 
-def test_a_session_whose_subscription_never_came_gets_it(mosquitto: Mosquitto, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_session_whose_subscription_never_came_gets_it(version: str, mosquitto: Mosquitto, tmp_path: Path) -> None:
     mosquitto.publish([("t/kept", payload(0))], retain=True)
-    session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-    session.SessionExpiryInterval = 600
-    died = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="presage-test", protocol=mqtt.MQTTv5)
-    died.connect("127.0.0.1", mosquitto.port, clean_start=False, properties=session)
+    made, name = mqtt.CallbackAPIVersion.VERSION2, "presage-test"
+    if version == "5":
+        session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        session.SessionExpiryInterval = 600
+        died = mqtt.Client(made, client_id=name, protocol=mqtt.MQTTv5)
+        died.connect("127.0.0.1", mosquitto.port, clean_start=False, properties=session)
+    else:
+        died = mqtt.Client(made, client_id=name, clean_session=False, protocol=mqtt.MQTTv311)
+        died.connect("127.0.0.1", mosquitto.port)
     died.loop_start()
     until(died.is_connected)
     died.disconnect()
     died.loop_stop()
     for count in (1, 2):  # what is retained comes once
-        engine = Engine(tmp_path / "home", declared(mosquitto))
+        engine = Engine(tmp_path / "home", declared(mosquitto, version=version))
         engine.connected()
         mosquitto.publish(messages(count, 1))
         engine.wait_for(count + 1)

@@ -10,6 +10,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from presage.errors import PresageError
@@ -26,6 +27,7 @@ from presage.sources.spool import Spool
 
 _LOGGER = logging.getLogger("presage")
 FOLDER = "spool"
+NOTE = "subscribed"
 PORT, TLS_PORT = 1883, 8883
 INFLIGHT = 1_000
 SESSION = "7 days"
@@ -55,11 +57,12 @@ class MqttSource:
         options = event_type.options
         secrets = Secrets(f"stream '{event_type.name}'", environment)
         default = f"presage-{home.id[:8]}-{generation}"
-        settings = settings_of(options, default, resolve)
+        folder = home.path / FOLDER / f"{generation:014d}"
+        settings = replace(settings_of(options, default, resolve), note=folder / NOTE)
         self._inflight = settings.inflight
         self._messages = Messages(event_type)
         most = int(options.get("spool_mb", SPOOL_MB)) << 20
-        self._spool = Spool(home.path / FOLDER / f"{generation:014d}", home.disk, most)
+        self._spool = Spool(folder, home.disk, most)
         self._client = (make or PahoClient)(settings, secrets)
         self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
         self._next = 0

@@ -37,6 +37,7 @@ class Settings:
     password: str | None = None
     tls: bool = False
     tls_files: Mapping[str, str] | None = None  # ca, cert, key
+    note: Path | None = None  # a file that is there once the broker has confirmed the subscription
 
 
 class Listener(Protocol):
@@ -88,13 +89,15 @@ class PahoClient:
             if settings.version == "5":
                 client.subscribe(settings.topic, options=_subscription())
             # Here a second subscription would bring retained messages again.
-            elif not flags.session_present:
+            elif not (flags.session_present and settings.note is not None and settings.note.exists()):
                 client.subscribe(settings.topic, qos=1)
 
         def subscribed(_: Any, __: Any, ___: Any, reasons: Any, *____: Any) -> None:
             refused = [str(reason) for reason in reasons if reason.is_failure]
             if refused:
                 self._say(f"refuses the topic '{settings.topic}': {refused[0]}")
+            elif settings.note is not None:
+                settings.note.touch()
 
         def disconnected(_: Any, __: Any, ___: Any, reason: Any, *____: Any) -> None:
             if not self.why:
