@@ -30,6 +30,7 @@ from presage.model.catalog import Attribute
 
 ROWS_PER_BATCH = 262_144
 BOM = b"\xef\xbb\xbf"
+OTHER_MARKS = {";": "semicolons", "\t": "tabs"}
 # A field may be long, and Python's reader refuses more than 128 KB otherwise.
 _LONGEST_FIELD = 2**31 - 1
 
@@ -63,9 +64,19 @@ def read_header(data: bytes, name: str) -> Header | None:
     if any(is_broken(column) for column in names):
         fix = "save the file as UTF-8"
         raise error("FILE_UNREADABLE", path=name, why="its first line is not UTF-8", fix=fix)
+    text = "".join(lines.taken)
+    _refuse_other_marks(names, text, name)
     refuse_duplicates(names, f"the file '{name}'")
-    size = len("".join(lines.taken).encode("utf-8", errors="surrogateescape"))
+    size = len(text.encode("utf-8", errors="surrogateescape"))
     return Header(names, mark + size, reader.line_num)
+
+
+def _refuse_other_marks(names: list[str], text: str, name: str) -> None:
+    """Some programs part columns by another mark: all of a line would be one column, and every row without a time."""
+    for mark, shown in OTHER_MARKS.items():
+        if len(names) == 1 and mark in names[0] and text.strip() != f'"{names[0]}"':
+            why, fix = f"its columns are parted by {shown}, not by commas", "save it with commas between the columns"
+            raise error("FILE_UNREADABLE", path=name, why=why, fix=fix)
 
 
 def read_csv_rows(

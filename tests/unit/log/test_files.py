@@ -118,6 +118,20 @@ def test_a_header_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "t.csv", "sym,sym\na,b\n")
 
 
+@pytest.mark.parametrize(("mark", "shown"), [(";", "semicolons"), ("\t", "tabs")])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_columns_that_are_parted_by_another_mark_are_told(mark: str, shown: str, quote: str, tmp_path: Path) -> None:
+    text = mark.join(f"{quote}{name}{quote}" for name in ("sym", "price", "at")) + "\n"
+    with pytest.raises(PresageError, match=f"its columns are parted by {shown}, not by commas") as caught:
+        read(tmp_path / "t.csv", text + mark.join(("a", "1,5", "2024-01-01")) + "\n")
+    assert "commas between the columns" in caught.value.fix
+
+
+def test_a_single_column_may_have_such_a_mark_in_its_name(tmp_path: Path) -> None:
+    checked = read(tmp_path / "t.csv", '"a;b"\n"x"\n', (Attribute("a;b", STRING),), None)
+    assert rows(checked) == [("x",)]
+
+
 def test_json_lines_and_an_array_are_the_same_rows(tmp_path: Path) -> None:
     objects = ['{"sym": "a", "price": 1, "at": "2024-01-01"}', '{"at": "2024-01-02T00:00:00+00:00", "sym": "b"}']
     lines = read(tmp_path / "t.jsonl", "\n".join(objects))
