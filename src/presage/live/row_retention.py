@@ -6,6 +6,7 @@ after that, once half of what they hold is not wanted any more; a crash in betwe
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -87,16 +88,16 @@ class RowRetention:
         return gone
 
     def _thin(self, paths: list[str], gone: dict[int, int]) -> None:
-        sparse = []
+        whole, sparse = list[str](), list[str]()
         for path in paths:
             rests = self._known[path].items()
             held = sum(rest.rows for _, rest in rests)
             # The rows of a statement in a file follow each other.
             wanted = sum(min(rest.rows, max(0, rest.end - gone.get(number, 0))) for number, rest in rests)
             if wanted < held and wanted * SPARSE <= held:
-                sparse.append(path.rpartition("/")[2])
-        if sparse:
-            self.log.maintenance.thin(RESULTS, sparse, lambda rows: _wanted(rows, gone))
+                (sparse if wanted else whole).append(os.path.basename(path))
+        if whole or sparse:
+            self.log.maintenance.thin(RESULTS, whole, sparse, lambda rows: _wanted(rows, gone))
 
 
 def _kept_for(event_type: EventType, keeps: list[int | None]) -> EventType:

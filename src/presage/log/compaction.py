@@ -53,12 +53,14 @@ class Compaction:
         parts = (self._read(files) for files in apart(group, ORDER[self._table]))
         return self._replace(group, lambda draft: self._one(draft, parts))
 
-    def thin(self, file: LiveFile, wanted: Callable[[pa.Table], pa.Table]) -> int:
-        """A file with the wanted rows of another in its place, or none if there are none; how many rows went."""
+    def thin(self, file: LiveFile, wanted: Callable[[pa.Table], pa.Table]) -> bool:
+        """A file with the wanted rows of another in its place; whether it happened."""
         rows = wanted(self._read([file]))
-        went = file.rows - rows.num_rows
-        happened = self._replace([file], lambda draft: self._one(draft, [rows]) if rows.num_rows else [], went=went)
-        return went if happened else 0
+        return self._replace([file], lambda draft: self._one(draft, [rows]), went=file.rows - rows.num_rows)
+
+    def drop(self, group: Sequence[LiveFile]) -> bool:
+        """No files, and none of their rows, in the place of several; whether it happened."""
+        return self._replace(group, lambda draft: [], went=sum(file.rows for file in group))
 
     def compact(self, group: Sequence[LiveFile], key: Sequence[str]) -> bool:
         """Old files, by slice of time and bucket of key, in the place of recent ones; whether it happened."""

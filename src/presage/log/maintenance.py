@@ -81,14 +81,21 @@ class Maintenance:
         with self._lock:
             return sum(self._compact(name, table, event_type, shape or Shape())[0] for table in tables)
 
-    def thin(self, stream: str, names: Collection[str], wanted: Callable[[pa.Table], pa.Table]) -> int:
-        """Let files of a table of our own hold their wanted rows only; how many rows went."""
+    def thin(
+        self, stream: str, whole: Collection[str], sparse: Collection[str], wanted: Callable[[pa.Table], pa.Table]
+    ) -> None:
+        """Drop whole files of a table of our own, and let sparse ones hold their wanted rows only."""
         with self._lock:
             found = self._committer.look(stream, EVENTS)
             if found is None:
-                return 0
+                return
             compaction = Compaction(self._home, self._committer, stream, EVENTS, found[1], Shape())
-            return sum(compaction.thin(file, wanted) for file in found[0] if file.name in names)
+            dropped = [file for file in found[0] if file.name in whole]
+            if dropped:
+                compaction.drop(dropped)
+            for file in found[0]:
+                if file.name in sparse:
+                    compaction.thin(file, wanted)
 
     def retain(self, event_type: EventType, in_use: InUse | None = None, now: int | None = None) -> int:
         """Remove the events of a stream beyond its retention that nobody needs; how many."""

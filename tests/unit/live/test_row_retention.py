@@ -91,6 +91,15 @@ def test_what_is_gone_leaves_the_disk(home: Living, tmp_path: Path) -> None:
     assert list(Verification(tmp_path / "home").findings()) == []
 
 
+def test_files_of_which_nothing_is_wanted_go_in_one_record(home: Living) -> None:
+    home.deploy(EVERY, "all", retention=10 * SECOND)
+    load(home, *range(30))
+    records = home.log.records
+    assert retention(home).apply(NOW) == 19
+    assert home.log.records == records + 2  # what readers see, then the files
+    assert in_results(home) == 11
+
+
 def test_a_statement_without_retention_keeps_all_and_costs_nothing(home: Living) -> None:
     home.deploy(EVERY, "all")
     load(home, 0, 500)
