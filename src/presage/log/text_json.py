@@ -72,7 +72,7 @@ def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | No
 
 def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[Attribute, ...]) -> pa.Table | None:
     """UTF-8 of so many lines, each of which begins and ends as an object does; None if one must be looked at closer."""
-    if not all(_is_plain(a.type) for a in attributes) or _may_be_deep(body, lines):
+    if not all(_is_plain(a.type) for a in attributes) or (longest > MOST_BRACKETS and _may_be_deep(body, lines)):
         return None
     # Times are read as text: which texts are times is decided in one place, and it is not Arrow's reader.
     schema = pa.schema([(a.name, pa.string() if a.type == TIMESTAMP else to_arrow(a.type)) for a in attributes])
