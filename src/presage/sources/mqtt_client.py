@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -97,7 +98,10 @@ class PahoClient:
             if refused:
                 self._say(f"refuses the topic '{settings.topic}': {refused[0]}")
             elif settings.note is not None:
-                settings.note.touch()
+                # On a full disk it is not there: the next connection subscribes once more, which only repeats what is
+                # retained. An error here would end the client's thread.
+                with suppress(OSError):
+                    settings.note.touch()
 
         def disconnected(_: Any, __: Any, ___: Any, reason: Any, *____: Any) -> None:
             if not self.why:

@@ -137,12 +137,7 @@ def again(world: Delivering, tmp_path: Path) -> Delivering:
 def test_a_file_that_got_its_name_before_the_crash_is_not_written_again_even_if_it_was_taken(
     world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.create(SINK.format(out))
-    world.load(0, 6)
-    monkeypatch.setattr(parquet.ParquetTarget, "deliver", _and_die(parquet.ParquetTarget.deliver))
-    with pytest.raises(Died):
-        world.step("alarms")
-    monkeypatch.undo()
+    _died_when_its_file_had_a_name(world, out, monkeypatch)
     (taken,) = files(out)
     taken.unlink()
     world = again(world, tmp_path)
@@ -159,6 +154,15 @@ def _and_die(real: object) -> object:
         raise Died
 
     return deliver
+
+
+def _died_when_its_file_had_a_name(world: Delivering, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.create(SINK.format(out))
+    world.load(0, 6)
+    monkeypatch.setattr(parquet.ParquetTarget, "deliver", _and_die(parquet.ParquetTarget.deliver))
+    with pytest.raises(Died):
+        world.step("alarms")
+    monkeypatch.undo()
 
 
 def _died_before_its_file_had_a_name(world: Delivering, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,12 +237,7 @@ def test_a_folder_that_is_gone_while_a_file_was_on_its_way_says_nothing_of_the_f
 def test_a_folder_that_is_gone_is_waited_for_however_long_it_takes(
     world: Delivering, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.create(SINK.format(out))
-    world.load(0, 6)
-    monkeypatch.setattr(parquet.ParquetTarget, "deliver", _and_die(parquet.ParquetTarget.deliver))
-    with pytest.raises(Died):
-        world.step("alarms")
-    monkeypatch.undo()
+    _died_when_its_file_had_a_name(world, out, monkeypatch)
     out.rename(tmp_path / "unmounted")
     world = again(world, tmp_path)
     assert [world.step("alarms") for _ in range(3)] == [1.0, 2.0, 4.0]
