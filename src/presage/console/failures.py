@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,9 +10,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from presage.errors import PresageError, error
+from presage.logging import ERROR, tell
 from presage.spark.failures import explain_failure, is_of_spark
 
-_LOGGER = logging.getLogger("presage")
 # By whose fault it is. A name that stands for nothing is the asker's mistake like any other in a text.
 STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}
 STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
@@ -57,5 +56,6 @@ def add_failures(app: FastAPI) -> None:
     def of_others(request: Request, failure: Exception) -> JSONResponse:
         if is_of_spark(failure):
             return answer(explain_failure(failure))
-        _LOGGER.exception("a request of the console failed: %s", request.url.path, exc_info=failure)
+        told = "a request of the console failed: {path}"
+        tell(ERROR, "REQUEST_FAILED", told, failure=failure, path=request.url.path)
         return answer(error("INTERNAL", what=f"{type(failure).__name__}: {failure}"))

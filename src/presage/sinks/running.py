@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import weakref
@@ -11,13 +10,13 @@ from dataclasses import replace
 
 from presage.errors import PresageError
 from presage.log import crash
+from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import Sink
 from presage.sinks.place import Place, PlaceFile
 from presage.sinks.reading import Reader
 from presage.sinks.sink import Followed, NotTaken, Statements, Target
 from presage.sinks.status import FAILED, FINISHED, RUNNING, STOPPED, WAITING, SinkStatus
 
-_LOGGER = logging.getLogger("presage")
 LOOK_SECONDS = 0.5  # a sink that has nothing to do looks so often, should it have missed being told
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LONGEST_ASKED = 300.0  # a server may ask for a longer pause than ours, up to this one
@@ -150,7 +149,7 @@ class Running:
             return self._wait_out(str(failure))
         except Exception as failure:
             # Our own mistake. The place stays; an engine that is opened again tries again.
-            _LOGGER.exception("the sink '%s' has failed", self.sink.name)
+            tell(ERROR, "SINK_FAILED", "the sink '{sink}' has failed", failure=failure, sink=self.sink.name)
             self._say(FAILED, f"{type(failure).__name__}: {failure}")
             return None
 
@@ -211,7 +210,8 @@ class Running:
                 self._keep(replace(place, end=None))
                 return
             self._file.skip(batch.ids()[-1], target.masked(refusal.why))
-            _LOGGER.warning("the sink '%s' leaves out %s: %s", self.sink.name, batch.ids()[-1], refusal.why)
+            told = "the sink '{sink}' leaves out {row}: {why}"
+            tell(WARNING, "SINK_SKIPPED", told, sink=self.sink.name, row=batch.ids()[-1], why=refusal.why)
             skipped = replace(place, row=batch.end, record=record, end=None, skipped=place.skipped + 1)
             self._keep(skipped)
             return
@@ -257,7 +257,8 @@ class Running:
         changed = (state, why) != (self._state, self._why)
         self._state, self._why = state, why
         if changed and why and not usual:
-            _LOGGER.warning("the sink '%s' is %s: %s", self.sink.name, state, why)
+            told = "the sink '{sink}' is {state}: {why}"
+            tell(WARNING, "SINK_STATE", told, sink=self.sink.name, state=state, why=why)
 
 
 def _run(running: weakref.ref[Running], stopped: threading.Event, changed: threading.Condition) -> None:

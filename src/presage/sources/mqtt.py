@@ -6,7 +6,6 @@ what is in the log is deleted from it.
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from presage.errors import PresageError
 from presage.log import Arrival, Cursor, Delivery
 from presage.log.home import Home
+from presage.logging import WARNING, tell
 from presage.model.catalog import EventType
 from presage.model.secrets import Secrets
 from presage.model.time import parse_duration
@@ -25,7 +25,6 @@ from presage.sources.receiver import TRY_AGAIN_SECONDS, Receiver
 from presage.sources.source import PAUSE
 from presage.sources.spool import Spool
 
-_LOGGER = logging.getLogger("presage")
 FOLDER = "spool"
 NOTE = "subscribed"
 PORT, TLS_PORT = 1883, 8883
@@ -130,7 +129,8 @@ def _write(receiver: Receiver, stopped: threading.Event) -> None:
                 stopped.wait(TRY_AGAIN_SECONDS)
         except (OSError, PresageError) as failure:
             if str(failure) != receiver.why:
-                _LOGGER.warning("messages cannot be kept and are not acknowledged: %s", failure)
+                told = "messages cannot be kept and are not acknowledged: {why}"
+                tell(WARNING, "SPOOL_FAILED", told, why=failure)
             receiver.why = str(failure)
             stopped.wait(TRY_AGAIN_SECONDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
+from presage.logging import JsonLines
 from presage.operations.figures import sink_figures
 from presage.operations.metrics import Metrics
 from presage.sinks import running
@@ -60,6 +62,17 @@ def test_flush_of_a_sink_that_is_stuck_ends_in_time_and_says_why(world: Deliveri
     with pytest.raises(PresageError, match="no answer from") as late:
         world.sinks.flush(timeout=0.3)
     assert late.value.code == "TIMEOUT"
+
+
+def test_what_a_sink_waits_for_is_logged_with_its_code(world: Delivering, caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    server.close()
+    world.create(f"CREATE SINK hook FROM odd WITH (sink = 'webhook', url = '{server.url}')")
+    world.load(0, 10)
+    until(lambda: world.sinks["hook"].state == "waiting")
+    (line,) = [json.loads(JsonLines().format(r)) for r in caplog.records if "'hook'" in r.getMessage()]
+    assert (line["code"], line["sink"], line["state"]) == ("SINK_STATE", "hook", "waiting")
+    assert "no answer from" in line["why"]
 
 
 def test_a_sink_that_is_stuck_holds_up_neither_statements_nor_other_sinks(world: Delivering, tmp_path: Path) -> None:
