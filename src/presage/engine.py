@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -110,7 +111,7 @@ class Engine:
         self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory, rows_per_chunk)
         self._lock = threading.RLock()
         self._closed = False
-        self._log = Log.open(Path(home) if home is not None else None)
+        self._log = Log.open(home)
         base = Path.cwd()
         library = Library(self._log.home.path / "knowledge")
         roots = roots if roots is not None else [base, self._log.home.path]
@@ -326,20 +327,25 @@ class Engine:
         return self._log.archive.read_late(self._workspace.loadable(stream).name)
 
     def close(self) -> None:
+        """End what runs and give up the home, whatever fails on the way; that is raised. In a fork it does nothing."""
+        if not self._log.home.is_own:
+            return
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        self._upkeep.stop()
-        self._sources.close()
-        self._watch.stop()
-        # Without the lock: the batch that runs may need the session.
-        self._driver.stop()
-        self._sinks.close()
-        self._standing.close()
+        # Without the lock: the batch that runs may need the session. The last of them is called first.
+        steps = (self._leave, self._standing.close, self._sinks.close, self._driver.stop)
+        with ExitStack() as ending:
+            for step in (*steps, self._watch.stop, self._sources.close, self._upkeep.stop):
+                ending.callback(step)
+
+    def _leave(self) -> None:
         with self._lock:
-            self._log.close()
-            self._session.leave()
+            try:
+                self._log.close()
+            finally:
+                self._session.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -486,5 +492,6 @@ class Engine:
         return start_ticker(self._session.get(), work)
 
     def _check_open(self) -> None:
+        self._log.home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")

@@ -257,11 +257,31 @@ CONDITIONS: dict[str, Condition] = {
     "HOME_LOCKED": Condition(
         ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
     ),
+    "ENGINE_FORKED": Condition(
+        ResourceError,
+        "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use that engine",
+        "open an engine after the fork, in one of the two processes",
+    ),
+    "HOME_OVERTAKEN": Condition(
+        ResourceError,
+        "another process has written {what} of the home '{path}' since it was opened here",
+        "close this engine and end the other one, then open the home again; nothing of what was asked for has happened",
+    ),
+    "NOT_LOCAL": Condition(
+        ResourceError,
+        "'{path}' is an address, and {what} must be a path of this machine's file system",
+        "give the path of a local folder or file, or mount the store as a folder",
+    ),
     "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "{fix}"),
     "HOME_VERSION": Condition(
         ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
     ),
     "DISK_FULL": Condition(ResourceError, "the disk that holds '{path}' has no space left", "{fix}"),
+    "STORAGE_FAILED": Condition(
+        ResourceError,
+        "a file of the home '{path}' cannot be read or written: {why}",
+        "check the disk and the permissions",
+    ),
     "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
     "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
     "SPARK_NOT_STARTED": Condition(

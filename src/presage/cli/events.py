@@ -11,6 +11,7 @@ import typer
 
 from presage.cli.progress import Progress
 from presage.errors import did_you_mean, error
+from presage.model.paths import local_path
 
 if TYPE_CHECKING:
     from presage.engine import Engine
@@ -44,7 +45,7 @@ def check_event_files(files: list[EventFile], streams: list[str]) -> None:
         if file.stream not in streams:
             fix = did_you_mean(file.stream, streams, "declare it with CREATE STREAM in the file")
             raise error("UNKNOWN_STREAM", name=file.stream, fix=fix)
-        if not file.path.exists():
+        if not local_path(file.path, "a file of events").exists():
             raise error(
                 "FILE_NOT_FOUND", path=file.path, fix=f"--events {file.stream}=… names it; paths start in {Path.cwd()}"
             )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
+from presage.cli.failures import reported
 from presage.cli.log_compact import compact
 from presage.cli.log_export import export
 from presage.cli.log_inspect import inspect
 from presage.cli.log_verify import verify
 from presage.cli.options import HomeFolder
+from presage.model.paths import local_path
 
 log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compact, verify or export it.")
 
@@ -18,7 +18,8 @@ log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compa
 @log.callback()
 def home_of(context: typer.Context, home: HomeFolder) -> None:
     """Look into the log of a home, compact, verify or export it."""
-    context.obj = Path(home)
+    with reported():
+        context.obj = local_path(home, "a home")
 
 
 for command in (inspect, compact, verify, export):

@@ -128,6 +128,7 @@ class Standing(Mapping[str, Deployment]):
     ) -> Deployment:
         """Let a query stand. The same text under the same name is the statement that stands already. `retention`:
         microseconds for which its rows are kept; None: for ever, or as it was said before."""
+        self._log.check_open()
         with self.job.between_batches():
             deployed = self._deploy(query, name, replaces, retention)
         self._go_on()
@@ -169,6 +170,7 @@ class Standing(Mapping[str, Deployment]):
         return Deployment(self, statement.number)
 
     def stop(self, number: str) -> None:
+        self._log.check_open()
         with self.job.between_batches():
             statement = self.job.statements[number]
             if not statement.stands:
@@ -189,6 +191,7 @@ class Standing(Mapping[str, Deployment]):
         self._go_on()
 
     def resume(self, number: str) -> None:
+        self._log.check_open()
         self.job.resume(number)
         self._go_on()
 
@@ -342,6 +345,7 @@ class Standing(Mapping[str, Deployment]):
 
     def drain(self, number: str, timeout: float | None) -> None:
         """Wait until a statement has taken in all that has arrived."""
+        self._log.home.check_owner()
         arrivals = self._log.point.arrivals
         until = None if timeout is None else time.monotonic() + timeout
         if not self.job.caught_up(number, arrivals):

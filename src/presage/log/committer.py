@@ -53,7 +53,7 @@ class Committer:
         self._tables_lock = threading.RLock()
         self._kept: list[Record] = []  # records since the head
         self._pending: list[Record] = []  # those of them that are not carried out
-        self._broken = False
+        self._broken: PresageError | None = None  # why nothing more can be published
         self._closed = False
         self.point = Point(0, 0, {})  # how far readers may see
         self._followers: list[Callable[[], None]] = []
@@ -84,11 +84,11 @@ class Committer:
     @contextmanager
     def turn(self) -> Iterator[Turn]:
         """Wait for the right to publish. Records that failed half-way are finished first."""
+        self.check_open()  # before the lock: in a forked child nobody would give it back
         with self._order:
             self.check_open()
-            if self._broken:
-                fix = "close the engine and open the home again"
-                raise error("HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix)
+            if self._broken is not None:
+                raise self._broken
             before = self.state.n
             try:
                 self._finish()
@@ -145,12 +145,18 @@ class Committer:
         self._points.reach(crash.STAGED)
         try:
             self._journal.write(record)
-        except Exception:
-            if self._journal.holds(record.n):
-                self._broken = True  # written and perhaps not durable: only opening again can tell
-            else:
-                for stream, _ in _adds(record):
-                    self.discard(turn, stream)
+        except Exception as failure:
+            if isinstance(failure, PresageError):
+                self._broken = failure  # the home has another writer
+            elif self._journal.holds(record.n):
+                # Written and perhaps not durable: only opening again can tell.
+                fix = "close the engine and open the home again"
+                self._broken = error(
+                    "HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix
+                )
+                raise
+            for stream, _ in _adds(record):
+                self.discard(turn, stream)
             raise
         self.state.advance(record)
         self._kept.append(record)
@@ -225,14 +231,20 @@ class Committer:
         self._journal.compact(self.state.n, self.state.to_json(), self._kept)
         self._kept = []
 
-    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        self.check_open()
         with self._tables_lock:
             self.check_open()
+            yield
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        with self._reading():
             return self._tables.files(stream, table)
 
     def look(self, stream: str, table: str) -> tuple[tuple[LiveFile, ...], pa.Schema] | None:
         """The files and the schema of a table; None if its stream has been dropped."""
-        with self._tables_lock:
+        with self._reading():
             if stream not in self.state.streams:
                 return None
             return self.files(stream, table), self.schema(stream, table)
@@ -241,13 +253,12 @@ class Committer:
         self, stream: str, table: str, wanted: Callable[[LiveFile], bool] = lambda file: True
     ) -> tuple[list[LiveFile], Held]:
         """The wanted files of a table. They stay on disk as long as what comes with them is referred to."""
-        with self._tables_lock:
+        with self._reading():
             files = [file for file in self.files(stream, table) if wanted(file)]
             return files, self.pins.hold(self.path_of(stream, table, file.name) for file in files)
 
     def pin(self, position: int) -> Pin:
-        with self._tables_lock:
-            self.check_open()
+        with self._reading():
             live = [(stream, table, file) for stream, table in self.tables() for file in self.files(stream, table)]
             return self.pins.pin(position, (self.path_of(stream, table, file.name) for stream, table, file in live))
 
@@ -260,29 +271,33 @@ class Committer:
         return os.path.join(self._home.table_folder(stream, table), name)
 
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
-        with self._tables_lock:
-            self.check_open()
+        with self._reading():
             return self._tables.obsolete(stream, table, before)
 
     def schema(self, stream: str, table: str) -> pa.Schema:
-        with self._tables_lock:
-            self.check_open()
+        with self._reading():
             return self._tables.schema(stream, table)
 
     def check_open(self) -> None:
+        """Refuse what is asked of a closed home, or by a fork of the process that opened it."""
+        self._home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")
 
     def close(self) -> None:
         """Leave a short journal behind, so that the next opening is quick. Closing twice is fine."""
+        if not self._home.is_own:
+            return
         with self._order, self._tables_lock:
             if self._closed:
                 return
             self._closed = True
-            if self._kept and not self._pending and not self._broken:
-                self._compact()
-            self._journal.trim()
-            self._tables.close()
+            try:
+                if self._kept and not self._pending and self._broken is None:
+                    self._compact()
+                self._journal.trim()
+            finally:
+                self._tables.close()
 
 
 def _changes(record: Record) -> list[Record | Part]:

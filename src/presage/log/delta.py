@@ -131,9 +131,6 @@ class DeltaTables:
         """
         folder = self._home.table_folder(stream, table)
         known = self._table(folder)
-        if entry_path(folder, known.version + 1).exists():
-            del self._tables[folder]  # another program has written to the table: what it did stays
-            known = self._table(folder)
         # The format accepts a transaction twice, and the removal of a file that is not there: the checks are ours.
         if known.transaction >= n:
             return
@@ -143,7 +140,13 @@ class DeltaTables:
         version = known.version + 1
         try:
             data = entry(self._home.id, n, adds, [(file.name, file.size) for file in gone], data_change=not rewrites)
-            self._home.disk.write_atomically(entry_path(folder, version), data)
+            self._home.disk.write_new(entry_path(folder, version), data)
+        except FileExistsError:
+            del self._tables[folder]  # another program has written to the table: what it did stays
+            if self._table(folder).version < version:
+                raise
+            self.change(stream, table, adds, removes, n, rewrites)
+            return
         except BaseException:
             self._tables.pop(folder, None)  # what it knows may be half of the truth
             raise

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
+
+# What file systems without hard links answer.
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class Disk:
@@ -14,18 +18,43 @@ class Disk:
     def __init__(self, durable: bool = True) -> None:
         self.durable = durable
 
-    def write_atomically(self, path: Path, data: bytes, before_rename: Callable[[], None] | None = None) -> None:
+    def write_atomically(self, path: Path, data: bytes) -> None:
         """The file appears whole or not at all, and survives the loss of power once this returns."""
         temporary = path.with_name(f".{path.name}.tmp")
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            if self.durable:
-                os.fsync(file.fileno())
-        if before_rename:
-            before_rename()
+        self._write(temporary, data)
         os.replace(temporary, path)
         self.sync_folder(path.parent)
+
+    def write_new(self, path: Path, data: bytes, before_name: Callable[[], None] | None = None) -> None:
+        """As `write_atomically`, but a file that is there already is left alone: FileExistsError."""
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        self._write(temporary, data)
+        if before_name:
+            before_name()
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            # A file system over a network may have done it, and answer to the second attempt.
+            if not temporary.samefile(path):
+                raise
+        except OSError as failure:
+            if failure.errno not in NO_LINKS or path.exists():
+                raise
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self.sync_folder(path.parent)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            with open(path, "wb") as file:
+                file.write(data)
+                file.flush()
+                if self.durable:
+                    os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)  # the disk may be full
+            raise
 
     def sync_file(self, path: Path) -> None:
         if self.durable and path.exists():

@@ -10,16 +10,27 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 from presage.log.columns import TABLES
 from presage.log.delta import Table, read_table
-from presage.log.home import LOCK_FILE, Places, read_format
-from presage.log.journal import DONE, HEAD, PENDING, Record, check_unbroken, read_head, read_record, record_path
+from presage.log.home import Places, read_format
+from presage.log.journal import (
+    DONE,
+    HEAD,
+    PENDING,
+    Record,
+    check_unbroken,
+    number_of,
+    read_head,
+    read_record,
+    record_path,
+)
+from presage.log.lock import owner_line
 from presage.log.state import HomeState
+from presage.model.paths import local_path
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
 
@@ -58,15 +69,12 @@ class Glance:
 
     def owner(self) -> str:
         """Who had the home last, as the lock's file says; whether it still has is another question."""
-        try:
-            return (self.places.path / LOCK_FILE).read_text(encoding="utf-8").strip()
-        except OSError:
-            return ""
+        return owner_line(self.places.path)
 
 
 def glance(path: str | os.PathLike[str]) -> Glance:
     """Look at a home. Raises NOT_A_HOME, HOME_VERSION or HOME_CORRUPT."""
-    folder = Path(path).resolve()
+    folder = local_path(path, "a home").resolve()
     identity, places = read_format(folder), Places(folder)
     for tried in range(TRIES):
         try:
@@ -87,7 +95,9 @@ def _look(places: Places, identity: str) -> Glance:
     head = read_head(places.journal)
     base = int(head["n"]) if head else 0
     state = HomeState.from_json(head["state"]) if head else HomeState()
-    numbers = sorted({int(Path(name).stem) for name in os.listdir(places.journal) if name != HEAD and name[0] != "."})
+    numbers = sorted(
+        {number_of(places.journal / name) for name in os.listdir(places.journal) if name != HEAD and name[0] != "."}
+    )
     records, pending = [], set()
     for n in (n for n in numbers if n > base):
         try:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-import socket
-import tempfile
 import uuid
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import Any
 from urllib.parse import quote
 
 from presage.errors import error
 from presage.log.disk import Disk
+from presage.log.lock import LOCK_FILE, HomeLock
+from presage.log.temporary import make_temporary, temporary_mark
+from presage.model.paths import local_path
 
 FORMAT = 1
 FORMAT_FILE = "presage.json"
-LOCK_FILE = "lock"
-LOCK_WIDTH = 400  # a host's name has at most 253 characters
+PRIVATE = "private"  # in the format file: the folder was closed to other users once
 LONGEST_STEP = 255  # characters of a name that file systems take
 FOLDERS = ("catalog", "streams", "journal", "derived", "states")
 # Tables that no user declares: rows of standing statements, and those that INSERT INTO makes of them. No stream's name
@@ -52,32 +51,32 @@ class Places:
 class Home(Places):
     """A home folder that this object alone may write, until `close`."""
 
-    def __init__(self, path: Path, lock: IO[str], identity: str, disk: Disk, temporary: bool) -> None:
+    def __init__(self, path: Path, lock: HomeLock, identity: str, disk: Disk, temporary: bool) -> None:
         super().__init__(path)
         self.id = identity
         self.disk = disk
         self._lock = lock
         self._temporary = temporary
         # An engine that nobody closed leaves neither a lock nor a folder behind.
-        weakref.finalize(self, lock.close)
-        self._remover = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True) if temporary else None
+        weakref.finalize(self, lock.release)
+        self._remover = weakref.finalize(self, _remove, path, lock) if temporary else None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str] | None, durable: bool = True) -> Home:
         """Open or make a home; None makes a temporary one, which goes when it is closed."""
         temporary = path is None
-        folder = Path(tempfile.mkdtemp(prefix="presage-")) if path is None else Path(path).resolve()
+        folder = make_temporary() if path is None else local_path(path, "a home").resolve()
         disk = Disk(durable and not temporary)
         _check_ours(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = HomeLock.take(folder)
         try:
-            identity = _read_or_write_format(folder, disk)
+            identity = _read_or_write_format(folder, disk, temporary_mark() if temporary else {})
             for name in FOLDERS:
                 (folder / name).mkdir(exist_ok=True)
             disk.sync_folder(folder)
         except BaseException:
-            lock.close()
+            lock.release()
             raise
         return cls(folder, lock, identity, disk, temporary)
 
@@ -86,14 +85,29 @@ class Home(Places):
         """Whether it goes when it is closed."""
         return self._temporary
 
+    @property
+    def is_own(self) -> bool:
+        """Whether this process opened it; a fork of that process did not."""
+        return self._lock.is_own
+
+    def check_owner(self) -> None:
+        """Refuse a process that is a fork of the one that opened the home."""
+        self._lock.check()
+
     def unlock(self) -> None:
         """Give up the lock and nothing else, as the end of the process would."""
-        self._lock.close()
+        self._lock.release()
 
     def close(self) -> None:
-        self.unlock()
+        """Give up the lock, and remove a temporary home. In a fork of the process that opened it nothing happens."""
         if self._remover:
             self._remover()
+        self.unlock()
+
+
+def _remove(folder: Path, lock: HomeLock) -> None:
+    if lock.is_own:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _escaped(name: str) -> str:
@@ -128,59 +142,41 @@ def _check_ours(folder: Path) -> None:
         raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}", fix=fix)
 
 
-def _lock(folder: Path) -> IO[str]:
-    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-    lock = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115 (it stays open as long as the home)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as busy:
-        owner = lock.read().strip() or "another engine"
-        lock.close()
-        raise error("HOME_LOCKED", path=folder, owner=owner) from busy
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    # Written over the last owner's line, and blanks over the rest of it.
-    lock.write(f"process {os.getpid()} on {socket.gethostname()} since {since}".ljust(LOCK_WIDTH) + "\n")
-    lock.flush()
-    return lock
-
-
-def is_locked(folder: Path) -> bool:
-    """Whether somebody has the lock, as far as the system tells. It is not tried: whoever opens the home at that moment
-    would be refused."""
-    try:
-        node = os.stat(folder / LOCK_FILE).st_ino
-        lines = Path("/proc/locks").read_text().splitlines()
-    except OSError:
-        return False
-    locks = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
-    return any(parts[5].rpartition(":")[2] == str(node) for parts in locks if len(parts) > 5)
-
-
-def _read_or_write_format(folder: Path, disk: Disk) -> str:
+def _read_or_write_format(folder: Path, disk: Disk, more: dict[str, str]) -> str:
     """The home's identity. A new home gets its format file here, under the lock."""
     path = folder / FORMAT_FILE
-    if not path.exists():
-        identity = str(uuid.uuid4())
-        content = {"format": FORMAT, "id": identity, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    if path.exists():
+        content = _content(folder)
+    else:
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        content = {"format": FORMAT, "id": str(uuid.uuid4()), "created": created, **more}
+    if PRIVATE not in content and folder.stat().st_uid == os.geteuid():
+        # Once: whoever then gives others access, for workers of another user, keeps it.
+        folder.chmod(0o700)
+        content = {**content, PRIVATE: True}
+    if not path.exists() or content != _content(folder):
         disk.write_atomically(path, json.dumps(content).encode())
-        return identity
-    return read_format(folder)
+    return str(content["id"])
 
 
 def read_format(folder: Path) -> str:
     """The identity of a home that is there; an error if it is none, or of another format."""
-    path = folder / FORMAT_FILE
-    if not path.exists():
+    if not (folder / FORMAT_FILE).exists():
         there = f"it holds no {FORMAT_FILE}" if folder.is_dir() else "it is a file"
         what = there if folder.exists() else "there is no such folder"
         raise error("NOT_A_HOME", path=folder, why=what, fix="name the folder that an engine was given as its home")
+    return str(_content(folder)["id"])
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """What the format file says."""
     try:
-        content = json.loads(path.read_bytes())
-        found, identity = content["format"], content["id"]
-    except (ValueError, KeyError, TypeError) as broken:
+        content: dict[str, Any] = json.loads((folder / FORMAT_FILE).read_bytes())
+        found, _ = content["format"], content["id"]
+    except (OSError, ValueError, KeyError, TypeError) as broken:
         fix = "restore the file from a copy of the home"
         raise error("HOME_CORRUPT", what=FORMAT_FILE, path=folder, why=str(broken), fix=fix) from broken
     if found != FORMAT:
         fix = "use the version of Presage that made it, or a new home"
         raise error("HOME_VERSION", path=folder, found=found, expected=FORMAT, fix=fix)
-    return str(identity)
+    return content

@@ -121,20 +121,25 @@ class Journal:
         self._folder = folder
         self._disk = disk
         self._points = points
+        self._head: tuple[int, int] | None = None  # which file is the head, as far as this process knows
         self._covered: deque[int] = deque()  # records that the head has taken in and that are still there
 
     def read(self) -> Found:
         """Head and records, in order; leftovers of a crash are cleared away, a gap is an error."""
         head = read_head(self._folder)
+        self._head = _identity(self._folder / HEAD)
         base = int(head["n"]) if head else 0
         records, pending = [], set()
-        for name in sorted(os.listdir(self._folder)):
+        names = set(os.listdir(self._folder)) - {HEAD}
+        for name in sorted(names):
             path = self._folder / name
             if name.startswith("."):
                 path.unlink()  # a file that never got its name
-            elif name != HEAD and int(path.stem) <= base:
+            elif number_of(path) <= base:
                 path.unlink()  # the head has taken it in
-            elif name != HEAD:
+            elif path.suffix == PENDING and f"{path.stem}{DONE}" in names:
+                path.unlink()  # of a second writer that was refused, and died before it could take it back
+            else:
                 records.append(read_record(path))
                 if path.suffix == PENDING:
                     pending.add(records[-1].n)
@@ -143,10 +148,22 @@ class Journal:
 
     def write(self, record: Record) -> None:
         """The commit: when this returns, the record has happened."""
-        data = record.to_bytes()
         path = self._path(record.n, PENDING)
-        self._disk.write_atomically(path, data, lambda: self._points.reach(crash.RECORD_WRITTEN))
+        try:
+            self._disk.write_new(path, record.to_bytes(), lambda: self._points.reach(crash.RECORD_WRITTEN))
+        except FileExistsError as taken:
+            raise self._overtaken(record.n) from taken
+        # A second writer may have had the number, and have marked its record, or taken it into a head.
+        if self._path(record.n, DONE).exists() or self._head_is_foreign():
+            path.unlink()
+            raise self._overtaken(record.n)
         self._points.reach(crash.COMMITTED)
+
+    def _head_is_foreign(self) -> bool:
+        return _identity(self._folder / HEAD) != self._head
+
+    def _overtaken(self, n: int) -> PresageError:
+        return error("HOME_OVERTAKEN", what=f"record {n}", path=self._folder.parent)
 
     def holds(self, n: int) -> bool:
         return self._path(n, PENDING).exists()
@@ -158,7 +175,10 @@ class Journal:
 
     def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
         """Put the state after record n, all of whose predecessors are carried out, in the place of the records."""
+        if self._head_is_foreign() or any(self._path(n + 1, suffix).exists() for suffix in (PENDING, DONE)):
+            raise self._overtaken(n + 1)
         self._disk.write_atomically(self._folder / HEAD, json.dumps({"n": n, "state": state}).encode())
+        self._head = _identity(self._folder / HEAD)
         self._points.reach(crash.HEAD_WRITTEN)
         self._covered.extend(record.n for record in records)
 
@@ -170,6 +190,21 @@ class Journal:
 
     def _path(self, n: int, suffix: str) -> Path:
         return record_path(self._folder, n, suffix)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def number_of(path: Path) -> int:
+    """The number of the record in a file; a name that is none of ours is an error."""
+    if path.suffix not in (PENDING, DONE) or not path.stem.isdecimal():
+        raise _corrupt(path.parent, "the journal", f"'{path.name}' is no record")
+    return int(path.stem)
 
 
 def record_path(folder: Path, n: int, suffix: str) -> Path:

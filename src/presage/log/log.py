@@ -109,9 +109,16 @@ class Log:
         """The last sequence number that readers may see; 0 in an empty home."""
         return self._committer.position
 
+    def check_open(self) -> None:
+        """Refuse what is asked of a closed log, or by a fork of the process that opened it."""
+        self._committer.check_open()
+
     def close(self) -> None:
-        self._committer.close()
-        self._home.close()
+        """Leave a short journal behind, and give the home up, whatever becomes of the journal."""
+        try:
+            self._committer.close()
+        finally:
+            self._home.close()
 
     def __enter__(self) -> Log:
         return self

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from presage.errors import error
 
+# `s3://…`, `abfss://…`, and what pathlib makes of them, `s3:/…`; one letter is a drive.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
+
+
+def local_path(path: str | os.PathLike[str], what: str) -> Path:
+    """A path of this machine's file system; the address of an object store or a server is refused."""
+    if _URL.match(os.fspath(path)):
+        raise error("NOT_LOCAL", path=os.fspath(path), what=what)
+    return Path(path)
 
 
 def resolve_under_roots(
@@ -19,6 +29,7 @@ def resolve_under_roots(
     A relative one begins at `base`; what is not there is looked for in the allowed folders."""
     if not path:  # it would be the base itself
         raise error("BAD_VALUE", what="path", found="empty", expected="that of a file or a folder")
+    local_path(path, "a path")
     try:
         allowed = [Path(os.path.realpath(root)) for root in roots]
         places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *allowed))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from presage.log import Log
 from presage.logging import INFO, log_as_environment_says, tell
+from presage.model.paths import local_path
 from presage.operations.collecting import Collector
 from presage.operations.reporting import Reporter
 
@@ -26,7 +26,9 @@ class Watch:
         self.metrics = metrics
         # Nobody could look for a home that has no name.
         shown = None if log.home.is_temporary else self._home
-        self._reporter = Reporter(self.metrics, shown, Path(metrics_file) if metrics_file is not None else None)
+        self._reporter = Reporter(
+            self.metrics, shown, local_path(metrics_file, "a file of figures") if metrics_file is not None else None
+        )
         told = "the home '{home}' is open: {statements} statements, position {position}"
         tell(INFO, "ENGINE_OPENED", told, home=self._home, statements=statements, position=log.position)
 

@@ -13,7 +13,7 @@ from presage.log import Log, committer, crash
 from presage.log.columns import EVENTS
 from presage.log.crash import CrashPoints
 from presage.log.glance import glance
-from presage.log.home import is_locked
+from presage.log.lock import is_locked
 from recovery.crashing import row, stream
 
 TICK = stream()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime
@@ -152,3 +153,71 @@ def test_a_stream_of_any_name_has_a_folder_of_its_own(tmp_path: Path, stream: st
             assert log.archive.read_arrow(log.archive.snapshot(stream)).num_rows == opened
             assert {p.name for p in (tmp_path / "a home").iterdir()} >= {"streams"}
             assert not (tmp_path / "events").exists()
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_homes_are_for_their_owner_alone(tmp_path: Path) -> None:
+    Log.open(tmp_path / "a" / "new").close()
+    assert mode(tmp_path / "a" / "new") == 0o700
+    (tmp_path / "empty").mkdir(mode=0o755)
+    Log.open(tmp_path / "empty").close()
+    assert mode(tmp_path / "empty") == 0o700
+
+
+def test_a_home_of_before_is_closed_to_others_once_and_then_left_as_its_owner_says(tmp_path: Path) -> None:
+    Log.open(tmp_path / "home").close()
+    file = tmp_path / "home" / "presage.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({name: content[name] for name in ("format", "id", "created")}))
+    (tmp_path / "home").chmod(0o755)
+    Log.open(tmp_path / "home").close()
+    assert mode(tmp_path / "home") == 0o700
+    (tmp_path / "home").chmod(0o750)
+    Log.open(tmp_path / "home").close()
+    assert mode(tmp_path / "home") == 0o750
+    assert json.loads(file.read_text())["id"] == content["id"]
+
+
+def test_temporary_homes_of_killed_processes_go_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    killed = "import os; from presage.log import Log; log = Log.open(); print(log.home.path); os.sys.stdout.flush()\n"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", killed + "os._exit(0)"]
+    path = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+    assert Path(path).parent == tmp_path
+    Log.open(tmp_path / "presage-chosen-by-a-user").close()
+    (tmp_path / "presage-of-something-else").mkdir()
+    elsewhere = tmp_path / "presage-of-another-host"
+    Log.open(elsewhere).close()
+    content = json.loads((elsewhere / "presage.json").read_text())
+    (elsewhere / "presage.json").write_text(json.dumps({**content, "temporary": "another host"}))
+    with Log.open() as alive:
+        assert not Path(path).exists()
+        with Log.open() as other:
+            left = {p.name for p in tmp_path.iterdir()}
+            assert left == {
+                alive.home.path.name,
+                other.home.path.name,
+                "presage-chosen-by-a-user",
+                "presage-of-something-else",
+                "presage-of-another-host",
+            }
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://bucket/plant", "s3a://b/p", "gs://b", "abfss://c@a.dfs.core.windows.net/p", "file:///tmp/x", "az://c"],
+)
+def test_an_address_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (address, Path(address)):
+        with pytest.raises(PresageError, match="address") as refused:
+            Log.open(path)
+        assert refused.value.code == "NOT_LOCAL"
+    assert not list(tmp_path.iterdir())

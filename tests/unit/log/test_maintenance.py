@@ -358,7 +358,7 @@ def test_a_compaction_that_finds_no_space_leaves_all_as_it_was(log: Log, monkeyp
 
 def test_an_append_that_finds_no_space_for_its_data_has_not_happened(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     before, files = bits(events(log)), on_disk(log)
-    for where in ("presage.log.staging.Statistics.text", "presage.log.disk.Disk.write_atomically"):
+    for where in ("presage.log.staging.Statistics.text", "presage.log.disk.Disk.write_new"):
         with monkeypatch.context() as patch:
             patch.setattr(where, full)
             with pytest.raises(PresageError, match="no space") as problem:
