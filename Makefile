@@ -65,8 +65,16 @@ browser: setup ## the console in a real browser, which it installs where it may;
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/browser
 
-soak: setup ## kill -9 at thirty random moments, and the laws of live statements tried for long (half an hour)
-	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q tests/property/test_live_laws.py tests/recovery/test_live_kill.py
+# Another seed each time, unless one is given.
+ifndef SEED
+SEED := $(shell od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+endif
+EXAMPLES := 500
+
+soak: setup ## every property with a fresh seed and five times the examples, kill -9 at thirty random moments (an hour)
+	@echo "soak: seed $(SEED); the same again: make soak SEED=$(SEED)"
+	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak SOAK_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -q -m 'soak or hypothesis' \
+		--hypothesis-seed=$(SEED)
 
 check: $(INSTALLED) ## format, lint, types, imports, files made from others
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }

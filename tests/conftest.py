@@ -26,13 +26,23 @@ sys.dont_write_bytecode = False
 # Queries of a few rows end before the second compiler of the JVM pays; it would take the other half's processor.
 BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-settings.register_profile("dev", max_examples=100, deadline=None)
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
+# The suite tries the same examples for everybody. `seeded` is for --hypothesis-seed, which a derandomized run ignores;
+# `soak` searches further. None of them has a database of examples: a failure that was found is kept as a test.
+settings.register_profile("suite", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("seeded", settings.get_profile("suite"), derandomize=False)
 settings.register_profile(
-    "soak", settings.get_profile("dev"), max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
+    "soak",
+    settings.get_profile("seeded"),
+    max_examples=int(os.environ.get("SOAK_EXAMPLES") or 500),
+    suppress_health_check=[HealthCheck.too_slow],
 )
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "suite"
 settings.load_profile(PROFILE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if PROFILE == "suite" and config.getoption("--hypothesis-seed"):
+        settings.load_profile("seeded")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

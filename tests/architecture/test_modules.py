@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
@@ -33,3 +34,8 @@ def test_a_module_is_small_enough_to_read_at_once(path: Path) -> None:
 def test_no_name_says_nothing() -> None:
     files = [*(ROOT / "src").rglob("*"), *(ROOT / "tests").rglob("*")]
     assert [name(path) for path in files if EMPTY_NAMES.search(path.stem)] == []
+
+
+def test_the_suite_tries_the_same_examples_for_everybody() -> None:
+    suite = settings.get_profile("suite")
+    assert (suite.derandomize, suite.database) == (True, None)

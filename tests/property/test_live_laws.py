@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import event, given, settings
+from hypothesis import currently_in_test_context, event, given, settings
 from hypothesis import strategies as st
 
 from presage.errors import PresageError
@@ -106,7 +106,7 @@ class Life:
         try:
             getattr(self, action)()
         except Crash:
-            event("crashed")
+            count("crashed")
             self.reopen(dying=True)
             self.dice.setstate(state)  # the same again
             getattr(self, action)()
@@ -175,7 +175,7 @@ class Life:
         try:
             made = self.home.standing.deploy(query, name, replaces)
         except PresageError as refused:
-            event(f"refused: {refused.code}")
+            count(f"refused: {refused.code}")
             assert set(self.home.standing.job.statements) == known
             return
         statement = self.home.standing.job.find(made.name)
@@ -197,7 +197,7 @@ class Life:
         self.home.drain()
         self.check(drained=True)
         running = [st for st in self.home.standing.job.statements.values() if st.status == RUNNING]
-        event("rows at the end" if any(st.rows_out for st in running) else "no rows at the end")
+        count("rows at the end" if any(st.rows_out for st in running) else "no rows at the end")
         self.home.close()
 
     # -- what must hold ------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class Life:
                     assert made == expected, statement.text
                 elif drained and statement.status == RUNNING and not waits:
                     assert made == shown([r for r in whole if r[TIME] <= place.clock], query), statement.text
-                    event("rows" if made else "no rows")
+                    count("rows" if made else "no rows")
             self.rows[number] = made
             if statement.status not in (RUNNING, FINISHED):
                 self.ended.add(number)  # having taken in what had come by then
@@ -233,6 +233,12 @@ class Life:
         archive = self.home.log.archive
         read = {name: archive.read_arrow(archive.snapshot(name)).to_pylist() for name in BASE}
         return World({name: [as_micros(row) for row in rows] for name, rows in read.items()}, RELATIONS)
+
+
+def count(what: str) -> None:
+    """For Hypothesis' statistics, where it runs the test."""
+    if currently_in_test_context():
+        event(what)
 
 
 def moment(micros: int) -> datetime:
@@ -272,6 +278,26 @@ def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
         life.drain()
         life.check(drained=True)
         life.end()
+
+
+def test_a_statement_that_ends_has_not_seen_rows_that_come_later_at_the_time_it_had_reached(tmp_path: Path) -> None:
+    life = Life(tmp_path / "home", [], [], Random(0), 1)
+    chain = (
+        ("INSERT INTO Hot SELECT k, x FROM Temp", "hot"),
+        ("INSERT INTO Warmth SELECT k, count(*) AS c FROM Hot#length(3) GROUP BY k", "warmth"),
+        ("SELECT k, c FROM Warmth", "reader"),
+    )
+    for text, name in chain:
+        (query,) = life.home.workspace.parse(text).statements
+        life._deploy(query, name)
+    for seconds in (0, 2, 0, 4):
+        life.home.load("Temp", [{"k": "a", "n": 1, "x": 1.0, "tags": [], "at": moment(START + seconds * SECOND)}])
+        life.drain()
+        if seconds == 2:
+            life.home.stop("warmth")
+    assert (len(life.home.rows("hot")), len(life.home.rows("reader"))) == (3, 1)
+    life.check(drained=True)
+    life.end()
 
 
 KEYED = [

@@ -9,14 +9,16 @@ from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.lang import syntax as s
+from presage.live.job import Job
 from presage.plan.nodes import TIME
 from presage.recall import spark as recall_spark
 from property.query_texts import START, worlds
-from property.test_live_laws import ACTIONS, SECOND, SMALL, Life
+from property.test_live_laws import ACTIONS, SECOND, SMALL, Life, moment
 from recovery.living import Living
 from recovery.recalling import recalling_home
 from reference import recall_plans
@@ -104,3 +106,62 @@ def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
         life.drain()
         life.check(drained=True)
         life.end()
+
+
+@pytest.mark.parametrize("ends", ["stop", "replace"])
+@pytest.mark.parametrize("chunk", [1, 1_000], ids=["many chunks", "one chunk"])
+def test_a_statement_that_ends_before_its_answers_ends_where_its_rows_do(tmp_path: Path, ends: str, chunk: int) -> None:
+    life = _recalled(tmp_path, DEEP.replace("Told", "Past"), "SELECT k, c, m FROM Deep")
+    _load(life, "Door", 1, 2, 6)
+    _load(life, "Tick", 0, 1, 3, 6)
+    with patch.object(recall_spark, "CHUNK_ROWS", chunk):
+        _end(life, ends)  # it takes in events in one more batch, and has yet to catch up
+    _load(life, "Tick", 8)
+    life.drain()
+    life.check(drained=True)
+    life.end()
+
+
+@pytest.mark.parametrize("ends", ["stop", "replace"])
+def test_an_event_that_came_late_within_the_time_of_the_rows_is_open_when_its_statement_ends(
+    tmp_path: Path, ends: str
+) -> None:
+    life = _recalled(tmp_path, FILL, "SELECT k, v, c, s FROM Told")
+    _load(life, "Temp", 0, 1, 2, 3)
+    _load(life, "Tick", 4, 6)
+    life.drain()
+    assert len(life.home.rows("into Told")) == 1, "time is known up to the first of them"
+    _load(life, "Tick", 4)
+    with patch.object(recall_spark, "CHUNK_ROWS", 1), patch.object(Job, "finish"):
+        life.advance()
+        assert life.home.standing["into Told"].status.recalls_ready == 1
+        _end(life, ends)
+    _load(life, "Tick", 9)
+    life.drain()
+    life.check(drained=True)
+    life.end()
+
+
+def _recalled(folder: Path, fill: str, reader: str) -> Recalled:
+    """A home where one statement fills a stream with FINAL RECALL, another reads it, and a third keeps time going."""
+    life = Recalled(folder / "home", [], [], Random(0), 1)
+    for text, name in ((fill, "into " + fill.split()[2]), (reader, "reader"), ("SELECT v FROM Tick", "other")):
+        (query,) = life.home.workspace.parse(text).statements
+        life._deploy(query, name)
+    return life
+
+
+def _load(life: Recalled, stream: str, *seconds: int) -> None:
+    """An event at each time, all of one key."""
+    values = {"Temp": {"n": 1, "x": 0.5, "tags": []}, "Door": {"n": 1, "open": True, "spot": None}, "Tick": {"v": 1}}
+    life.home.load(stream, [{"k": "a", **values[stream], "at": moment(START + at * SECOND)} for at in seconds])
+
+
+def _end(life: Recalled, how: str) -> None:
+    """What fills the stream stops, or makes place for another."""
+    (name,) = [name for name in life.home.standing if name.startswith("into")]
+    if how == "stop":
+        life.home.stop(name)
+    else:
+        (query,) = life.home.workspace.parse("SELECT k FROM Tick").statements
+        life._deploy(query, name, replaces=True)

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import pyarrow as pa
@@ -113,9 +113,13 @@ class Job:
         return self._lock
 
     def reached(self, statement: Statement) -> Moment:
-        """How far a statement is, as a moment of its streams."""
-        place = self.place(statement)
-        return Moment(place.position, known=None if place.clock == NOTHING_KNOWN else place.clock)
+        """Up to where a statement has made its rows, as a moment of its streams."""
+        position, clock = astuple(self.place(statement))
+        if self.programs[statement.number].lags:
+            # It may have taken in events whose rows still wait for answers.
+            clock, reopened = self.planner.made_to(statement), statement.recalls_reopened
+            position = position if reopened is None else min(position, reopened - 1)
+        return Moment(position, known=None if clock == NOTHING_KNOWN else clock)
 
     @property
     def next_number(self) -> str:

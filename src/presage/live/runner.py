@@ -23,7 +23,7 @@ from presage.live.families import LEAST_MEMBERS, Family, Shared
 from presage.live.program import Program
 from presage.live.reading import Reader
 from presage.live.rooms import OPERATORS, open_matches, outlook_of
-from presage.live.statement import DUE, READY, SUSPENDED
+from presage.live.statement import DUE, READY, REOPENED, SUSPENDED
 from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Outcome, Outcomes, Part, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.state import State
@@ -296,6 +296,7 @@ class Runner:
             if outlook is not None:
                 recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
                 recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
+                recalls |= {} if outlook.reopened is None else {f"{place}/{REOPENED}": outlook.reopened}
         outcome.recalls = recalls
 
     def _match(

@@ -152,6 +152,7 @@ class Standing(Mapping[str, Deployment]):
         extra: dict[str, Any] = {"since": since.to_json() if since else None}
         if known is not None:
             self.job.finish(known.number)
+            known = self.job.statements[known.number]
             until = self.job.reached(known)
             extra["replaces"] = {"number": known.number, "until": until.to_json()}
             self._end_producer(known, until)

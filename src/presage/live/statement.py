@@ -11,7 +11,7 @@ from presage.live.states import Chain, chain_to_json, chains_from_json
 from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
-READY, SUSPENDED, DUE = "ready", "suspended", "due"  # what is counted of recalls
+READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # what is known of open recalls
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ class Statement:
     def recalls_due(self) -> int | None:
         """By the wall clock: after this time one that waits for somebody is given up."""
         return min(self._of_recalls(DUE), default=None)
+
+    @property
+    def recalls_reopened(self) -> int | None:
+        """The sequence number of the first open event that came late within the time of `made_to`."""
+        return min(self._of_recalls(REOPENED), default=None)
 
     def _of_recalls(self, what: str) -> list[int]:
         return [count for key, count in self.recalls.items() if key.endswith(f"/{what}")]

@@ -19,7 +19,7 @@ from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.steps import schema_of
 from presage.model.state import State
-from presage.plan.nodes import TIME
+from presage.plan.nodes import SEQ, TIME
 from presage.recall.asking import EVER
 from presage.recall.nodes import Recall, Similar
 from presage.recall.past import Computed, Past
@@ -33,8 +33,9 @@ KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a unit together
 NEVER, NO_TIME = -(2**62), 2**62
 # Numbers in the state: how many tasks wait for their turn, how many for somebody who asks for more, when by the wall
-# clock the first of these is given up, and up to which time all rows have been made.
-OPEN, WAITING, DUE, REACHED = "ready", "suspended", "due", "reached"
+# clock the first of these is given up, up to which time all rows have been made, and of the open events that have come
+# late within that time the number of the first.
+OPEN, WAITING, DUE, REACHED, REOPENED = "ready", "suspended", "due", "reached", "reopened"
 # What SHOW RECALLS calls the task that computes past events, its statement at the scheduler, which tells it from an
 # event of that name, and its plan, which no cohort has.
 PAST_EVENTS, OURS, NO_COHORT = "past events", "past", -1
@@ -240,9 +241,18 @@ class Desk:
     @property
     def oldest(self) -> int | None:
         """The time of the oldest event that is open: waiting for its turn, or for somebody who asks for more."""
+        times, _ = self._open()
+        return int(times.min()) if len(times) else None
+
+    def _open(self) -> tuple[Ints, Ints]:
+        """Times and sequence numbers of the open events."""
         still = {task.number for task in self.scheduler.tasks() if not task.has_ended}
-        rows = [(cohort, [row for row, n in enumerate(cohort.tasks) if n in still]) for cohort in self.cohorts.values()]
-        return min((int(cohort.progress.at[open_].min()) for cohort, open_ in rows if open_), default=None)
+        found = [np.zeros((2, 0), np.int64)]
+        for cohort in self.cohorts.values():
+            rows = [row for row, number in enumerate(cohort.tasks) if number in still]
+            found.append(np.stack([cohort.progress.events[name].to_numpy()[rows] for name in (TIME, SEQ)]))
+        times, numbers = np.concatenate(found, axis=1)
+        return times, numbers
 
     def _clear(self) -> None:
         """Let go of cohorts of which nothing is open."""
@@ -267,7 +277,10 @@ class Desk:
             tables |= {f"{number}/{name}": table for name, table in cohort.progress.tables().items()}
         waiting = [task for task in self.scheduler.tasks() if task.state == SUSPENDED]
         due = min((when for task in waiting if (when := task.overdue_at) is not None), default=NO_TIME)
-        return State(KERNEL, tables, {OPEN: self.ready, WAITING: len(waiting), DUE: due, REACHED: reached})
+        times, arrivals = self._open()
+        reopened = int(arrivals[times <= reached].min(initial=NO_TIME))
+        numbers = {OPEN: self.ready, WAITING: len(waiting), DUE: due, REACHED: reached, REOPENED: reopened}
+        return State(KERNEL, tables, numbers)
 
     def restore(self, state: State, pieces: Mapping[str, State] | None = None) -> None:
         """`pieces`: the states of past events, by name."""
@@ -288,11 +301,13 @@ class Desk:
 
 
 class Outlook(NamedTuple):
-    """What a state says of its open recalls: so many are ready, so many suspended, and when the first is given up."""
+    """What a state says of its open recalls: so many are ready, so many suspended, when the first is given up, and the
+    sequence number of the first that came late within the time up to which all rows had been made."""
 
     ready: int
     suspended: int
     due: int | None
+    reopened: int | None = None
 
 
 def outlook_of(state: State) -> Outlook | None:
@@ -300,7 +315,8 @@ def outlook_of(state: State) -> Outlook | None:
     if state.kernel != KERNEL:
         return None
     ready, suspended, due = (state.numbers[name] for name in (OPEN, WAITING, DUE))
-    return Outlook(ready, suspended, None if due == NO_TIME else due)
+    reopened = state.numbers.get(REOPENED, NO_TIME)  # older versions did not write it
+    return Outlook(ready, suspended, None if due == NO_TIME else due, None if reopened == NO_TIME else reopened)
 
 
 def recalls_of(state: State) -> list[OpenRecall]:

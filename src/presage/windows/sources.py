@@ -14,7 +14,7 @@ from presage.model.catalog import EventType, Moment, Producer
 from presage.model.text import Span
 from presage.model.time import TimeRange
 from presage.plan.expr import FALSE, ColumnRef, Comparison, Constant, Expr, Or, conjunction
-from presage.plan.nodes import TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp, order_columns
+from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Named, Node, Project, Retime, Scan, Stamp, order_columns
 from presage.plan.query import BoundQuery
 from presage.windows.keep_time import is_own_time
 
@@ -120,7 +120,7 @@ def _derived(
         node = _as_events(stream, bound, own_time, fields, names)
         ended = [(producer.until, "<=")] if producer.until is not None else []
         moments = [(context.since, ">"), (context.until, "<="), *ended]
-        bounds = conjunction([*_bounds(time), *_known_at(moments, streams)])
+        bounds = conjunction([*_bounds(time), *_known_at(moments, streams), *_had_come(context.until, streams)])
         found.append((Filter(node, bounds) if bounds is not None else node, rank))
     if context.live and (made or len(found) < len(stream.producers) or any(rank < RETIMED for _, rank in found)):
         # Also for statements that are still to come. Beside rows that all have a time of their own it would only be in
@@ -233,6 +233,16 @@ def _known_at(moments: list[tuple[Moment | None, str]], streams: set[str]) -> li
         elif moment is not None and op == "<=":
             parts.append(FALSE)  # nothing had been made yet
     return parts
+
+
+def _had_come(until: Moment | None, streams: set[str]) -> list[Expr]:
+    """At the very time that was known when a statement ended, events may come later: it has not seen their rows."""
+    known = until.watermark(streams) if until is not None else None
+    if until is None or known is None:
+        return []
+    earlier = Comparison(t.BOOLEAN, "<", ColumnRef(t.LONG, TIME), Constant(t.LONG, known))
+    arrived = Comparison(t.BOOLEAN, "<=", ColumnRef(t.LONG, SEQ), Constant(t.LONG, until.position))
+    return [Or(t.BOOLEAN, (earlier, arrived))]
 
 
 def _made_after(since: Moment | None, made: dict[int, set[str]]) -> list[Expr]:
