@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from presage.analyze.declare_statement import read_retention
-from presage.errors import error, located
+from presage.analyze.warnings import warnings_in, warnings_of
+from presage.errors import QueryWarning, error, located
 from presage.knowledge.answers import Tables
 from presage.knowledge.library import Library
 from presage.knowledge.spark import with_answers
@@ -40,8 +41,10 @@ from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
 from presage.log.files import read_files
 from presage.log.keeping import keep
+from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
+from presage.model.text import Source
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browsing import Browse
 from presage.operations.collecting import Collector
@@ -211,10 +214,10 @@ class Engine:
             if last.insert_into is not None:
                 self.carry_out(last, script)
             with located(script.source):
-                return self._replayed(last, batches)
+                return self._replayed(last, script.source, batches)
         outcome = self.carry_out(last, script)
         if isinstance(last, s.Query) and last.insert_into is not None:
-            return self._answer(last)
+            return self._answer(last, script.source)
         if outcome is None:
             raise error(
                 "SYNTAX", last.span, script.source, found="a statement without rows", expected="a query",
@@ -234,7 +237,7 @@ class Engine:
         keep_for = read_retention(retention)
         script, query = self._query_of(text, name or "query", "deploy a SELECT")
         with self._lock, located(script.source):
-            return self._standing.deploy(query, name, replace, keep_for)
+            return self._standing.deploy(query, name, replace, keep_for, script.source)
 
     @property
     def deployments(self) -> Mapping[str, Deployment]:
@@ -271,10 +274,10 @@ class Engine:
         event_type = self._workspace.loadable(stream)
         self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
 
-    def check(self, text: str, name: str = "query") -> None:
-        """Raise every mistake in a text, and carry out nothing of it."""
+    def check(self, text: str, name: str = "query") -> tuple[QueryWarning, ...]:
+        """Raise every mistake in a text, and carry out nothing of it; without one, what may not mean what it seems."""
         self._check_open()
-        replace(self._workspace).check(text, name)
+        return warnings_in(replace(self._workspace).check(text, name))
 
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out. With FORMAT svg in
@@ -282,7 +285,8 @@ class Engine:
         script, query = self._query_of(text, name, "EXPLAIN takes a SELECT", explained=True)
         last = script.statements[-1]
         with located(script.source):
-            return self._look(last if isinstance(last, s.Explain) else s.Explain(query, span=query.span))
+            explained = last if isinstance(last, s.Explain) else s.Explain(query, span=query.span)
+            return self._look(explained, script.source)
 
     def load(self, stream: str, rows: Any, once: str | None = None, source: SourceOffsets | None = None) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
@@ -372,14 +376,16 @@ class Engine:
     def carry_out(self, statement: s.Statement, script: s.Script) -> Result | None:
         """One statement of a parsed text; None where it has no rows."""
         self._check_open()
+        if isinstance(statement, s.Query):
+            tell_warnings(warnings_of(statement, script.source))
         with self._lock, located(script.source):
-            return self._dispatch(statement)
+            return self._dispatch(statement, script.source)
 
-    def _dispatch(self, statement: s.Statement) -> Result | None:
+    def _dispatch(self, statement: s.Statement, source: Source) -> Result | None:
         if isinstance(statement, s.Query) and statement.insert_into is None:
-            return self._answer(statement)
+            return self._answer(statement, source)
         if isinstance(statement, s.Explain):
-            return explained_as(statement.format, self._look(statement), lambda: self.spark)
+            return explained_as(statement.format, self._look(statement, source), lambda: self.spark)
         if isinstance(statement, s.Show | s.Describe):
             known = self._workspace, self._log.archive, self._relations, self._standing, self._sources.shown()
             shown = self._sinks.look_at(statement) or look_at(statement, *known)
@@ -391,7 +397,7 @@ class Engine:
             say(self._standing.job, statement)
             return None
         if isinstance(statement, ACTS):
-            act(statement, self._workspace, self._log, self._standing)
+            act(statement, self._workspace, self._log, self._standing, source)
             return None
         if isinstance(statement, CreateKnowledge | RefreshKnowledge):
             self._know(statement)
@@ -435,24 +441,24 @@ class Engine:
 
     # -- the live job --------------------------------------------------------------------------------
 
-    def _replayed(self, query: s.Query, batches: int | None) -> Result:
+    def _replayed(self, query: s.Query, source: Source, batches: int | None) -> Result:
         """A bounded query through Structured Streaming."""
-        bound, spark, workspace = self._workspace.bind(query), self.spark, self._workspace
+        bound, spark, workspace = self._workspace.bind(query, source=source), self.spark, self._workspace
         plan = workspace.optimize(bound).plan if self._optimize else bound.plan
         foreign = lambda relations: catalyst(spark, relations)  # noqa: E731
         replay = replay_of(bound, plan, self._log, self.catalog, self._tables(), foreign, batches, self._history)
         run_each(spark, replay.batches, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
-        return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture)
+        return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture).warned(bound.warnings)
 
-    def _look(self, statement: s.Explain) -> str:
+    def _look(self, statement: s.Explain, source: Source) -> str:
         drawn = statement.format == "svg"
-        return self._workspace.look(statement) if drawn else self._answer(statement.statement).explain()
+        return self._workspace.look(statement) if drawn else self._answer(statement.statement, source).explain()
 
     # -- answers -------------------------------------------------------------------------------------
 
-    def _answer(self, statement: s.Query) -> Result:
-        bound = self._workspace.bind(statement)
+    def _answer(self, statement: s.Query, source: Source) -> Result:
+        bound = self._workspace.bind(statement, source=source)
         plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
         # What the query sees is fixed now, though it runs when its rows are asked for.
         position = self._log.position
@@ -470,7 +476,7 @@ class Engine:
             lambda: time_span(files.values()),
             lambda: self._workspace.picture(bound),
             lambda: answer_here(plan, STAGES, files, relations, bound.upper, self._rows_in_memory, self._check_open),
-        )
+        ).warned(bound.warnings)
 
     def _snapshot(self, scan: Scan, position: int) -> FileSet:
         up_to = position if scan.until is None else min(position, scan.until)

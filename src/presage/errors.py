@@ -1,7 +1,7 @@
-"""Every error that a user can meet: a stable code, what is wrong, where, and what would fix it.
+"""Every error and warning that a user can meet: a stable code, what is wrong, where, and what would fix it.
 
-`CONDITIONS` is the single table of codes; `error(code, ...)` makes the exception of the right class. The page
-`docs/errors.md` is compared with the table by a test.
+`CONDITIONS` is the single table of codes; `error(code, ...)` makes the exception of the right class. `WARNINGS` is the
+table of warnings. The page `docs/errors.md` is compared with both by a test.
 """
 
 from __future__ import annotations
@@ -10,14 +10,66 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
 
 from presage.model.text import Source, Span
 
 
-class PresageError(Exception):
-    """Base of all errors. `others` holds further errors found in the same run."""
+class Diagnostic:
+    """What is told to a user about a text: a stable code, what it is, the place with a caret, what would fix it."""
 
+    word = "error"
     fault = "internal"
+    code: str
+    message: str
+    fix: str
+    span: Span | None
+    source: Source | None
+
+    @property
+    def line(self) -> int | None:
+        return self._place()[0] if self._place() else None
+
+    @property
+    def column(self) -> int | None:
+        return self._place()[1] if self._place() else None
+
+    def _place(self) -> tuple[int, int]:
+        if self.source is None or self.span is None:
+            return ()  # type: ignore[return-value]
+        return self.source.line_and_column(self.span.start)
+
+    def in_source(self, source: Source) -> Self:
+        """The same, told in which text its span lies (the innermost teller knows best)."""
+        if self.source is None:
+            self.source = source
+        return self
+
+    def render(self) -> str:
+        lines = [f"{self.word}[{self.code}]: {self.message}"]
+        if self.source is not None and self.span is not None:
+            line, column = self.source.line_and_column(self.span.start)
+            lines.append(f"  --> {self.source.name}:{line}:{column}")
+            lines.append(self.source.excerpt(self.span))
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        """The one JSON shape of an error or a warning, for `--format json` and for HTTP."""
+        return {
+            "code": self.code,
+            "fault": self.fault,
+            "message": self.message,
+            "fix": self.fix,
+            "source": self.source.name if self.source else None,
+            "line": self.line,
+            "column": self.column,
+        }
+
+
+class PresageError(Diagnostic, Exception):
+    """Base of all errors. `others` holds further errors found in the same run."""
 
     def __init__(
         self,
@@ -35,49 +87,21 @@ class PresageError(Exception):
         self.source = source
         self.others: tuple[PresageError, ...] = ()
 
-    @property
-    def line(self) -> int | None:
-        return self._place()[0] if self._place() else None
-
-    @property
-    def column(self) -> int | None:
-        return self._place()[1] if self._place() else None
-
-    def _place(self) -> tuple[int, int]:
-        if self.source is None or self.span is None:
-            return ()  # type: ignore[return-value]
-        return self.source.line_and_column(self.span.start)
-
-    def in_source(self, source: Source) -> PresageError:
-        """The same error, told in which text its span lies (the innermost teller knows best)."""
-        if self.source is None:
-            self.source = source
-        return self
-
-    def render(self) -> str:
-        lines = [f"error[{self.code}]: {self.message}"]
-        if self.source is not None and self.span is not None:
-            line, column = self.source.line_and_column(self.span.start)
-            lines.append(f"  --> {self.source.name}:{line}:{column}")
-            lines.append(self.source.excerpt(self.span))
-        if self.fix:
-            lines.append(f"  fix: {self.fix}")
-        return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, object]:
-        """The one JSON shape of an error, for `--format json` and for HTTP."""
-        return {
-            "code": self.code,
-            "fault": self.fault,
-            "message": self.message,
-            "fix": self.fix,
-            "source": self.source.name if self.source else None,
-            "line": self.line,
-            "column": self.column,
-        }
-
     def __str__(self) -> str:
         return "\n\n".join(e.render() for e in (self, *self.others))
+
+
+@dataclass
+class QueryWarning(Diagnostic):
+    """A text that can be carried out, and may not mean what its writer thinks; codes are those of `WARNINGS`."""
+
+    code: str
+    message: str
+    fix: str
+    span: Span | None = None
+    source: Source | None = None
+    word = "warning"
+    fault = "warning"
 
 
 class QuerySyntaxError(PresageError):
@@ -325,6 +349,19 @@ CONDITIONS: dict[str, Condition] = {
 }
 
 
+# Warnings: message and fix, format strings over named parameters.
+WARNINGS: dict[str, tuple[str, str]] = {
+    "GUARD_COVERS_LAST": (
+        "{guard} covers {covered} alone: {rest}",
+        "write {all}, or ({alone}) in brackets if that is what you mean",
+    ),
+    "EVENTS_BEFORE_NOW": (
+        "statement '{name}' begins now and does not see what has arrived before: {counts}",
+        "write WITHIN [, ) after FROM to begin with the first event, or WITHIN [now, ) if that is what you mean",
+    ),
+}
+
+
 def error(code: str, span: Span | None = None, source: Source | None = None, **params: object) -> PresageError:
     """The exception for a code of `CONDITIONS`, to be raised by the caller."""
     condition = CONDITIONS[code]
@@ -332,6 +369,12 @@ def error(code: str, span: Span | None = None, source: Source | None = None, **p
     return condition.kind(
         code, condition.message.format(**params), condition.fix.format(**params), span=span, source=source
     )
+
+
+def warning(code: str, span: Span | None = None, **params: object) -> QueryWarning:
+    """The warning for a code of `WARNINGS`."""
+    message, fix = WARNINGS[code]
+    return QueryWarning(code, message.format(**params), fix.format(**params), span)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.declare_statement import retention_said
 from presage.analyze.values import Inserted, bind_insert
+from presage.analyze.warnings import warnings_of
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
@@ -34,7 +35,7 @@ from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import read_text, resolve_under_roots
 from presage.model.semantics import Context
-from presage.model.text import Span
+from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP, common_type
 from presage.patterns.analyze import PatternsRoom
@@ -138,11 +139,15 @@ class Workspace:
         low, high = (_settled(bound, now) for bound in (statement.within.low, statement.within.high))
         return replace(statement, within=replace(statement.within, low=low, high=high))
 
-    def bind(self, query: s.Query, since: Moment | None = None, live: bool = False) -> BoundQuery:
-        """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`."""
+    def bind(
+        self, query: s.Query, since: Moment | None = None, live: bool = False, source: Source | None = None
+    ) -> BoundQuery:
+        """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`. With the
+        `source` that it was written in, the plan has the warnings about it."""
         rooms = _Rooms(self.library, self.optimizing)
         context = QueryContext(self.catalog, self.now(), _parse_producer, rooms, since, live=live)
-        return bind_query(query, context)
+        bound = bind_query(query, context)
+        return bound if source is None else replace(bound, warnings=warnings_of(query, source))
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.

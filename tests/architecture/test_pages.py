@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from presage.errors import CONDITIONS
+from presage.errors import CONDITIONS, WARNINGS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -71,10 +71,10 @@ def entries_of_errors() -> dict[str, str]:
 
 
 def test_every_error_has_an_entry_and_every_entry_an_error() -> None:
-    assert sorted(entries_of_errors()) == sorted(CONDITIONS)
+    assert sorted(entries_of_errors()) == sorted([*CONDITIONS, *WARNINGS])
 
 
-@pytest.mark.parametrize("code", CONDITIONS)
+@pytest.mark.parametrize("code", [*CONDITIONS, *WARNINGS])
 def test_an_entry_explains_its_error(code: str) -> None:
     entry = re.sub(r"^```.*?^```", "", entries_of_errors().get(code, ""), flags=re.MULTILINE | re.DOTALL)
     assert len(entry.split()) >= 12, "say what it means and what to do about it"
@@ -82,4 +82,4 @@ def test_an_entry_explains_its_error(code: str) -> None:
 
 def test_every_error_is_raised_somewhere() -> None:
     text = "\n".join(path.read_text() for path in SOURCES if path.name != "errors.py")
-    assert [code for code in CONDITIONS if f'"{code}"' not in text] == []
+    assert [code for code in [*CONDITIONS, *WARNINGS] if f'"{code}"' not in text] == []

@@ -5,6 +5,7 @@ How blocks are marked:
   ```text            right after Python: what it prints
   ```sql             must parse, and all of a page together must pass `presage check`
   ```sql fails=CODE  must end in that error
+  ```sql warns=CODE  must have that warning; the others have none
   ```console         holds `$ presage …` commands, each with lines of its output or none
   ```csv hall.csv    any kind with a name that has a dot: the block is a file in the page's own folder
 """
@@ -44,8 +45,8 @@ class Block(NamedTuple):
         return self.mark if "." in self.mark else None
 
     @property
-    def fails(self) -> bool:
-        return self.mark.startswith("fails")
+    def wrong(self) -> bool:
+        return self.mark.startswith(("fails", "warns"))
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -58,7 +59,7 @@ def pages_with(kind: str) -> list[object]:
     return [
         pytest.param(page, id=str(page.relative_to(ROOT)))
         for page in PAGES
-        if any(block.kind == kind and not block.fails for block in blocks_of(page))
+        if any(block.kind == kind and not block.wrong for block in blocks_of(page))
     ]
 
 
@@ -137,7 +138,7 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(
 @pytest.mark.parametrize("page", pages_with("sql"))
 def test_the_statements_of_a_page_parse(page: Path) -> None:
     for block in blocks_of(page):
-        if block.kind == "sql" and not block.fails:
+        if block.kind == "sql" and not block.wrong:
             parse(block.body)
 
 
@@ -146,27 +147,30 @@ def test_the_statements_of_a_page_fit_together(
     page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_files(page, folder)
-    good = [block.body for block in blocks_of(page) if block.kind == "sql" and not block.fails]
+    good = [block.body for block in blocks_of(page) if block.kind == "sql" and not block.wrong]
     (folder / "page.epl").write_text("\n".join(good))
-    assert run_presage(["check", "page.epl"], monkeypatch, capsys)[0] == 0
+    code, output = run_presage(["check", "page.epl"], monkeypatch, capsys)
+    assert code == 0
+    assert "warning[" not in output
 
 
-FAILING = [
-    pytest.param(block, id=f"{page.stem}-{block.line}-{block.mark.removeprefix('fails=')}")
+WRONG = [
+    pytest.param(block, id=f"{page.stem}-{block.line}-{block.mark.partition('=')[2]}")
     for page in PAGES
     for block in blocks_of(page)
-    if block.kind == "sql" and block.fails
+    if block.kind == "sql" and block.wrong
 ]
 
 
-@pytest.mark.parametrize("block", FAILING)
-def test_a_statement_shown_as_wrong_is_refused_with_its_code(
+@pytest.mark.parametrize("block", WRONG)
+def test_a_statement_shown_as_wrong_has_its_code(
     block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "wrong.epl").write_text(block.body)
     code, output = run_presage(["check", "wrong.epl"], monkeypatch, capsys)
-    assert code != 0
-    assert f"error[{block.mark.removeprefix('fails=')}]" in output
+    word, _, expected = block.mark.partition("=")
+    assert (code != 0) == (word == "fails")
+    assert f"{'error' if word == 'fails' else 'warning'}[{expected}]" in output
 
 
 @pytest.mark.parametrize("page", pages_with("console"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from presage.cli.failures import reported
+from presage.analyze.warnings import warnings_in
+from presage.cli.failures import reported, warn
 from presage.cli.text import name_of, read_text
+from presage.cli.values import counted
 from presage.workspace import Workspace
 
 
@@ -13,6 +15,8 @@ def check_file(file: str, as_json: bool = False, debug: bool = False) -> None:
     """Check every statement; SystemExit(1) if one is wrong."""
     with reported(as_json, debug):
         script = Workspace(["."], ".").check(read_text(file), name_of(file))
+        warnings = warnings_in(script)
+        warn(warnings, as_json)
         if not as_json:
-            count = len(script.statements)
-            sys.stdout.write(f"{name_of(file)}: {count} statement{'' if count == 1 else 's'}, no errors\n")
+            found = f"no errors, {counted(len(warnings), 'warning')}" if warnings else "no errors"
+            sys.stdout.write(f"{name_of(file)}: {counted(len(script.statements), 'statement')}, {found}\n")

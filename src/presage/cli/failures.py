@@ -6,16 +6,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from presage.errors import PresageError, error
+from presage.errors import PresageError, QueryWarning, error
 from presage.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
 ATTENTION = 3  # the command did its work, and what it looked at is not well
-_COLOURS = {"error[": "1;31", "  -->": "36", "  fix:": "32"}
+_COLOURS = {"error[": "1;31", "warning[": "1;33", "  -->": "36", "  fix:": "32"}
 
 
 @contextmanager
@@ -50,6 +50,13 @@ def report(problem: PresageError, as_json: bool = False) -> None:
         else:
             blank = "\n" if number else ""
             _write(sys.stderr, blank + _coloured(each.render(), sys.stderr) + "\n")
+
+
+def warn(warnings: Iterable[QueryWarning], as_json: bool = False) -> None:
+    """Warnings on stderr, as errors are reported."""
+    for each in warnings:
+        text = json.dumps(each.as_dict(), ensure_ascii=False) if as_json else _coloured(each.render(), sys.stderr)
+        _write(sys.stderr, text + "\n")
 
 
 def discard_output() -> None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from presage.cli.carrying import Outcome
+from presage.cli.failures import warn
 from presage.cli.printing import Printer
-from presage.errors import error
+from presage.errors import QueryWarning, error
+from presage.live.missed import MISSED
 from presage.live.results import schema_of
 
 if TYPE_CHECKING:
@@ -56,9 +58,19 @@ class Follower:
         self._deployment.drain()
 
 
-def follow(engine: Engine, outcomes: list[Outcome], printer: Printer, seconds: float | None) -> None:
+def missed_by(deployment: Deployment) -> list[QueryWarning]:
+    """The warnings that only deploying brings; those about the text are shown when it is checked."""
+    return [each for each in deployment.warnings if each.code == MISSED]
+
+
+def follow(
+    engine: Engine, outcomes: list[Outcome], printer: Printer, seconds: float | None, as_json: bool = False
+) -> None:
     """Deploy the queries, let the sources run, print; `seconds`: for how long, without end if None."""
-    followers = [Follower(outcome, engine.deploy(outcome.text, name=_name(outcome.text))) for outcome in outcomes]
+    deployed = [engine.deploy(outcome.text, name=_name(outcome.text)) for outcome in outcomes]
+    for deployment in deployed:
+        warn(missed_by(deployment), as_json)
+    followers = [Follower(outcome, deployment) for outcome, deployment in zip(outcomes, deployed, strict=True)]
     engine.start_sources()
     until = None if seconds is None else time.monotonic() + seconds
     told: set[tuple[str, str]] = set()

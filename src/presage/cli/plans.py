@@ -42,7 +42,7 @@ def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tup
         query = statement.statement if isinstance(statement, s.Explain) else statement
         if isinstance(query, s.Query):
             shown = " ".join(script.source.text[query.span.start : query.span.end].split())
-            queries.append((shown, workspace.bind(query)))
+            queries.append((shown, workspace.bind(query, source=script.source)))
         workspace.follow(statement)
     if not queries:
         raise error("SYNTAX", None, script.source, found="no query", expected="a query", fix="add a SELECT to explain")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from presage.cli.carrying import Outcome
 from presage.cli.formats import write_csv, write_json
 from presage.cli.options import Format
-from presage.cli.values import one_line
+from presage.cli.values import counted, one_line
 from presage.lang import syntax as s
 from presage.lang.sequence_syntax import CreateModel
 
@@ -72,7 +72,7 @@ class Printer:
 def _confirmation(statement: s.Statement, engine: Engine) -> str:
     if isinstance(statement, s.CreateType):
         attributes = engine.catalog.types[statement.name].attributes
-        return f"{statement.kind} {statement.name} declared, {_counted(len(attributes), 'attribute')}"
+        return f"{statement.kind} {statement.name} declared, {counted(len(attributes), 'attribute')}"
     if isinstance(statement, s.CreateRelation):
         return f"relation {statement.name} declared"
     if isinstance(statement, CreateModel):
@@ -81,9 +81,5 @@ def _confirmation(statement: s.Statement, engine: Engine) -> str:
         return f"{statement.kind} {statement.name} dropped"
     if isinstance(statement, s.Query):
         count = len(engine.catalog.types[str(statement.insert_into)].producers)
-        return f"stream {statement.insert_into} derived by {_counted(count, 'statement')}"
+        return f"stream {statement.insert_into} derived by {counted(count, 'statement')}"
     return "done"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -38,3 +38,8 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _rounded(v) for k, v in value.items()}
     return value
+
+
+def counted(count: int, what: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from presage.analyze.warnings import warnings_in
 from presage.cli.carrying import Outcome, carry_out, check_script, standing_queries
 from presage.cli.events import EventFile
-from presage.cli.following import follow
+from presage.cli.failures import warn
+from presage.cli.following import follow, missed_by
 from presage.cli.options import Format
 from presage.cli.printing import Printer
 from presage.engine import Engine
 from presage.errors import error
 from presage.lang import syntax as s
+from presage.lang.acting_syntax import CreateStatement
 from presage.logging import log_as_environment_says
 from presage.spark.jvm import launched
 
@@ -61,6 +64,8 @@ def carry_out_all(
     printer = Printer(format, rows)
     with opened(home, debug) as engine:
         script = check_script(text, name, engine)
+        as_json = format is Format.json
+        warn(warnings_in(script), as_json)
         standing = standing_queries(script, engine)
         engine.start()
         followed = []
@@ -71,8 +76,10 @@ def carry_out_all(
                 printer.rows(outcome)
             else:
                 printer.confirm(outcome, engine)
+                if isinstance(outcome.statement, CreateStatement):
+                    warn(missed_by(engine.deployments[outcome.statement.name]), as_json)
         if followed:
-            follow(engine, followed, printer, seconds)
+            follow(engine, followed, printer, seconds, as_json)
 
 
 def answer(
@@ -82,6 +89,7 @@ def answer(
     printer = Printer(format, rows)
     with opened(home, debug) as engine:
         script = check_script(text, name, engine)
+        warn(warnings_in(script), format is Format.json)
         last = script.statements[-1] if script.statements else None
         fills = isinstance(last, s.Query) and last.insert_into is not None
         if last is None or not (

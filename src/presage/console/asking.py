@@ -9,10 +9,11 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from presage.analyze.function_table import BY_NAME
-from presage.console.failures import all_as_json
+from presage.analyze.warnings import warnings_of
+from presage.console.failures import all_as_json, as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
-from presage.errors import PresageError, error, located
+from presage.errors import PresageError, QueryWarning, error, located
 from presage.lang import parse, print_statement
 from presage.lang import syntax as s
 from presage.lang.acting_syntax import CreateStatement
@@ -43,12 +44,13 @@ class Question(Text):
 
 @router.post("/check")
 def check(asked: Text, engine: Asked) -> dict[str, Any]:
-    """Every mistake in a text, without carrying it out. What the engine has declared is known."""
+    """Every mistake in a text, and warnings if it has none, without carrying it out. What the engine has declared is
+    known."""
     try:
-        engine.check(asked.text, asked.name)
+        found = engine.check(asked.text, asked.name)
     except PresageError as problem:
-        return {"errors": all_as_json(problem)}
-    return {"errors": []}
+        return {"errors": all_as_json(problem), "warnings": []}
+    return {"errors": [], "warnings": [as_json(each) for each in found]}
 
 
 @router.post("/explain")
@@ -56,7 +58,9 @@ def explain(asked: Text, engine: Asked) -> dict[str, Any]:
     """How the last query of a text would be carried out; `picture` is an SVG of its automata, null if it has none.
     Nothing of the text is carried out: what it reads must be declared."""
     statement = _last_query(asked)
-    return {"text": engine.explain(print_statement(statement)), "picture": _picture(engine, statement)}
+    # As it was written: printed anew, brackets that tell what a guard covers would be gone.
+    written = asked.text[statement.span.start : statement.span.end]
+    return {"text": engine.explain(written), "picture": _picture(engine, statement)}
 
 
 @router.post("/selects")
@@ -90,14 +94,20 @@ def _picture(engine: Engine, query: s.Query) -> str | None:
 @router.post("/query")
 def query(asked: Question, engine: Asked) -> dict[str, Any]:
     """The rows of the last query of a text over what has arrived; statements before it are carried out."""
-    return table_as_json(engine.query(asked.text, name=asked.name).to_arrow(), asked.limit)
+    result = engine.query(asked.text, name=asked.name)
+    return {**table_as_json(result.to_arrow(), asked.limit), "warnings": [as_json(each) for each in result.warnings]}
 
 
 @router.post("/execute")
 def execute(asked: Question, engine: Asked) -> dict[str, Any]:
     """Carry out every statement of a text in turn: for each the rows, or null where it has none."""
     outcomes = engine.run(asked.text, asked.name)
-    return {"results": [None if o is None else table_as_json(o.to_arrow(), asked.limit) for o in outcomes]}
+    rows = [None if o is None else table_as_json(o.to_arrow(), asked.limit) for o in outcomes]
+    warnings: list[QueryWarning] = []
+    for statement in (script := parse(asked.text, asked.name)).statements:
+        made = engine.deployments.get(statement.name) if isinstance(statement, CreateStatement) else None
+        warnings += made.warnings if made is not None else warnings_of(statement, script.source)
+    return {"results": rows, "warnings": [as_json(each) for each in warnings]}
 
 
 @router.get("/catalog")

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from presage.errors import PresageError, error
+from presage.errors import Diagnostic, PresageError, error
 from presage.logging import ERROR, tell
 from presage.spark.failures import explain_failure, is_of_spark
 
@@ -18,8 +18,8 @@ STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data"
 STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
 
 
-def as_json(problem: PresageError) -> dict[str, Any]:
-    """One error, with the place in the text from its beginning too: an editor underlines by that."""
+def as_json(problem: Diagnostic) -> dict[str, Any]:
+    """One error or warning, with the place in the text from its beginning too: an editor underlines by that."""
     span = problem.span if problem.source is not None else None
     return {**problem.as_dict(), "start": span.start if span else None, "end": span.end if span else None}
 

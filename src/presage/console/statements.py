@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from presage.console.asking import Asked
+from presage.console.failures import as_json
 from presage.console.rows import MOST_ROWS, rows_as_json, table_as_json
 from presage.live.deployment import Deployment
 from presage.model.time import format_timestamp, to_micros
@@ -40,7 +41,8 @@ def shown(deployment: Deployment) -> dict[str, Any]:
     figures = {key: status[key] for key in status.keys()}  # noqa: SIM118 (a status is no mapping)
     known = status.watermark
     figures["watermark"] = None if known is None else format_timestamp(to_micros(known))
-    return {"name": deployment.name, "text": deployment.text, **figures}
+    warnings = [as_json(each) for each in deployment.warnings]
+    return {"name": deployment.name, "text": deployment.text, **figures, "warnings": warnings}
 
 
 @router.get("")

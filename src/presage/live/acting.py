@@ -8,15 +8,16 @@ from presage.analyze.declare_statement import retention_said
 from presage.lang.acting_syntax import Advance, CreateStatement, InsertValues
 from presage.live.standing import Standing
 from presage.log import Log, attributes_schema, max_ahead
+from presage.model.text import Source
 from presage.workspace import Workspace
 
 ACTS = CreateStatement | InsertValues | Advance
 
 
-def act(statement: ACTS, workspace: Workspace, log: Log, standing: Standing) -> None:
+def act(statement: ACTS, workspace: Workspace, log: Log, standing: Standing, source: Source) -> None:
     match statement:
         case CreateStatement(query=query, name=name, replace=replaces):
-            standing.deploy(query, name, replaces, retention_said(statement))
+            standing.deploy(query, name, replaces, retention_said(statement), source)
         case InsertValues():
             stream, (attributes, rows) = workspace.inserted(statement)
             schema = attributes_schema(attributes)

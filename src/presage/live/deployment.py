@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from presage.columnar.holding import NOTHING_KNOWN
-from presage.errors import error
+from presage.errors import QueryWarning, error
 from presage.live.results import schema_of, unpack
 from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
@@ -103,6 +103,12 @@ class Deployment:
     @property
     def text(self) -> str:
         return self._statement.text
+
+    @property
+    def warnings(self) -> tuple[QueryWarning, ...]:
+        """What `deploy` found worth telling: parts of the text that may mean something else, events that it missed. Of
+        a statement that was deployed before the home was opened there are none."""
+        return self._standing.warnings.get(self._number, ())
 
     @property
     def columns(self) -> tuple[Field, ...]:

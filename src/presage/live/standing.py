@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.analyze.warnings import warnings_of
 from presage.columnar.reasons import Reasons
-from presage.errors import PresageError, did_you_mean, error
+from presage.errors import PresageError, QueryWarning, did_you_mean, error
 from presage.knowledge.browsing import Browser
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
@@ -18,16 +19,19 @@ from presage.live.deployment import Deployment, Subscriber
 from presage.live.derived import derived_table
 from presage.live.inquiry import inquire
 from presage.live.job import Job
+from presage.live.missed import missed_events
 from presage.live.passing import Passing, newest_passing
 from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
+from presage.logging import tell_warnings
 from presage.model.catalog import Catalog, Moment
+from presage.model.text import Source
 from presage.model.time import format_timestamp
 from presage.plan.display import show
-from presage.plan.nodes import Field
+from presage.plan.nodes import Field, Node
 from presage.plan.picture import Picture
 from presage.plan.query import BoundQuery
 from presage.workspace import Workspace, reads
@@ -61,6 +65,9 @@ class Standing(Mapping[str, Deployment]):
         self.drive: Callable[[], None] | None = None
         self.trouble: Callable[[], str | None] = lambda: None
         self.subscriptions: dict[str, list[Subscriber]] = {}
+        self.warnings: dict[
+            str, tuple[QueryWarning, ...]
+        ] = {}  # of statements that were deployed since the home was opened
         # Set by whoever has sinks: subscribes a function by name, for a statement's number, after so many of its rows.
         self.subscribe: Callable[..., Subscriber] | None = None
         self._closed = False
@@ -124,17 +131,25 @@ class Standing(Mapping[str, Deployment]):
     # -- coming and going ----------------------------------------------------------------------------
 
     def deploy(
-        self, query: s.Query, name: str | None, replaces: bool = False, retention: int | None = None
+        self,
+        query: s.Query,
+        name: str | None,
+        replaces: bool = False,
+        retention: int | None = None,
+        source: Source | None = None,
     ) -> Deployment:
         """Let a query stand. The same text under the same name is the statement that stands already. `retention`:
-        microseconds for which its rows are kept; None: for ever, or as it was said before."""
+        microseconds for which its rows are kept; None: for ever, or as it was said before. `source`: the text that the
+        query was written in, for warnings."""
         self._log.check_open()
         with self.job.between_batches():
-            deployed = self._deploy(query, name, replaces, retention)
+            deployed = self._deploy(query, name, replaces, retention, source)
         self._go_on()
         return deployed
 
-    def _deploy(self, query: s.Query, name: str | None, replaces: bool, retention: int | None) -> Deployment:
+    def _deploy(
+        self, query: s.Query, name: str | None, replaces: bool, retention: int | None, source: Source | None
+    ) -> Deployment:
         now = self.job.moment
         settled, since = self._settled(query, now)
         text = print_statement(settled)
@@ -168,7 +183,17 @@ class Standing(Mapping[str, Deployment]):
             if set(self.job.statements) == numbers:  # else it stands, though something failed after that
                 self._workspace.catalog = before
             raise
+        self._warn(statement, query, source, program.plan)
         return Deployment(self, statement.number)
+
+    def _warn(self, statement: Statement, query: s.Query, source: Source | None, plan: Node) -> None:
+        """Keep and log what the user should know of a statement that was just deployed."""
+        found = [*warnings_of(query, source)] if source is not None else []
+        if statement.since is not None and query.within is None:  # WITHIN [now, ) says that it is meant
+            missed = missed_events(plan, self.archive, statement.since.position, statement.name, query.span)
+            found += [missed] if missed is not None else []
+        self.warnings[statement.number] = tuple(each.in_source(source or Source("")) for each in found)
+        tell_warnings(self.warnings[statement.number])
 
     def stop(self, number: str) -> None:
         self._log.check_open()
@@ -288,7 +313,8 @@ class Standing(Mapping[str, Deployment]):
     def explain(self, number: str) -> str:
         """EXPLAIN of a statement, and how it runs here."""
         statement, program = self.job.statements[number], self.job.programs[number]
-        plan = self._workspace.explain(self._bound(statement))
+        bound = replace(self._bound(statement), warnings=self.warnings.get(number, ()))
+        plan = self._workspace.explain(bound)
         shards = f"{program.shards} shards of its keys" if program.shards > 1 else "one shard"
         asked = ", ".join(show(expr) for expr in program.foreign) or "none"
         rows = [

@@ -31,7 +31,8 @@ def explain(
     physical = "\n".join("  " * depth + line for _, depth, r in reports for line in r.line.splitlines())
     parallel = [r.parallelism for _, _, r in reports if r.parallelism]
     state = [r.state for _, _, r in reports if r.state]
-    warnings = list(dict.fromkeys(w for _, _, r in reports for w in r.warnings))
+    warnings = [f"[{w.code}] {w.message}; fix: {w.fix}" for w in query.warnings]
+    warnings += list(dict.fromkeys(w for _, _, r in reports for w in r.warnings))
     rules = list(dict.fromkeys([*(note.rule for note in query.notes), *applied]))
     sections = [
         ("Query", query.text),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from presage.errors import QueryWarning
 from presage.plan.nodes import Field, Node, Scan
 
 
@@ -38,6 +39,7 @@ class BoundQuery:
     ends: int | None = None
     notes: tuple[RuleNote, ...] = ()
     watched: tuple[Watched, ...] = ()
+    warnings: tuple[QueryWarning, ...] = ()  # about the text that the user wrote
     knows: bool = False  # its plan or its rows depend on what the knowledge bases say
 
     def scans(self) -> list[Scan]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from presage.columnar.sorting import sorted_table
-from presage.errors import error
+from presage.errors import QueryWarning, error
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
@@ -54,6 +54,12 @@ class Result:
         self._picture = picture
         self._table: pa.Table | None = None
         self._made: DataFrame | None = None
+        self.warnings: tuple[QueryWarning, ...] = ()
+
+    def warned(self, warnings: tuple[QueryWarning, ...]) -> Self:
+        """The same result, with what is to be told about the text of its query."""
+        self.warnings = warnings
+        return self
 
     @property
     def columns(self) -> list[str]:

@@ -41,6 +41,27 @@ def test_a_right_file_is_said_to_be_right(
     assert capsys.readouterr().out == "good.epl: 2 statements, no errors\n"
 
 
+DENIED = """
+CREATE STREAM Door (card STRING, at TIMESTAMP) EVENT TIME at;
+SELECT a.card FROM PATTERN [ EVERY a=Door -> b=Door -> c=Door WHERE timer:within(1 min) ];
+"""
+
+
+def test_a_warning_is_shown_with_its_place_and_is_no_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "denied.epl").write_text(DENIED)
+    assert presage(monkeypatch, "check", "denied.epl") == 0
+    printed = capsys.readouterr()
+    assert printed.out == "denied.epl: 2 statements, no errors, 1 warning\n"
+    assert "warning[GUARD_COVERS_LAST]" in printed.err
+    assert "--> denied.epl:3:56" in printed.err
+    assert "EVERY a=Door -> (b=Door -> c=Door) WHERE timer:within(1 min)" in printed.err
+    assert presage(monkeypatch, "check", "denied.epl", "--format", "json") == 0
+    (told,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (told["code"], told["fault"], told["line"]) == ("GUARD_COVERS_LAST", "warning", 3)
+
+
 def test_all_errors_of_a_file_are_shown_with_their_place(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

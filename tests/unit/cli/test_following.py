@@ -28,6 +28,7 @@ class Deployed:
     """A statement whose rows are made by hand; what is made while it drains comes before `drain` returns."""
 
     columns = (Field("x", LONG),)
+    warnings = ()
     tell: Callable[[dict[str, Any]], object] = print
     coming: list[int] = field(default_factory=list)
     last_error: str | None = None

@@ -89,12 +89,12 @@ def test_mistakes_are_told_with_their_place(client: TestClient) -> None:
     (found,) = client.post("/api/check", json={"text": "SELECT q FROM T"}).json()["errors"]
     assert (found["code"], found["line"], found["column"]) == ("UNKNOWN_ATTRIBUTE", 1, 8)
     assert (found["start"], found["end"]) == (7, 8)
-    assert client.post("/api/check", json={"text": "SELECT k FROM T"}).json() == {"errors": []}
+    assert client.post("/api/check", json={"text": "SELECT k FROM T"}).json() == {"errors": [], "warnings": []}
 
 
 def test_checking_declares_nothing(client: TestClient, engine: Engine) -> None:
     text = "CREATE STREAM U (at TIMESTAMP) EVENT TIME at; SELECT at FROM U"
-    assert client.post("/api/check", json={"text": text}).json() == {"errors": []}
+    assert client.post("/api/check", json={"text": text}).json() == {"errors": [], "warnings": []}
     assert "U" not in engine.catalog.types
 
 
@@ -164,3 +164,36 @@ def test_rows_are_given_by_number(client: TestClient, engine: Engine) -> None:
     found = client.get("/api/statements/all/rows?after=3&limit=2").json()
     assert ([row[0] for row in found["rows"]], found["first"], found["total"]) == (["3", "4"], 3, 10)
     assert client.get("/api/statements/all/rows?last=true&limit=2").json()["first"] == 8
+
+
+# -- warnings ---------------------------------------------------------------------------------------
+
+GUARDED = "SELECT a.k FROM PATTERN [ EVERY a=T -> b=T -> c=T WHERE timer:within(1 min) ]"
+BRACKETS = "SELECT a.k FROM PATTERN [ EVERY a=T -> b=T -> (c=T WHERE timer:within(1 min)) ]"
+
+
+def test_answers_have_the_warnings_about_a_text(client: TestClient) -> None:
+    told = client.post("/api/check", json={"text": GUARDED}).json()
+    (found,) = told["warnings"]
+    assert told["errors"] == []
+    assert (found["code"], found["fault"], found["line"]) == ("GUARD_COVERS_LAST", "warning", 1)
+    assert GUARDED[found["start"] : found["end"]] == "c=T WHERE timer:within(1 min)"
+    made = client.post("/api/statements", json={"text": GUARDED, "name": "three"}).json()
+    assert [w["code"] for w in made["warnings"]] == ["GUARD_COVERS_LAST"]
+    told = client.post("/api/execute", json={"text": f"INSERT INTO Thrice {GUARDED}"}).json()
+    assert [w["code"] for w in told["warnings"]] == ["GUARD_COVERS_LAST"]
+
+
+def test_brackets_that_the_user_wrote_are_seen_in_explain(client: TestClient) -> None:
+    assert "GUARD_COVERS_LAST" in client.post("/api/explain", json={"text": GUARDED}).json()["text"]
+    assert "GUARD_COVERS_LAST" not in client.post("/api/explain", json={"text": BRACKETS}).json()["text"]
+
+
+def test_a_statement_that_is_deployed_late_says_what_it_missed(engine: Engine, client: TestClient) -> None:
+    engine.load("T", EVENTS)
+    made = client.post("/api/statements", json={"text": "SELECT k FROM T", "name": "late"}).json()
+    (found,) = made["warnings"]
+    assert found["code"] == "EVENTS_BEFORE_NOW"
+    assert found["message"].endswith("2 events of T")
+    told = client.post("/api/execute", json={"text": "CREATE STATEMENT later AS SELECT x FROM T"}).json()
+    assert [w["code"] for w in told["warnings"]] == ["EVENTS_BEFORE_NOW"]

@@ -16,8 +16,8 @@ export async function askPage(place) {
   const editor = new Editor(localStorage.getItem(KEPT) ?? "", catalog, async (text) => {
     localStorage.setItem(KEPT, text);
     if (!text.trim()) { problems.replaceChildren(); return []; }
-    const { errors } = await post("/check", { text });
-    problems.replaceChildren(errorList(errors));
+    const { errors, warnings } = await post("/check", { text });
+    problems.replaceChildren(errorList([...errors, ...warnings]));
     problems.classList.remove("stale");
     return errors;
   });
@@ -34,10 +34,11 @@ export async function askPage(place) {
     }
   };
   const run = asked(async (text) => {
-    const { results } = await post("/execute", { text });
+    const { results, warnings } = await post("/execute", { text });
     const found = results.filter(Boolean);
     editor.catalog = await get("/catalog");
-    return found.length ? found.flatMap(rowsOf) : [el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
+    const told = warnings.length ? [errorList(warnings)] : [];
+    return found.length ? [...told, ...found.flatMap(rowsOf)] : [...told, el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
   });
   place.append(el("h2", {}, "Ask"), editor.element, problems,
     el("div", { class: "row" },

@@ -70,8 +70,9 @@ export function state(word) {
   return el("span", { class: `state ${STATES[word] ?? ""}` }, word);
 }
 
+// Warnings are told in the same way, in another colour.
 export function errorList(errors) {
-  return el("ul", { class: "errors" }, ...errors.map((each) => el("li", {},
+  return el("ul", { class: "errors" }, ...errors.map((each) => el("li", { class: each.fault === "warning" ? "warning" : null },
     el("b", {}, each.code), each.line ? ` line ${each.line}, column ${each.column}: ` : ": ", each.message,
     each.fix ? el("small", {}, each.fix) : null)));
 }

@@ -2,7 +2,7 @@
 
 import { alertAddress } from "./alerts.js";
 import { every, follow, get, named, post, remove } from "./api.js";
-import { bytes, card, el, number, rowOf, state, table, timeCard } from "./dom.js";
+import { bytes, card, el, errorList, number, rowOf, state, table, timeCard } from "./dom.js";
 import { chances } from "./chances.js";
 import { kindOf, thresholdOf } from "./kinds.js";
 import { places } from "./map.js";
@@ -43,7 +43,7 @@ export async function statementPage(place, name) {
   }
 
   const first = await look();
-  place.append(el("h2", {}, name), cards, el("div", { class: "row" }, stop, resume, el("a", { href: `#/why/${named(name)}` }, "Why did events make no row?")), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
+  place.append(el("h2", {}, name), ...(one.warnings.length ? [errorList(one.warnings)] : []), cards, el("div", { class: "row" }, stop, resume, el("a", { href: `#/why/${named(name)}` }, "Why did events make no row?")), figures, el("h3", {}, `The newest rows, up to ${SHOWN}`), none, made,
     el("details", {}, el("summary", {}, "Text and plan"), el("pre", { tabindex: "0" }, one.text), planOf(one.explain), el("pre", { tabindex: "0" }, one.explain)));
   const event = one.columns.findIndex((column) => column.name === "event_id");
   const linked = (row) => row.map((value, i) => (i === event && value ? el("a", { href: alertAddress(name, value) }, value) : value));

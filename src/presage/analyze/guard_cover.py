@@ -1,0 +1,197 @@
+"""Guards that cover less than they seem to: `a -> b -> c WHERE timer:within(1 min)` bounds `c` alone.
+
+A guard binds to what stands right before it. Where that is the last part of a longer term, and no bracket says so, the
+warning names the brackets that cover all of it. One event before the guarded part needs no brackets: in `a -> b WHERE
+timer:within(1 min)` the clock starts when `a` has come, so that all of the time is covered. Steps that the writer put
+into brackets for the guard, `a -> b -> (c -> d) WHERE …`, are what he means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from presage.errors import QueryWarning, warning
+from presage.lang import syntax as s
+from presage.lang.pattern_syntax import (
+    AndTerm,
+    EventTerm,
+    EveryDistinctTerm,
+    EveryTerm,
+    FollowedBy,
+    NotTerm,
+    OrTerm,
+    PatternSource,
+    PatternTerm,
+    RepeatTerm,
+    TimerGuard,
+    TimerTerm,
+    WhileGuard,
+)
+from presage.lang.print_patterns import print_term
+from presage.lang.tree_walk import nodes_of
+
+Guard = TimerGuard | WhileGuard
+
+
+class _Edge(NamedTuple):
+    """A guard that ends the text of a term: the term without it, and the part of it that the guard leaves out."""
+
+    bare: PatternTerm
+    guard: Guard
+    left_out: PatternTerm | None
+
+
+def check_guards(statement: s.Statement) -> Iterator[QueryWarning]:
+    """A warning for each guard of a pattern that covers the last part of a term alone."""
+    for source in nodes_of(statement):
+        if isinstance(source, PatternSource):
+            for term in _longest(source.term):
+                edge = _edge(term)
+                if edge is not None and edge.left_out is not None:
+                    yield _warned(source.term, term, edge)
+
+
+def covering(term: PatternTerm) -> PatternTerm | None:
+    """The term with its last guard around all of it; None if it ends with no guard that leaves something out."""
+    edge = _edge(term)
+    return _covered(edge) if edge is not None and edge.left_out is not None else None
+
+
+def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge) -> QueryWarning:
+    guard, outside = edge.guard, edge.left_out
+    assert outside is not None
+    parts = {
+        "guard": print_term(replace(guard, operand=EventTerm("x"))).removeprefix("x "),
+        "covered": print_term(guard.operand),
+        "rest": _told(outside, isinstance(guard, TimerGuard)),
+        "all": print_term(_replaced(whole, term, _covered(edge))),
+        "alone": print_term(guard),
+    }
+    return warning("GUARD_COVERS_LAST", guard.span, **parts)
+
+
+def _told(term: PatternTerm, timed: bool) -> str:
+    """What follows for the part that is left out."""
+    last = _parts(term)[-1]
+    if isinstance(term, RepeatTerm) and term.until is None:
+        return "it begins anew with each repetition"
+    if isinstance(term, RepeatTerm):
+        return f"{_short(term.operand)} before it " + ("may take any time" if timed else "is not held to it")
+    word = {FollowedBy: " -> ", AndTerm: " AND ", OrTerm: " OR "}[type(term)]
+    rest = word.join(map(_short, _parts(term)[:-1]))
+    if isinstance(last, NotTerm):
+        return f"the NOT ends with it, and {rest} may still come"
+    return f"{rest} may take any time" if timed else f"{rest} is not held to it"
+
+
+def _longest(term: PatternTerm) -> Iterator[PatternTerm]:
+    """The terms in which a guard may reach to the left: each as long as the text goes on without a bracket."""
+    yield term
+    while True:
+        parts = _parts(term)
+        for part in parts[:-1]:
+            yield from _longest(part)
+        if not parts:
+            return
+        if parts[-1].span.end != term.span.end or isinstance(term, Guard):
+            yield from _longest(parts[-1])
+            return
+        term = parts[-1]
+
+
+def _parts(term: PatternTerm) -> tuple[PatternTerm, ...]:
+    """The terms below, in the order of the text."""
+    match term:
+        case FollowedBy(operands=operands) | AndTerm(operands=operands) | OrTerm(operands=operands):
+            return operands
+        case RepeatTerm(operand=operand, until=until):
+            return (operand,) if until is None else (operand, until)
+        case EventTerm() | TimerTerm():
+            return ()
+    return (term.operand,)  # type: ignore[attr-defined]
+
+
+def _with_last(term: PatternTerm, last: PatternTerm) -> PatternTerm:
+    match term:
+        case FollowedBy() | AndTerm() | OrTerm():
+            return replace(term, operands=(*term.operands[:-1], last))
+        case RepeatTerm(until=until) if until is not None:
+            return replace(term, until=last)
+    return replace(term, operand=last)  # type: ignore[call-arg]
+
+
+def _edge(term: PatternTerm) -> _Edge | None:
+    """The guard that ends the text of a term without a bracket behind it."""
+    if isinstance(term, Guard):
+        return _Edge(term.operand, term, None)
+    parts = _parts(term)
+    below = _edge(parts[-1]) if parts and parts[-1].span.end == term.span.end else None
+    if below is None:
+        return None
+    left_out = term if _leaves_out(term, below.guard) else below.left_out
+    return _Edge(_with_last(term, below.bare), below.guard, left_out)
+
+
+def _leaves_out(term: PatternTerm, guard: Guard) -> bool:
+    """Whether a guard of its last part leaves something of a term without a bound."""
+    if isinstance(term, FollowedBy):
+        meant = isinstance(guard.operand, FollowedBy)
+        return not meant and (len(term.operands) > 2 or not _is_instant(term.operands[0]))
+    return isinstance(term, AndTerm | OrTerm | RepeatTerm)
+
+
+def _is_instant(term: PatternTerm) -> bool:
+    """Whether a term takes no time: it is true with its first event."""
+    match term:
+        case EventTerm() | TimerTerm():
+            return True
+        case EveryTerm(operand=operand) | EveryDistinctTerm(operand=operand):
+            return _is_instant(operand)
+        case OrTerm(operands=operands):
+            return all(map(_is_instant, operands))
+    return False
+
+
+def _covered(edge: _Edge) -> PatternTerm:
+    """The guard around all of a term. Its clock starts with the first event where that can be said: `a -> (b -> c)
+    WHERE …`. An EVERY that begins the term goes before the brackets, else it would be ended with the guard for good."""
+    bare = edge.bare
+    match bare:
+        case FollowedBy(operands=(first, *rest), limits=(limit, *limits)) if _is_instant(first):
+            later = FollowedBy(tuple(rest), tuple(limits), span=bare.span) if len(rest) > 1 else rest[0]
+            return replace(bare, operands=(first, replace(edge.guard, operand=later)), limits=(limit,))
+        case FollowedBy(operands=(first, *rest)) | AndTerm(operands=(first, *rest)) | OrTerm(operands=(first, *rest)):
+            if isinstance(first, EveryTerm | EveryDistinctTerm):
+                inner = replace(bare, operands=(first.operand, *rest))
+                return replace(first, operand=replace(edge.guard, operand=inner))
+        case EveryTerm(operand=operand) | EveryDistinctTerm(operand=operand) | NotTerm(operand=operand):
+            return replace(bare, operand=_covered(edge._replace(bare=operand)))
+    return replace(edge.guard, operand=bare)
+
+
+def _replaced(whole: PatternTerm, old: PatternTerm, new: PatternTerm) -> PatternTerm:
+    if whole is old:
+        return new
+    match whole:
+        case FollowedBy(operands=operands) | AndTerm(operands=operands) | OrTerm(operands=operands):
+            return replace(whole, operands=tuple(_replaced(o, old, new) for o in operands))
+        case RepeatTerm(operand=operand, until=until):
+            until = None if until is None else _replaced(until, old, new)
+            return replace(whole, operand=_replaced(operand, old, new), until=until)
+        case EventTerm() | TimerTerm():
+            return whole
+    return replace(whole, operand=_replaced(whole.operand, old, new))  # type: ignore[attr-defined,call-arg]
+
+
+def _short(term: PatternTerm) -> str:
+    """A term as a person would name it: by its tag or type."""
+    match term:
+        case EventTerm(tag=tag, name=name):
+            return tag or name
+        case EveryTerm(operand=operand) | EveryDistinctTerm(operand=operand):
+            return _short(operand)
+        case NotTerm(operand=operand):
+            return f"NOT {_short(operand)}"
+    return print_term(term)

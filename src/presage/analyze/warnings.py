@@ -1,0 +1,27 @@
+"""Warnings about statements that are well formed and may not mean what their writer thinks.
+
+They are made from the tree of the text that the user wrote: a text that the home stores is printed with as few brackets
+as possible, and would warn where the user has written them. A check is a function of one statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from presage.analyze.guard_cover import check_guards
+from presage.errors import QueryWarning
+from presage.lang import syntax as s
+from presage.model.text import Source
+
+CHECKS: tuple[Callable[[s.Statement], Iterable[QueryWarning]], ...] = (check_guards,)
+
+
+def warnings_of(statement: s.Statement, source: Source) -> tuple[QueryWarning, ...]:
+    """All warnings about a statement, in the order of the text."""
+    found = [each.in_source(source) for check in CHECKS for each in check(statement)]
+    return tuple(sorted(found, key=lambda w: w.span.start if w.span else 0))
+
+
+def warnings_in(script: s.Script) -> tuple[QueryWarning, ...]:
+    """All warnings about the statements of a text."""
+    return tuple(each for statement in script.statements for each in warnings_of(statement, script.source))
