@@ -34,4 +34,4 @@ uncertain_streams = st.builds(
     probabilistic=st.none() | st.builds(q.Probabilistic, tuples(names), st.booleans()),
     inference=st.none() | inferences,
 )
-models = st.builds(q.CreateModel, names, strings)
+models = st.builds(q.CreateModel, names, strings, st.booleans())

@@ -163,13 +163,15 @@ declarations = st.builds(
     tuples(names, 0),
     tuples(options, 0),
     predicted=st.none() | st.builds(Predicted, tuples(names)),
+    if_not_exists=st.booleans(),
 )
-relations = st.builds(s.CreateRelation, names, tuples(columns), path=strings) | st.builds(
-    s.CreateRelation, names, tuples(columns), rows=tuples(tuples(small_expressions))
-)
+relations = st.builds(
+    s.CreateRelation, names, tuples(columns), path=strings, options=tuples(options, 0), if_not_exists=st.booleans()
+) | st.builds(s.CreateRelation, names, tuples(columns), rows=tuples(tuples(small_expressions)))
 value_rows = tuples(tuples(small_expressions), 1, 2)
 acting = st.one_of(
     st.builds(a.CreateStatement, names, queries, st.booleans()),
+    st.builds(a.CreateStatement, names, queries, options=tuples(options, 0), if_not_exists=st.booleans()),
     st.builds(a.InsertValues, names, value_rows, st.none() | tuples(names)),
     st.builds(a.Advance, strings, st.none() | names),
     st.builds(a.Scenario, strings),
@@ -189,9 +191,11 @@ statements: st.SearchStrategy[s.Statement] = st.one_of(
     acting,
     declarations,
     relations,
-    st.builds(s.CreateSink, names, names, tuples(options, 0)),
+    st.builds(s.CreateSink, names, names, tuples(options, 0), st.booleans()),
     st.builds(s.Explain, queries, st.sampled_from(["text", "svg"])),
     st.builds(s.Show, st.sampled_from(["streams", "statements", "relations", "models", "recalls", "sinks"])),
     st.builds(s.Describe, names),
-    st.builds(s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model", "sink"]), names),
+    st.builds(
+        s.Drop, st.sampled_from(["stream", "schema", "relation", "statement", "model", "sink"]), names, st.booleans()
+    ),
 )

@@ -10,12 +10,13 @@ from presage.lang.syntax import Expr, Option, Query, Statement
 
 @dataclass(frozen=True)
 class CreateStatement(Statement):
-    """`CREATE [OR REPLACE] STATEMENT name [WITH (…)] AS query`: the query stands under that name."""
+    """`CREATE [OR REPLACE] STATEMENT [IF NOT EXISTS] name [WITH (…)] AS query`: the query stands under that name."""
 
     name: str
     query: Query
     replace: bool = False
     options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class CreateKnowledge(Statement):
     name: str
     paths: tuple[str, ...]
     reasoning: str | None = None
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ FORMS = (
     _form("an outer join", r"LEFT\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
     _form("an outer join", r"(RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
     _form("CROSS JOIN", r"CROSS\s+JOIN\b", where="in queries", fix="write FROM a, b"),
-    _form("IF NOT EXISTS", r"IF\s+NOT\s+EXISTS\b", where="in declarations", fix="leave it out"),
 )
 # Those that have their place in the parentheses of a RECALL.
 RECALLED = frozenset(

@@ -8,16 +8,16 @@ from presage.lang.acting_syntax import Advance, Assertion, CreateStatement, Incl
 from presage.lang.print_options import print_options
 from presage.lang.print_terms import print_expression
 from presage.lang.syntax import Expr, Query
-from presage.lang.words import spell_name, spell_string
+from presage.lang.words import spell_name, spell_new, spell_string
 
 ACTING = CreateStatement | InsertValues | Advance | Scenario | Include | Assertion
 
 
 def print_acting(statement: ACTING, print_query: Callable[[Query], str]) -> str:
     match statement:
-        case CreateStatement(name=name, query=query, replace=replaces, options=options):
+        case CreateStatement(name=name, query=query, replace=replaces, options=options, if_not_exists=absent):
             given = f" {print_options(options)}" if options else ""
-            head = f"CREATE {'OR REPLACE ' if replaces else ''}STATEMENT {spell_name(name)}{given}"
+            head = f"CREATE {'OR REPLACE ' if replaces else ''}STATEMENT {spell_new(name, absent)}{given}"
             return f"{head} AS\n{print_query(query)}"
         case InsertValues(stream=stream, attributes=attributes, rows=rows):
             return f"INSERT INTO {spell_name(stream)}{_names(attributes)} {_values(rows)}"

@@ -16,7 +16,7 @@ from presage.lang.sequence_syntax import (
     SubgoalTerm,
     Variable,
 )
-from presage.lang.words import spell_name, spell_string
+from presage.lang.words import spell_name, spell_new, spell_string
 
 # What stands for any value, and is no variable's name.
 _OF_TERMS = frozenset({"_"})
@@ -71,4 +71,4 @@ def print_inference(node: Inference) -> str:
 
 
 def print_model(node: CreateModel) -> str:
-    return f"CREATE MODEL {spell_name(node.name)} FROM {spell_string(node.path)}"
+    return f"CREATE MODEL {spell_new(node.name, node.if_not_exists)} FROM {spell_string(node.path)}"

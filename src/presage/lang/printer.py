@@ -41,7 +41,7 @@ from presage.lang.syntax import (
     Statement,
     WithinClause,
 )
-from presage.lang.words import spell_name, spell_string
+from presage.lang.words import spell_name, spell_new, spell_string
 from presage.model.time import format_duration, format_timestamp
 
 # Words that begin an item of FROM of their own.
@@ -66,12 +66,15 @@ def print_statement(statement: Statement) -> str:
     if isinstance(statement, CreateModel):
         return print_model(statement)
     if isinstance(statement, CreateSink):
-        head = f"CREATE SINK {spell_name(statement.name)} FROM {spell_name(statement.statement)}"
+        head = (
+            f"CREATE SINK {spell_new(statement.name, statement.if_not_exists)} FROM {spell_name(statement.statement)}"
+        )
         return f"{head} {print_options(statement.options)}" if statement.options else head
     if isinstance(statement, CreateKnowledge):
         paths = ", ".join(spell_string(path) for path in statement.paths)
         reasoning = f" REASONING {statement.reasoning}" if statement.reasoning is not None else ""
-        return f"CREATE KNOWLEDGE {spell_name(statement.name)} FROM {paths}{reasoning}"
+        name = spell_new(statement.name, statement.if_not_exists)
+        return f"CREATE KNOWLEDGE {name} FROM {paths}{reasoning}"
     if isinstance(statement, RefreshKnowledge):
         return f"REFRESH KNOWLEDGE {spell_name(statement.name)}"
     if isinstance(statement, Explain):
@@ -82,7 +85,8 @@ def print_statement(statement: Statement) -> str:
     if isinstance(statement, Describe):
         return f"DESCRIBE {spell_name(statement.name)}"
     if isinstance(statement, Drop):
-        return f"DROP {statement.kind.upper()} {spell_name(statement.name)}"
+        cascade = " CASCADE" if statement.cascade else ""
+        return f"DROP {statement.kind.upper()} {spell_name(statement.name)}{cascade}"
     if isinstance(statement, RecallCommand):
         return print_recall_command(statement)
     if isinstance(statement, ACTING):
@@ -191,7 +195,7 @@ def _bound(bound: Bound | None) -> str:
 
 
 def _create_type(statement: CreateType) -> str:
-    parts = [f"CREATE {statement.kind.upper()} {spell_name(statement.name)}"]
+    parts = [f"CREATE {statement.kind.upper()} {spell_new(statement.name, statement.if_not_exists)}"]
     if statement.columns:
         parts.append(f"({', '.join(f'{spell_name(c.name)} {print_type(c.type)}' for c in statement.columns)})")
     if statement.inherits:
@@ -215,8 +219,9 @@ def _create_type(statement: CreateType) -> str:
 
 def _create_relation(statement: CreateRelation) -> str:
     columns = ", ".join(f"{spell_name(column.name)} {print_type(column.type)}" for column in statement.columns)
-    head = f"CREATE RELATION {spell_name(statement.name)} ({columns})"
+    head = f"CREATE RELATION {spell_new(statement.name, statement.if_not_exists)} ({columns})"
     if statement.rows is None:
-        return f"{head} FROM {spell_string(statement.path or '')}"
+        given = f" {print_options(statement.options)}" if statement.options else ""
+        return f"{head} FROM {spell_string(statement.path or '')}{given}"
     rows = [f"({', '.join(print_expression(value) for value in row)})" for row in statement.rows]
     return f"{head} VALUES {', '.join(rows)}"

@@ -95,3 +95,4 @@ class CreateModel(Statement):
 
     name: str
     path: str
+    if_not_exists: bool = False

@@ -354,16 +354,19 @@ class CreateType(Statement):
     inference: Inference | None = None
     predicted: Predicted | None = None
     context: str | None = None  # the path of a JSON-LD context
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
 class CreateRelation(Statement):
-    """`CREATE RELATION R (cols) FROM 'file'`, or `VALUES (…), (…)`."""
+    """`CREATE RELATION R (cols) FROM 'file' [WITH (…)]`, or `VALUES (…), (…)`."""
 
     name: str
     columns: tuple[Column, ...]
     path: str | None = None
     rows: tuple[tuple[Expr, ...], ...] | None = None
+    options: tuple[Option, ...] = ()  # of the file
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -373,6 +376,7 @@ class CreateSink(Statement):
     name: str
     statement: str
     options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -399,10 +403,12 @@ class Describe(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """`DROP STREAM name`; kind in lower case: stream, schema, relation, statement, model, knowledge, sink."""
+    """`DROP STREAM name [CASCADE]`; kind in lower case: stream, schema, relation, statement, model, knowledge, sink.
+    `cascade`: also its events, and what depends on it."""
 
     kind: str
     name: str
+    cascade: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ def spell_name(name: str, besides: frozenset[str] = frozenset()) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def spell_new(name: str, if_not_exists: bool) -> str:
+    """The name after CREATE and what is created."""
+    return ("IF NOT EXISTS " if if_not_exists else "") + spell_name(name)
+
+
 def read_name(text: str) -> str:
     """The name that a word or a back-ticked text stands for."""
     return text[1:-1].replace("``", "`") if text.startswith("`") else text

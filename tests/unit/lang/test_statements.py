@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from presage.errors import PresageError
 from presage.lang import parse, parse_statement
 from presage.lang import syntax as s
 from presage.lang.parser import parse_leniently
+from presage.lang.printer import print_statement
 from presage.model.types import INT, LONG, STRING, ArrayOf, MapOf, StructOf
 from unit.lang.texts import ALL
 
@@ -170,6 +173,35 @@ def test_forms_of_later_versions_are_named_and_not_called_wrong(text: str) -> No
 
 def test_a_name_that_is_a_word_of_a_later_form_is_a_name() -> None:
     assert query("SELECT pattern[0], sequence.path FROM predicted AS recalls").items[0].name == "predicted"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE STREAM {}if (a INT, at TIMESTAMP) EVENT TIME at",
+        "CREATE SCHEMA {}exists (a INT)",
+        "CREATE RELATION {}cascade (a INT) FROM 'a.csv' WITH (nulls = 'NA')",
+        "CREATE MODEL {}m FROM 'm.json'",
+        "CREATE KNOWLEDGE {}k FROM 'k.ttl'",
+        "CREATE SINK {}s FROM q WITH (sink = 'callback')",
+        "CREATE STATEMENT {}s AS\nSELECT a\nFROM T",
+    ],
+)
+def test_IF_NOT_EXISTS_stands_before_the_name_of_everything_that_is_created(text: str) -> None:
+    plain, absent = (parse(text.format(words)).statements[0] for words in ("", "if NOT /* yet */ exists "))
+    assert print_statement(absent) == text.format("IF NOT EXISTS ")
+    assert print_statement(plain) == text.format("")
+    assert plain == replace(absent, if_not_exists=False)  # type: ignore[call-arg]
+
+
+def test_IF_NOT_EXISTS_and_OR_REPLACE_exclude_each_other() -> None:
+    with pytest.raises(PresageError, match="found IF NOT EXISTS"):
+        parse("CREATE OR REPLACE STATEMENT IF NOT EXISTS s AS SELECT a FROM T")
+
+
+def test_CASCADE_is_a_name_where_a_name_is_wanted() -> None:
+    first, second = parse("DROP STREAM Tick CASCADE; DROP STREAM cascade").statements
+    assert (first, second) == (s.Drop("stream", "Tick", True), s.Drop("stream", "cascade"))
 
 
 def test_PREDICTED_is_a_word_only_before_another_name() -> None:

@@ -21,12 +21,16 @@ Rows = tuple[tuple[Expr, ...], ...]
 
 def create_statement(span: Span, *parts: Prefix | bool | Token | Clause | Query | None) -> CreateStatement:
     front = tuple(part for part in parts if isinstance(part, Prefix))
-    replaces, name, options, query = parts[len(front) :]
+    replaces, absent, name, options, query = parts[len(front) :]
     assert isinstance(name, Token)
     assert isinstance(query, Query)
+    if replaces is not None and isinstance(absent, Token):
+        raise error(
+            "SYNTAX", absent.span, found="IF NOT EXISTS", expected="a name", fix="leave out OR REPLACE, or this"
+        )
     whole = replace(query, prefixes=(*front, *query.prefixes)) if front else query
     given = options.value if isinstance(options, Clause) else ()
-    return CreateStatement(read_name(name.text), whole, replaces is not None, given, span=span)
+    return CreateStatement(read_name(name.text), whole, replaces is not None, given, absent is not None, span=span)
 
 
 def insert_values(span: Span, name: Token, attributes: tuple[str, ...] | None, *rows: tuple[Expr, ...]) -> InsertValues:

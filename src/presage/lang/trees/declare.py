@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.syntax import Column, CreateRelation, CreateType, Expr, Option
+from presage.lang.syntax import Column, CreateRelation, CreateType, Option
 from presage.lang.trees.clause import Clause, collect_clauses
 from presage.lang.trees.terms import read_duration, read_number, read_string
 from presage.lang.trees.types import ColumnAt
@@ -14,10 +16,12 @@ from presage.model.time import format_duration
 
 
 def create_type(
-    span: Span, kind: Token, name: Token, columns: tuple[Column, ...] | None, *clauses: Clause
+    span: Span, kind: Token, absent: Token | None, name: Token, columns: tuple[Column, ...] | None, *clauses: Clause
 ) -> CreateType:
     fields = collect_clauses(clauses)
-    return CreateType(kind.text.lower(), read_name(name.text), columns or (), **fields, span=span)
+    return CreateType(
+        kind.text.lower(), read_name(name.text), columns or (), **fields, if_not_exists=absent is not None, span=span
+    )
 
 
 def column_list(span: Span, *columns: ColumnAt | None) -> tuple[Column, ...]:
@@ -38,11 +42,17 @@ def option_number(span: Span, sign: Token | None, number: Token) -> int | float:
 
 
 def create_relation(
-    span: Span, name: Token, columns: tuple[Column, ...], rows: str | tuple[tuple[Expr, ...], ...]
+    span: Span,
+    absent: Token | None,
+    name: Token,
+    columns: tuple[Column, ...],
+    rows: dict[str, Any],
 ) -> CreateRelation:
-    if isinstance(rows, str):
-        return CreateRelation(read_name(name.text), columns, path=rows, span=span)
-    return CreateRelation(read_name(name.text), columns, rows=rows, span=span)
+    return CreateRelation(read_name(name.text), columns, **rows, if_not_exists=absent is not None, span=span)
+
+
+def relation_file(span: Span, path: Token, options: Clause | None) -> dict[str, Any]:
+    return {"path": read_string(path), "options": options.value if options is not None else ()}
 
 
 BUILDERS: dict[str, Builder] = {
@@ -61,7 +71,7 @@ BUILDERS: dict[str, Builder] = {
     "option_duration": lambda span, token: format_duration(read_duration(token)),
     "option_truth": lambda span, token: token.text.upper() == "TRUE",
     "create_relation": create_relation,
-    "relation_file": lambda span, path: read_string(path),
-    "relation_values": lambda span, *rows: rows,
+    "relation_file": relation_file,
+    "relation_values": lambda span, *rows: {"rows": rows},
     "row": lambda span, *values: values,
 }

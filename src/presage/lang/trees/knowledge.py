@@ -31,7 +31,7 @@ WINDOW_FORMS = ("sliding", "batch")
 Parts = tuple[ClausePart, ...]
 
 
-def create_knowledge(span: Span, name: Token, *rest: Token | None) -> CreateKnowledge:
+def create_knowledge(span: Span, absent: Token | None, name: Token, *rest: Token | None) -> CreateKnowledge:
     *paths, reasoning = rest
     chosen = None
     if reasoning is not None:
@@ -39,7 +39,8 @@ def create_knowledge(span: Span, name: Token, *rest: Token | None) -> CreateKnow
         if chosen not in REASONINGS:
             raise error("BAD_VALUE", reasoning.span, what="REASONING", found=reasoning.text,
                         expected="OWL_RL", fix="write REASONING OWL_RL, or leave it out")  # fmt: skip
-    return CreateKnowledge(read_name(name.text), tuple(read_string(p) for p in paths if p), chosen, span=span)
+    files = tuple(read_string(p) for p in paths if p)
+    return CreateKnowledge(read_name(name.text), files, chosen, absent is not None, span=span)
 
 
 def path(span: Span, token: Token) -> Path:

@@ -22,9 +22,13 @@ def explain(span: Span, query: Query, form: Token | None) -> Explain:
     return Explain(query, chosen, span=span)
 
 
+def drop(span: Span, kind: Token, name: Token, cascade: Token | None) -> Drop:
+    return Drop(kind.text.lower(), read_name(name.text), cascade is not None, span=span)
+
+
 BUILDERS: dict[str, Builder] = {
     "explain": explain,
     "show": lambda span, what: Show(what.text.lower(), span=span),
     "describe": lambda span, name: Describe(read_name(name.text), span=span),
-    "drop": lambda span, kind, name: Drop(kind.text.lower(), read_name(name.text), span=span),
+    "drop": drop,
 }

@@ -98,6 +98,10 @@ def particles(span: Span, number: Token) -> Method:
     return Method("particles", count)
 
 
+def create_model(span: Span, absent: Token | None, name: Token, path: Token) -> CreateModel:
+    return CreateModel(read_name(name.text), read_string(path), absent is not None, span=span)
+
+
 BUILDERS: dict[str, Builder] = {
     "sequence_source": sequence_source,
     "sequence_by": lambda span, word: word,
@@ -119,5 +123,5 @@ BUILDERS: dict[str, Builder] = {
     "inference_smooth": lambda span: Method("smooth"),
     "inference_viterbi": lambda span: Method("viterbi"),
     "inference_particles": particles,
-    "create_model": lambda span, name, path: CreateModel(read_name(name.text), read_string(path), span=span),
+    "create_model": create_model,
 }

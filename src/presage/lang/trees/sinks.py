@@ -10,9 +10,9 @@ from presage.lang.words import read_name
 from presage.model.text import Span
 
 
-def create_sink(span: Span, name: Token, statement: Token, options: Clause | None) -> CreateSink:
+def create_sink(span: Span, absent: Token | None, name: Token, statement: Token, options: Clause | None) -> CreateSink:
     given = options.value if options is not None else ()
-    return CreateSink(read_name(name.text), read_name(statement.text), given, span=span)
+    return CreateSink(read_name(name.text), read_name(statement.text), given, absent is not None, span=span)
 
 
 BUILDERS: dict[str, Builder] = {"create_sink": create_sink}
