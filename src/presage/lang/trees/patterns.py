@@ -117,10 +117,10 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
         fix = did_you_mean(word.text, ["consume"], otherwise="write @consume or @consume(2)")
         raise error("SYNTAX", word.span, found=f"@{word.text}", expected="@consume", fix=fix)
     number = read_number(level) if level is not None else 1
-    if not isinstance(number, int) or not 1 <= number <= MOST_LEVEL:
+    if not isinstance(number, int) or not 0 <= number <= MOST_LEVEL:
         assert level is not None
         raise error("BAD_VALUE", level.span, what="the level of @consume", found=number,
-                    expected=f"a whole number from 1 to {MOST_LEVEL}",
+                    expected=f"a whole number from 0 to {MOST_LEVEL}",
                     fix="write @consume(1), or @consume alone")  # fmt: skip
     return Consume(number)
 
