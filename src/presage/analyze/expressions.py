@@ -377,8 +377,8 @@ class ExpressionBinder:
         low = self._comparable(operand, self.bind(node.low), node.span)
         high = self._comparable(operand, self.bind(node.high), node.span)
         both = (
-            e.Comparison(t.BOOLEAN, ">=", *low, span=node.span),
-            e.Comparison(t.BOOLEAN, "<=", *high, span=node.span),
+            e.Comparison(t.BOOLEAN, ">" if node.above else ">=", *low, span=node.span),
+            e.Comparison(t.BOOLEAN, "<" if node.below else "<=", *high, span=node.span),
         )
         return self._negated(e.And(t.BOOLEAN, both, span=node.span), node.negated)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
@@ -138,9 +139,12 @@ def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
     return tuple(made)
 
 
-def in_range(span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr) -> Between:
-    """EPL's `x IN [low:high]` means BETWEEN."""
-    return Between(operand, low, high, negated is not None, span=span, depth=depth_over(span, operand, low, high))
+def in_range(
+    span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr, above: bool = False, below: bool = False
+) -> Between:
+    """EPL's `x IN [low:high]` means BETWEEN; a round bracket leaves its bound out."""
+    depth = depth_over(span, operand, low, high)
+    return Between(operand, low, high, negated is not None, above, below, span=span, depth=depth)
 
 
 def _depth(span: Span, *parts: PatternTerm) -> int:
@@ -181,4 +185,7 @@ BUILDERS: dict[str, Builder] = {
     "period": lambda span, value: (PeriodPart(value, span=value.span),),
     "period_parts": period_parts,
     "in_range": in_range,
+    "in_range_above": partial(in_range, above=True),
+    "in_range_below": partial(in_range, below=True),
+    "in_range_inside": partial(in_range, above=True, below=True),
 }
