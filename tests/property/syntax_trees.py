@@ -84,7 +84,7 @@ def _grow(inner: st.SearchStrategy) -> st.SearchStrategy:
         st.builds(s.Method, inner, names, arguments),
         st.builds(s.Call, names, arguments),
         st.builds(s.Call, names, tuples(inner | stars), distinct=st.just(True)),
-        st.builds(s.Between, inner, inner, inner, flags),
+        st.builds(s.Between, inner, inner, inner, flags, flags, flags),
         st.builds(s.InList, inner, tuples(inner), flags),
         st.builds(s.Like, inner, inner, flags),
         st.builds(s.IsNull, inner, flags),

@@ -66,6 +66,7 @@ WINDOWS = [
     "SELECT sym, avg(x) AS a, median(n) AS b FROM Tick(n <> {c})#time_batch({e} sec){h} GROUP BY sym "
     "HAVING count(*) > {d}",
     "SELECT sum(x) AS a FROM Tick(sym = '{s}')#length_batch({e}){h}",
+    "SELECT avg(x) AS a, count(*) AS b FROM Tick(n >= {c})#groupwin(sym)#time_batch({e} sec){h}",
     "SELECT sym, n, window(n) AS a FROM Tick#groupwin(sym)#length_batch({e}){h} WHERE n > {c}",
     "SELECT sym, sum(x) AS a, stddev(x) AS b, median(x) AS c FROM Tick(n > {c}){h} GROUP BY sym",
     "SELECT count(*) AS a, min(x) AS b, count(DISTINCT n) AS c FROM Tick(sym = '{s}')#keepall{h} HAVING count(*) > {d}",

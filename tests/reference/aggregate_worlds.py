@@ -73,6 +73,7 @@ BATCHES = [
     Window("length_batch", 2, group=("k",)),
     Window("time_batch", 4),
     Window("time_batch", 3, group=("g",)),
+    Window("time_batch", 2, group=("k", "b")),
 ]
 GROUPINGS = [(), ("k",), ("k", "g"), ("st",), ("tags", "b")]
 

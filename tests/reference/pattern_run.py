@@ -97,7 +97,8 @@ class Run:
     def offer(self, rows: list[Row]) -> list[Match]:
         """Rows of one event."""
         passing = []
-        for term in sorted(self.listening, key=lambda term: term.born):
+        # What a NOT forbids comes first: an event that fits both sides of `a AND NOT b` ends it without a match.
+        for term in sorted(self.listening, key=lambda term: (-term.denials, term.born)):
             for row in rows:
                 if term.accepts(row):
                     passing.append((term, row))

@@ -155,23 +155,30 @@ def batch_rows(
     events: list[Event],
     clock: int,
 ) -> list[Row]:
-    closed: list[tuple[Any, int, list[Event]]] = []  # place of the rows, number of the first event, events
-    number = {id(e): i for i, e in enumerate(events)}
-    for part in by_key(events, window.group):
+    """When a batch closes it takes the place of the one before it, in each group of the window; aggregates run over all
+    that is held then."""
+    closings: list[tuple[Any, int, list[Event]]] = []  # place of the rows, group of the window, events
+    for group, part in enumerate(by_key(events, window.group)):
         for place, batch in batches_of(window, part, order, clock):
-            batch = [e for e in batch if passes(e)]
-            if batch:
-                closed.append((place, number[id(batch[0])], batch))
-    closed.sort(key=lambda c: c[:2])
+            closings.append((place, group, [e for e in batch if passes(e)]))
+    closings.sort(key=lambda c: c[:2])
     rows: list[Row] = []
     ordinals: dict[Any, int] = {}
-    for place, _, batch in closed:
+    held: dict[int, list[Event]] = {}  # by group, in the order of their closing
+    for place, group, batch in closings:
+        lost = held.pop(group, [])
+        held[group] = batch
+        live = [e for members in held.values() for e in members]
         if grouped:
-            made = [(g[-1], g) for g in by_key(batch, group_by)]
+            members = [
+                [e for e in live if key_of(e, group_by) == key_of(g[0], group_by)]
+                for g in by_key(batch + lost, group_by)
+            ]
+            made = [(m[-1], m) for m in members if m]
         elif carry:
-            made = [(e, batch) for e in batch]
+            made = [(e, live) for e in batch]
         else:
-            made = [(batch[-1], batch)]
+            made = [(live[-1], live)] if live and (batch or lost) else []
         for event, members in made:
             ordinal = ordinals[place] = ordinals.get(place, -1) + 1
             rows.append((*place, ordinal, *(event[c] for c in carry), *(apply(a, members) for a in aggregates)))

@@ -134,7 +134,7 @@ class ExpressionBinder:
         return e.FieldOf(found, base, node.name, span=node.span)
 
     def _index(self, node: s.Index) -> e.Expr:
-        base, index = self.bind(node.base), self.bind(node.index)
+        base, index = self._list(node.base), self.bind(node.index)
         if isinstance(base.type, ArrayOf):
             if not t.is_integral(index.type):
                 raise error("TYPE_MISMATCH", node.index.span, what="an array's index", expected="INT", found=index.type)
@@ -155,8 +155,19 @@ class ExpressionBinder:
     def _item_of(self, node: s.Expr) -> ScopeItem | None:
         return self.scope.item(node.name) if isinstance(node, s.Name) else None
 
+    def _list(self, node: s.Expr) -> e.Expr:
+        """What an event is taken of: before `[` and `.lastOf()` a repeated tag goes before an attribute of its name."""
+        item = self._item_of(node)
+        if item is None or not item.repeated:
+            return self.bind(node)
+        for other in self.scope.items:
+            if isinstance(other.find(item.alias), ArrayOf | MapOf):
+                raise error("AMBIGUOUS_NAME", node.span, name=item.alias, fix=f"another tag than '{item.alias}'",
+                            candidates=f"{item.title} or an attribute of {other.title}")  # fmt: skip
+        return item.as_struct(node.span)
+
     def _method(self, node: s.Method) -> e.Expr:
-        base = self.bind(node.base)
+        base = self._list(node.base)
         name = node.name.lower()
         if name not in ("firstof", "lastof"):
             raise error(
@@ -366,8 +377,8 @@ class ExpressionBinder:
         low = self._comparable(operand, self.bind(node.low), node.span)
         high = self._comparable(operand, self.bind(node.high), node.span)
         both = (
-            e.Comparison(t.BOOLEAN, ">=", *low, span=node.span),
-            e.Comparison(t.BOOLEAN, "<=", *high, span=node.span),
+            e.Comparison(t.BOOLEAN, ">" if node.above else ">=", *low, span=node.span),
+            e.Comparison(t.BOOLEAN, "<" if node.below else "<=", *high, span=node.span),
         )
         return self._negated(e.And(t.BOOLEAN, both, span=node.span), node.negated)
 

@@ -151,6 +151,8 @@ def _fix(token: Token, before: Token | None, accepts: Set[str], written: Set[str
         return "subgoals are parted by ';'"
     if token.kind == "WHERE" and ";" in written:
         return "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat"
+    if ":" in written and before is not None and before.kind == "QUALIFIED":
+        return f"between the bounds of a range the ':' stands alone: {before.text[:MAX_SHOWN].replace(':', ' : ')}"
     if token.text == ":" and before is not None and before.kind == NAME and "AND" in written:
         return f"a term is one of an event: e.{before.text[:MAX_SHOWN]}:… with FROM … AS e"
     if token.text.upper() == "WITHIN" and "UNTIL" in written:

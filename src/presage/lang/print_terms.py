@@ -151,7 +151,11 @@ def _operation(expr: Expr) -> str:
             return " AND ".join(_text(operand, NOT) for operand in operands)
         case AnyOf(operands=operands):
             return " OR ".join(_text(operand, AND) for operand in operands)
-        case Between(operand=operand, low=low, high=high, negated=negated):
+        case Between(operand=operand, low=low, high=high, negated=negated, above=above, below=below):
+            if above or below:
+                # Blanks, because x:y is a term of the domain behind a dot.
+                bounds = f"{'[('[above]}{_text(low, CONCAT)} : {_text(high, CONCAT)}{'])'[below]}"
+                return f"{_text(operand, CONCAT)} {_negated(negated)}IN {bounds}"
             bounds = f"{_text(low, CONCAT)} AND {_text(high, CONCAT)}"
             return f"{_text(operand, CONCAT)} {_negated(negated)}BETWEEN {bounds}"
         case InList(operand=operand, items=items, negated=negated):

@@ -113,8 +113,8 @@ class _Scan:
             self.report(at, "UNOPENED", closer=f"'{closer}'")
             return
         opened_at, opener, word = self.open.pop()
-        # WITHIN [t1, t2) is the one place where brackets of two kinds form a pair.
-        if _CLOSER[opener] != closer and not (word == "WITHIN" and closer in "])"):
+        # In WITHIN [t1, t2) and IN [low:high) brackets of two kinds form a pair.
+        if _CLOSER[opener] != closer and not (word in ("WITHIN", "IN") and closer in "])"):
             self.report(opened_at, "UNCLOSED", what=f"'{opener}'", closer=f"'{_CLOSER[opener]}' before the '{closer}'")
 
     def end_statement(self) -> None:

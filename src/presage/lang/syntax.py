@@ -144,12 +144,14 @@ class AnyOf(Expr):
 
 @dataclass(frozen=True)
 class Between(Expr):
-    """`x [NOT] BETWEEN low AND high`."""
+    """`x [NOT] BETWEEN low AND high`; `x [NOT] IN (low:high)` where one of the bounds is left out: `above`, `below`."""
 
     operand: Expr
     low: Expr
     high: Expr
     negated: bool = False
+    above: bool = False
+    below: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from presage.patterns.pattern_bounds import (
     constant_period,
     fixed_period,
     limit_of,
+    refuse_denial,
     refuse_endless,
     refuse_negative,
 )
@@ -209,6 +210,7 @@ class _PatternBinder:
         lists = tuple(range(before, len(self.tags)))
         if term.until is not None:
             children.append(self._term(term.until, repeats))
+            refuse_denial(self.nodes, children[-1], term.until.span)
         made = Node("until", tuple(children), lists=lists)
         for word, bound in (("low", low), ("high", high)):
             if isinstance(bound, int):

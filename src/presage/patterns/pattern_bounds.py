@@ -93,6 +93,28 @@ def refuse_endless(nodes: Sequence[Node], number: int, word: str, span: Span) ->
                     fix="give timer:interval a period above 0")  # fmt: skip
 
 
+def refuse_denial(nodes: Sequence[Node], number: int, span: Span) -> None:
+    """UNTIL a term that a NOT makes true from its start: nothing could be repeated before it."""
+    if _is_denial(nodes, number):
+        raise error("UNSUPPORTED", span, what="UNTIL NOT",
+                    where="in a pattern: NOT is true from its start, so that nothing is repeated",
+                    fix="name the event or the timer that ends it: UNTIL b=B, UNTIL timer:interval(1 min)")  # fmt: skip
+
+
+def _is_denial(nodes: Sequence[Node], number: int) -> bool:
+    """Whether a NOT makes the term true at its start."""
+    node = nodes[number]
+    below = [_is_denial(nodes, child) for child in node.children]
+    match node.kind:
+        case "not":
+            return True
+        case "or":
+            return any(below)
+        case "filter" | "interval":
+            return False
+    return all(below[: 1 if node.kind == "until" else None])
+
+
 def _is_instant(nodes: Sequence[Node], number: int) -> bool:
     """Whether timers without length make the term true at its start."""
     node = nodes[number]

@@ -59,7 +59,7 @@ def _run_aggregate(node: Aggregate, context: StepContext) -> Rows:
     prepared = _prepared(stage.prepared, rows.table, context)
     table = with_columns(table.select([TIME, SEQ, *order, *carry]), prepared)
     kernel = AggregateKernel(
-        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition
+        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition, stage.apart
     )
     made = context.step(node, kernel, table, (TIME, SEQ, *order), rows.clock, keys=stage.partition)
     ordinal = (spec.ORDINAL,) if stage.window.is_batch else ()

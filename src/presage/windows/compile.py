@@ -25,6 +25,7 @@ class AggregateStage:
     carry: tuple[str, ...]
     grouped: bool
     outputs: tuple[Field, ...]
+    apart: bool  # what is aggregated together is in one group of the window
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
         tuple(c.name for c in carried),
         bool(node.group_by),
         (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates)),
+        all(g in by_expr for g in window.group if not _own_name(g)),
     )
 
 

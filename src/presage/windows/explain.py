@@ -68,7 +68,10 @@ def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, lis
                 f"{', '.join(sorted(set(kept)))} without a window keeps every value; add one, for example #time(1 hour)"
             ]
         return f"aggregate: one row{' per group' if by else ''}", []
-    return f"aggregate: {describe_window(window)}", _window_warnings(window)
+    groups = [g.expr for g in node.group_by]
+    across = window.is_batch and node.aggregates and any(g not in groups for g in window.group)
+    closed = ", and its last closed batch" if across else ""
+    return f"aggregate: {describe_window(window)}{closed}", _window_warnings(window)
 
 
 def describe_window(window: WindowDef) -> str:

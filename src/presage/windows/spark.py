@@ -56,7 +56,7 @@ def _run_aggregate(node: Aggregate, context: BatchContext) -> DataFrame:
     prepared = _prepared(stage.prepared, context)
     frame = frame.select(*ordering(stage.input), *(quoted(c) for c in carry), *prepared)
     kernel = AggregateKernel(
-        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition
+        stage.window, stage.group_by, stage.grouped, stage.aggregates, carry, order, stage.partition, stage.apart
     )
     made = _kernel_fields(carry, stage)
     ordinal = (spec.ORDINAL,) if stage.window.is_batch else ()

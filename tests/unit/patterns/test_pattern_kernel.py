@@ -209,6 +209,31 @@ def test_timers_fire_before_any_event_if_the_pattern_begins_at_a_time():
     assert rows.num_rows == 0
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_event_that_fits_both_sides_of_and_not_ends_it_without_a_match(turned: bool):
+    a, b = event(A, "a"), no(event(A, None, is_(A, 2)))
+    term = both(b, a) if turned else both(a, b)
+    assert found(term, stream((1, A, 2), (2, A, 1))) == []
+    assert found(term, stream((1, A, 1), (2, A, 2))) == [(1, 1)]
+    assert found(every(term), stream((1, A, 2), (2, A, 1), (3, A, 2), (4, A, 1))) == [(2, 1), (4, 1)]
+
+
+def test_what_completes_a_term_below_not_ends_the_other_side_that_it_completes():
+    term = both(followed(event(A, "a"), event(B, "b")), no(followed(event(A), event(B, None, is_(B, 2)))))
+    assert found(every(term), stream((1, A, 1), (2, B, 2), (3, A, 3), (4, B, 4))) == [(4, 3, 4)]
+
+
+def test_of_nots_in_each_other_the_innermost_counts_first():
+    term = both(event(A, "a"), no(both(event(A), no(event(A, None, is_(A, 2))))))
+    assert found(term, stream((1, A, 2))) == [(1, 2)]
+    assert found(term, stream((1, A, 1))) == []
+
+
+def test_every_below_until_waits_anew_for_silence():
+    term = until(event(A, "a"), every(both(interval(6 * SEC), no(event(A)))))
+    assert found(term, stream((0, A, 1), (2, A, 2), (7, A, 3), (20, A, 4)), 30) == [(13, [1, 2, 3])]
+
+
 # -- 7: repeats ----------------------------------------------------------------------------------------------
 
 

@@ -57,8 +57,16 @@ def marked(query: str, found: PresageError) -> str:
         ("EVERY (timer:interval(0) AND NOT A)", "BAD_VALUE", "timer:interval(0) AND NOT A", "a period above 0"),
         ("@Note('x') a=A", "SYNTAX", "@", "PATTERN @Name ["),
         ("EVERY @SuppressOverlappingMatches a=A", "SYNTAX", "@", "PATTERN @Name ["),
-        ("a=A@consume(0)", "BAD_VALUE", "0", "@consume(1)"),
+        ("a=A UNTIL NOT B", "UNSUPPORTED", "NOT B", "UNTIL b=B"),
+        ("[1:3] a=A UNTIL (NOT B OR b=B)", "UNSUPPORTED", "NOT B OR b=B", "UNTIL b=B"),
+        (
+            "a=A UNTIL EVERY (NOT B WHERE timer:within(1 sec))",
+            "UNSUPPORTED",
+            "EVERY (NOT B WHERE timer:within(1 sec))",
+            "timer",
+        ),
         ("a=A@consume(9999999999999999999)", "BAD_VALUE", "9999999999999999999", "@consume(1)"),
+        ("a=A@consume(0.5)", "BAD_VALUE", "0.5", "@consume(1)"),
         ("a=A -> b=B(v = a[0].v)", "TYPE_MISMATCH", "a[0]", "'a' is one event"),
         ("[2] a=A -> b=B(v = a[-1].v)", "BAD_VALUE", "-1", "a.lastOf()"),
         ("(a=A AND NOT b=B) -> c=A(v = b.v)", "UNSUPPORTED", "b.v", "take 'b' out"),
@@ -165,3 +173,18 @@ def test_an_every_whose_term_is_true_at_its_start_ends_there() -> None:
     query = "SELECT a.d FROM PATTERN [ EVERY a=A -> (EVERY timer:interval(a.d)) ]"
     rows = run_in_steps(DECLARED, query, events(("A", 0.0), ("A", 1.0), ("A", None), ("A", None)), [])
     assert [(row["d"], row["at"]) for row in rows] == [(1.0, 2_000_000), (1.0, 3_000_000)]
+
+
+@pytest.mark.parametrize("term", ["v[0].d", "v.firstOf().d"])
+def test_a_repeated_tag_is_not_hidden_by_an_attribute_of_its_name(term: str) -> None:
+    query = f"SELECT {term} AS first, v[1].v AS v, b.v AS w FROM PATTERN [ [2] v=A -> b=B(d = {term} AND v = 1) ]"
+    rows = run_in_steps(DECLARED, query, events(("A", 1.0), ("A", 2.0), ("B", 2.0), ("B", 1.0)), [])
+    assert rows == [{"first": 1.0, "v": 1, "w": 1, "at": 3_000_000}]
+
+
+def test_a_list_that_may_be_a_tag_or_an_attribute_is_refused() -> None:
+    workspace = Workspace([], ".")
+    workspace.check("CREATE STREAM L (d ARRAY<INT>, ts TIMESTAMP) EVENT TIME ts;" + DECLARED)
+    with pytest.raises(PresageError) as found:
+        workspace.check("SELECT 1 AS x FROM PATTERN [ [2] d=A -> b=L(d[0] = 1) ]")
+    assert (found.value.code, found.value.fix) == ("AMBIGUOUS_NAME", "write another tag than 'd'")

@@ -147,12 +147,14 @@ def test_time_batches_are_counted_from_the_first_event_even_after_silence():
     assert rows(Window("time_batch", 10), table, SUM, clock=62).num_rows == 2
 
 
-def test_batches_that_close_together_are_ordered_by_their_first_event():
-    table = events([0, 0, 1, 2], k=["b", "a", "a", "b"])
-    out = rows(Window("time_batch", 5, group=("k",)), table, COUNT, carry=("k",), group_by=("k",), clock=5)
+def test_batches_that_close_together_are_in_the_order_in_which_their_groups_appeared():
+    table = events([0, 0, 1, 2, 6, 7], k=["b", "a", "a", "b", "a", "b"])
+    out = rows(Window("time_batch", 5, group=("k",)), table, COUNT, carry=("k",), group_by=("k",), clock=10)
     assert out.select([TIME, ORDINAL, "k", "c"]).to_pylist() == [
         {TIME: 5, ORDINAL: 0, "k": "b", "c": 2},
         {TIME: 5, ORDINAL: 1, "k": "a", "c": 2},
+        {TIME: 10, ORDINAL: 0, "k": "b", "c": 1},
+        {TIME: 10, ORDINAL: 1, "k": "a", "c": 1},
     ]
 
 
@@ -303,3 +305,22 @@ def test_long_sums_have_the_same_bits_in_one_step_and_in_many(window):
         parts.append(part)
         at = cut
     assert pa.concat_tables(parts).combine_chunks().equals(whole.combine_chunks())
+
+
+def test_aggregates_run_over_the_last_closed_batch_of_every_group():
+    table = events([0, 5, 10, 26, 47], v=[0, 5, 10, 26, 47], k=["a", "b", "a", "b", "a"])
+    window, listed = Window("time_batch", 20, group=("k",)), Aggregate("window", "v", "w")
+    # The batches of `a` that end at 40 and 80 are empty, and that of `b` that ends at 65.
+    assert [(r[TIME], r["w"]) for r in rows(window, table, listed, clock=90).to_pylist()] == [
+        (20, [0, 10]), (25, [0, 10, 5]), (40, [5]), (45, [26]), (60, [26, 47]), (65, [47]),
+    ]  # fmt: skip
+    by_event = rows(window, table, SUM, carry=("v",), clock=90).to_pylist()
+    assert [(r["v"], r["s"]) for r in by_event] == [(0, 10), (10, 10), (5, 15), (26, 26), (47, 73)]
+
+
+def test_a_group_that_a_closing_batch_takes_events_from_gets_a_row_while_it_has_others():
+    table = events([1, 2, 3, 4, 5, 6], v=[1, 2, 4, 8, 16, 32], k=list("aabbaa"), g=list("xyxyyy"))
+    out = rows(Window("length_batch", 2, group=("k",)), table, SUM, group_by=("g",), carry=("g",))
+    assert [(r[TIME], r["g"], r["s"]) for r in out.to_pylist()] == [
+        (2, "x", 1), (2, "y", 2), (4, "x", 5), (4, "y", 10), (6, "y", 56), (6, "x", 4),
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
@@ -117,10 +118,10 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
         fix = did_you_mean(word.text, ["consume"], otherwise="write @consume or @consume(2)")
         raise error("SYNTAX", word.span, found=f"@{word.text}", expected="@consume", fix=fix)
     number = read_number(level) if level is not None else 1
-    if not isinstance(number, int) or not 1 <= number <= MOST_LEVEL:
+    if not isinstance(number, int) or not 0 <= number <= MOST_LEVEL:
         assert level is not None
         raise error("BAD_VALUE", level.span, what="the level of @consume", found=number,
-                    expected=f"a whole number from 1 to {MOST_LEVEL}",
+                    expected=f"a whole number from 0 to {MOST_LEVEL}",
                     fix="write @consume(1), or @consume alone")  # fmt: skip
     return Consume(number)
 
@@ -138,9 +139,12 @@ def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
     return tuple(made)
 
 
-def in_range(span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr) -> Between:
-    """EPL's `x IN [low:high]` means BETWEEN."""
-    return Between(operand, low, high, negated is not None, span=span, depth=depth_over(span, operand, low, high))
+def in_range(
+    span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr, above: bool = False, below: bool = False
+) -> Between:
+    """EPL's `x IN [low:high]` means BETWEEN; a round bracket leaves its bound out."""
+    depth = depth_over(span, operand, low, high)
+    return Between(operand, low, high, negated is not None, above, below, span=span, depth=depth)
 
 
 def _depth(span: Span, *parts: PatternTerm) -> int:
@@ -181,4 +185,7 @@ BUILDERS: dict[str, Builder] = {
     "period": lambda span, value: (PeriodPart(value, span=value.span),),
     "period_parts": period_parts,
     "in_range": in_range,
+    "in_range_above": partial(in_range, above=True),
+    "in_range_below": partial(in_range, below=True),
+    "in_range_inside": partial(in_range, above=True, below=True),
 }

@@ -46,6 +46,8 @@ KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until",
     QUEUE,
 ) = range(26)
 WIDTH = 26
+# Of a filter: how many NOTs it stands under. States name nodes by their addresses, so a line keeps its width.
+DENIALS = MOST
 
 # How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made.
 UNTIMED, QUEUED, HEAPED = 0, 1, 2
@@ -64,6 +66,7 @@ def build_network(spec: PatternTables) -> Ints:
 
     filters, queues = 0, 0
     lines[:, STAYS] = 0
+    denials = [0] * len(spec.nodes)
     for number, node in enumerate(spec.nodes):
         line = lines[number]
         line[KIND] = KINDS.index(node.kind)
@@ -71,9 +74,8 @@ def build_network(spec: PatternTables) -> Ints:
         add(_limits(node))
         if node.kind in ("every", "distinct", "until"):
             lines[node.children[0], STAYS] = 1
-        if node.kind == "filter":
-            line[LISTENER] = filters
-            filters += 1
+        for child in node.children:
+            denials[child] = denials[number] + (node.kind == "not")
         line[PROGRAM], line[ASKED], line[TAG], line[CONSUME] = node.program, node.asked, node.tag, node.consume
         line[MOST], line[LOW], line[HIGH] = node.most, node.low, node.high
         line[LOW_PROGRAM], line[HIGH_PROGRAM] = node.low_program, node.high_program
@@ -87,7 +89,10 @@ def build_network(spec: PatternTables) -> Ints:
         if line[CLOCKED] == QUEUED:
             line[QUEUE] = queues
             queues += 1
-        if node.kind == "distinct":
+        if node.kind == "filter":
+            line[LISTENER], line[DENIALS] = filters, denials[number]
+            filters += 1
+        elif node.kind == "distinct":
             line[MOST] = -1 if node.period is None else 1  # whether keys are forgotten
     return np.concatenate([lines.reshape(-1), np.array(lists, np.int64)])
 

@@ -27,7 +27,8 @@ KEEPING = frozenset({"none", "keepall", "firstunique"})
 class AggregateKernel:
     """Aggregates over one window. `carry` are columns of the event (batch windows: of the group's last event).
 
-    `partition` are columns of `group_by` that the window's key has too, under whatever name.
+    `partition` are columns of `group_by` that the window's key has too, under whatever name; `apart`: all columns of
+    that key are among them.
     """
 
     window: Window
@@ -37,6 +38,7 @@ class AggregateKernel:
     carry: tuple[str, ...]
     order: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if self.window.kind in SIZED and not self.window.sizes and self.window.size < 1:
@@ -50,7 +52,9 @@ class AggregateKernel:
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
         """`end` changes nothing: open batches are not emitted, and no timer fires beyond `clock`."""
         if self.window.is_batch:
-            query = BatchQuery(self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order)
+            query = BatchQuery(
+                self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order, self.apart
+            )
             tables, rows = step_batches(query, state.tables, events, clock)
             return State(NAME, tables), rows
         if self.window.kind in KEEPING:

@@ -1,7 +1,7 @@
 """Events of a batch window come in, rows of the batches that close go out: length_batch, time_batch, groupwin of them.
 
 State: the events of open batches; for time_batch also when the first event of each key came, from which its batches are
-counted for ever.
+counted for ever; what `held_batches` keeps.
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes, ordinals
 from presage.windows.kernel.folding import Folding
 from presage.windows.kernel.formulas import evaluate
+from presage.windows.kernel.held_batches import (
+    UNTIL,
+    Closings,
+    Entering,
+    HeldQuery,
+    closings_of_time,
+    hold,
+)
 from presage.windows.kernel.script import whole
 from presage.windows.kernel.sizes import size_columns, sizes_of
 from presage.windows.kernel.slotting import Slotting
-from presage.windows.kernel.spec import ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
+from presage.windows.kernel.spec import ORDINAL, PASS, SEQ, STATEMENT, TIME, TIMER, Aggregate, Window
 
 ORIGIN = "#origin"
+HELD = "held"
 Tables = dict[str, pa.Table]
 
 
@@ -37,6 +46,18 @@ class BatchQuery:
     aggregates: tuple[Aggregate, ...]
     carry: tuple[str, ...]
     order: tuple[str, ...]
+    apart: bool = False  # what is aggregated together is in one group of the window, whatever its columns are called
+
+    @property
+    def held(self) -> HeldQuery | None:
+        """Where an aggregate runs over the batches of several groups of the window."""
+        groups = set(self.window.group) - {STATEMENT}
+        if self.apart or not self.aggregates or groups <= set(self.group_by):
+            return None
+        own = [name for name in self.window.group if name == STATEMENT]
+        group_by = tuple(unique([*self.group_by, *own]))
+        per_group = self.grouped or not self.carry
+        return HeldQuery(group_by, per_group, self.aggregates, self.carry, self.order, self.window.group)
 
     @property
     def arguments(self) -> list[str]:
@@ -72,14 +93,17 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
     key_columns = query.window.group
     passes = bools_of(events, PASS)
     universe = Universe(tables.get("open"), selected(events, passes))
-    origins = tables.get("origins")
+    origins, held = tables.get("origins"), tables.get(HELD)
     known = 0 if origins is None else origins.num_rows
 
-    # Keys of origins, of open events and of all new events in one numbering; origins come first, so they are 0, 1, 2 …
-    parts = [t.select(key_columns) for t in (origins, tables.get("open"), events) if t is not None]
+    # Keys of origins, of open events, of all new events and of held ones in one numbering; origins come first, so they
+    # are 0, 1, 2 …
+    parts = [t.select(key_columns) for t in (origins, tables.get("open"), events, held) if t is not None]
     every = Universe(None, pa.concat_tables(parts))
     total = known + universe.kept_rows + events.num_rows
-    codes, keys = equality_codes([every.new.column(name) for name in key_columns], total)
+    counted = total + (0 if held is None else held.num_rows)
+    codes, keys = equality_codes([every.new.column(name) for name in key_columns], counted)
+    codes, held_keys = codes[:total], codes[total:]
     first = first_of(codes, keys)
     open_times = universe.kept_ints(TIME)
     new_times = ints(events, TIME)
@@ -96,10 +120,21 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
 
     row = np.flatnonzero(due)
     if key_columns:
+        # Batches that close at one moment: in the order in which their keys appeared.
+        row = row[np.lexsort((key[row], end[row]))]
+    if query.held is not None:
+        until = end[row] + (size if isinstance(size, int) else size[row])
+        expiring = np.concatenate([until, np.empty(0, np.int64) if held is None else ints(held, UNTIL)])
+        expires = expiring <= clock
+        times = np.concatenate([end[row], expiring[expires]])
+        of_keys = np.concatenate([key[row], np.concatenate([key[row], held_keys])[expires]])
+        closings, number = closings_of_time(times, of_keys, keys, query.order)
+        entering = Entering(universe, row, number[: row.size], until)
+        after[HELD], rows = hold(query.held, held, held_keys, entering, closings)
+        return after, rows
+    if key_columns:
         period, _ = equality_codes([pa.chunked_array([pa.array(end[row])])], row.size)
-        batch, batches = paired(period, key[row], keys)
-        order = np.lexsort((first_of(batch, batches)[batch], end[row]))
-        row, batch = row[order], batch[order]
+        batch, _ = paired(period, key[row], keys)
     else:
         batch = end[row]  # one window for all: its batches follow one another as the events do
     nothing = np.zeros(row.size, np.int64)
@@ -112,7 +147,12 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
         events = events.append_column(PASS, pa.array(np.ones(events.num_rows, np.bool_)))
     universe = Universe(tables.get("open"), events)
     size = sizes_of(query.window, universe)
-    key, keys = universe.codes(query.window.group)
+    held, group = tables.get(HELD), query.window.group
+    every = universe
+    if held is not None:
+        every = Universe(held.select(group), universe.table(group, np.arange(universe.rows), {}))
+    codes, keys = every.codes(group)
+    held_keys, key = np.split(codes, [every.rows - universe.rows])
     number, seen = positions(key, keys)
     complete = number // size < seen[key] // size
     # Events that do not pass are kept too while their batch is open: they count towards its size.
@@ -120,6 +160,18 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
 
     batch, batches = paired(number // size, key, keys)
     closer = last_of(batch, batches)[batch]
+    if query.held is not None:
+        # Batches of which no event passes take the place of those before them, too.
+        closers, closing = np.unique(closer[complete], return_inverse=True)
+        event = closers - universe.kept_rows
+        place = [ints(events, name)[event] for name in (TIME, SEQ, *query.order)]
+        order = np.argsort(closing, kind="stable")
+        order = order[bools(universe.column(PASS))[complete][order]]
+        row, closing = np.flatnonzero(complete)[order], closing[order]
+        entering = Entering(universe, row, closing, np.zeros(row.size, np.int64))
+        closings = Closings(key[closers], keys, closers, place)
+        after[HELD], rows = hold(query.held, held, held_keys, entering, closings)
+        return after, rows
     row = np.flatnonzero(complete & bools(universe.column(PASS)))
     row = row[np.argsort(closer[row], kind="stable")]
     event = closer[row] - universe.kept_rows  # a batch is closed by a new event
