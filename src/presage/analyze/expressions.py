@@ -89,8 +89,7 @@ class ExpressionBinder:
 
     def _name(self, node: s.Name) -> e.Expr:
         item = self.scope.item(node.name)
-        owners = [i for i in self.scope.items if i.find(node.name) is not None]
-        if item is not None and not owners:
+        if item is not None and all(i.find(node.name) is None for i in self.scope.items):
             return item.as_struct(node.span)
         return self.scope.attribute(node.name, node.span)
 

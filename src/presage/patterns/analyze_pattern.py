@@ -16,7 +16,7 @@ from presage.model import types as t
 from presage.model.catalog import EVENT, Catalog, EventType
 from presage.model.text import Span
 from presage.model.time import MICROS
-from presage.patterns.event_terms import Reader, Tag, TagScope, event_item
+from presage.patterns.event_terms import Reader, Tag, Tags, TagScope, event_item
 from presage.patterns.kernel.pattern_spec import Argument, Listed, Node, PatternTables, Period, Shown
 from presage.patterns.nodes import PatternMatch
 from presage.patterns.pattern_bounds import (
@@ -60,7 +60,7 @@ class _PatternBinder:
         self.events = events
         self.catalog = catalog
         self.sources: list[_Source] = []
-        self.tags: list[Tag] = []
+        self.tags = Tags()
         self.nodes: list[Node] = []
         self.programs: list[e.Expr] = []
         self.repeats = 0
@@ -72,7 +72,7 @@ class _PatternBinder:
             # Timers alone: every event of the home moves their clock.
             self._source_of(self.catalog.types[EVENT], self.source.span)
         scopes, shown, made = [], [], []
-        for number, tag in enumerate(self.tags):
+        for number, tag in enumerate(self.tags.listed):
             event_type = self.sources[tag.source].event_type
             attributes = tuple((a.name, a.type) for a in event_type.attributes)
             title = f"tag '{tag.name}' ({event_type.name})"
@@ -93,7 +93,7 @@ class _PatternBinder:
                 assert column is not None
                 shown.append(Shown(scope.plan_name(name), number, prepared.name(column)))
                 made.append(Field(scope.plan_name(name), kind))
-        listed = tuple(Listed(tag.name, tag.source, bool(tag.repeats)) for tag in self.tags)
+        listed = tuple(Listed(tag.name, tag.source, bool(tag.repeats)) for tag in self.tags.listed)
         columns = tuple(tuple(x.name for x in source.prepared.named) for source in self.sources)
         tables = PatternTables(
             tuple(self.nodes),
@@ -159,14 +159,13 @@ class _PatternBinder:
     def _filter(self, term: p.EventTerm, repeats: tuple[int, ...]) -> Node:
         source = self._source_of(_event_type(term, self.catalog), term.span)
         event_type = self.sources[source].event_type
-        earlier = list(self.tags)
+        earlier = len(self.tags.listed)
         tag = self._tag(term, source, repeats) if term.tag is not None else -1
         made = Node("filter", source=source, tag=tag, consume=term.consume)
         if term.condition is None:
             return made
-        scope = TagScope.of_filter(
-            earlier, repeats, self.denials, self._event_types(), event_type, term.tag, self.catalog
-        )
+        own = event_type, term.tag
+        scope = TagScope(self.tags, repeats, self.denials, self._event_types(), self.catalog, earlier, own)
         binder = ExpressionBinder(scope, no_aggregates_in="the filter of a pattern")
         bound = binder.condition(term.condition, f"the filter of '{event_type.name}'")
         reader = Reader(scope, self._event_types(), self._prepared(), source)
@@ -177,21 +176,21 @@ class _PatternBinder:
 
     def _tag(self, term: p.EventTerm, source: int, repeats: tuple[int, ...]) -> int:
         assert term.tag is not None
-        for number, tag in enumerate(self.tags):
-            if tag.name != term.tag:
-                continue
+        number = self.tags.places.get(term.tag)
+        if number is not None:
+            tag = self.tags.listed[number]
             if tag.repeats or repeats or tag.source != source:
                 under = tag.repeats or repeats
                 why = "a tag under a repeat cannot be used elsewhere" if under else "it has another type there"
                 raise error("DUPLICATE_NAME", term.span, name=term.tag, where=f"PATTERN ({why})",
                             fix="give one of them another tag")  # fmt: skip
-            self.tags[number] = replace(tag, denials=_shared(tag.denials, self.denials))
+            self.tags.listed[number] = replace(tag, denials=_shared(tag.denials, self.denials))
             return number
-        if any(tag.name.lower() == term.tag.lower() for tag in self.tags):
+        if term.tag.lower() in self.tags.lowered:
             raise error("DUPLICATE_NAME", term.span, name=term.tag, where="PATTERN, but for its case",
                         fix="give one of them another tag")  # fmt: skip
         self.tags.append(Tag(term.tag, source, repeats, self.denials))
-        return len(self.tags) - 1
+        return len(self.tags.listed) - 1
 
     def _source_of(self, event_type: EventType, span: Span) -> int:
         for number, source in enumerate(self.sources):
@@ -205,9 +204,9 @@ class _PatternBinder:
         low, high = (self._bound(b, repeats) for b in (term.low, term.high))
         check_bounds(term, low, high)
         self.repeats += 1
-        before = len(self.tags)
+        before = len(self.tags.listed)
         children = [self._term(term.operand, (*repeats, self.repeats))]
-        lists = tuple(range(before, len(self.tags)))
+        lists = tuple(range(before, len(self.tags.listed)))
         if term.until is not None:
             children.append(self._term(term.until, repeats))
             refuse_denial(self.nodes, children[-1], term.until.span)
@@ -339,7 +338,7 @@ class _PatternBinder:
         return ExpressionBinder(self._scope(repeats), no_aggregates_in="a pattern")
 
     def _scope(self, repeats: tuple[int, ...]) -> TagScope:
-        return TagScope.of_term(self.tags, repeats, self.denials, self._event_types(), self.catalog)
+        return TagScope(self.tags, repeats, self.denials, self._event_types(), self.catalog)
 
     def _event_types(self) -> list[EventType]:
         return [source.event_type for source in self.sources]

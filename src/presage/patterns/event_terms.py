@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import did_you_mean, error
@@ -50,55 +51,75 @@ class EventValue(OneRow):
 
 
 @dataclass
+class Tags:
+    """The tags of a pattern in the order of the text, found by name: a pattern may have thousands."""
+
+    listed: list[Tag] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    lowered: set[str] = field(default_factory=set)
+
+    def append(self, tag: Tag) -> None:
+        self.places[tag.name] = len(self.listed)
+        self.lowered.add(tag.name.lower())
+        self.listed.append(tag)
+
+
 class TagScope(Scope):
-    """Names inside a pattern: the tags so far, and in a filter the attributes of its own event without a qualifier."""
+    """Names inside a pattern: the tags so far, and in a filter the attributes of its own event without a qualifier.
 
-    own: ScopeItem | None = None
-    numbers: dict[str, tuple[int, int, ScopeItem]] = field(default_factory=dict)  # alias -> tag, source, item
+    Only the tags that a condition names are looked at; all of them only for a message.
+    """
 
-    @classmethod
-    def of_term(
-        cls,
-        tags: Sequence[Tag],
+    def __init__(
+        self,
+        tags: Tags,
         repeats: tuple[int, ...],
         denials: tuple[int, ...],
         types: Sequence[EventType],
         catalog: Catalog,
-    ) -> TagScope:
-        scope = cls([], catalog)
-        for number, tag in enumerate(tags):
-            event_type = types[tag.source]
-            inside = tag.repeats == repeats[: len(tag.repeats)]
-            attributes = tuple((a.name, a.type) for a in event_type.attributes)
-            title = f"tag '{tag.name}' ({event_type.name})"
-            denied = tag.denials != denials[: len(tag.denials)]
-            unbound = f"take '{tag.name}' out of this term" if denied else ""
-            item = ScopeItem(tag.name, title, attributes, event_type.hidden, repeated=not inside, unbound=unbound)
-            scope.items.append(item)
-            scope.numbers[tag.name] = (number, tag.source, item)
-        return scope
+        count: int | None = None,
+        own: tuple[EventType, str | None] | None = None,
+    ) -> None:
+        """The first `count` tags, else all. `own`: the type of a filter's own event, and its tag."""
+        self.catalog = catalog
+        self._tags, self._repeats, self._denials, self._types = tags, repeats, denials, types
+        self._count = len(tags.listed) if count is None else count
+        self._own_tag = own[1] if own is not None else None
+        self.own: ScopeItem | None = None
+        if own is not None:
+            event_type, tag = own
+            alias = tag or event_type.name
+            if self.numbered(alias) is not None:
+                alias = f"_{alias}"  # an event without a tag, of a type whose name is a tag: it has no qualifier
+            self.own = replace(event_item(event_type), alias=alias)
 
-    @classmethod
-    def of_filter(
-        cls,
-        tags: Sequence[Tag],
-        repeats: tuple[int, ...],
-        denials: tuple[int, ...],
-        types: Sequence[EventType],
-        event_type: EventType,
-        tag: str | None,
-        catalog: Catalog,
-    ) -> TagScope:
-        others = [x for x in tags if x.name != tag]
-        scope = cls.of_term(others, repeats, denials, types, catalog)
-        scope.numbers = {x.name: (tags.index(x), x.source, scope.numbers[x.name][2]) for x in others}
-        alias = tag or event_type.name
-        if alias in scope.numbers:
-            alias = f"_{alias}"  # an event without a tag, of a type whose name is a tag: it goes without a qualifier
-        attributes = tuple((a.name, a.type) for a in event_type.attributes)
-        scope.own = ScopeItem(alias, f"{event_type.kind} '{event_type.name}'", attributes, event_type.hidden)
-        scope.items.insert(0, scope.own)
-        return scope
+    @cached_property
+    def items(self) -> list[ScopeItem]:  # type: ignore[override]
+        listed = self._tags.listed[: self._count]
+        others = [self._item(tag) for tag in listed if tag.name != self._own_tag]
+        return others if self.own is None else [self.own, *others]
+
+    def item(self, alias: str) -> ScopeItem | None:
+        if self.own is not None and self.own.alias == alias:
+            return self.own
+        found = self.numbered(alias)
+        return None if found is None else found[2]
+
+    def numbered(self, alias: str) -> tuple[int, int, ScopeItem] | None:
+        """The number of a tag, its source, and what it is here; None if it is not known yet."""
+        number = self._tags.places.get(alias, self._count)
+        if number >= self._count or alias == self._own_tag:
+            return None
+        tag = self._tags.listed[number]
+        return number, tag.source, self._item(tag)
+
+    def _item(self, tag: Tag) -> ScopeItem:
+        event_type = self._types[tag.source]
+        inside = tag.repeats == self._repeats[: len(tag.repeats)]
+        denied = tag.denials != self._denials[: len(tag.denials)]
+        unbound = f"take '{tag.name}' out of this term" if denied else ""
+        title = f"tag '{tag.name}' ({event_type.name})"
+        return replace(event_item(event_type), alias=tag.name, title=title, repeated=not inside, unbound=unbound)
 
     def attribute(self, name: str, span: Span) -> e.ColumnRef:
         if self.own is None:
@@ -179,13 +200,14 @@ class Reader:
     def _element(self, expr: e.ElementOf) -> tuple[int, int, int] | None:
         """`a[i]` of a tag that is a list here."""
         base = expr.base
-        if not isinstance(base, e.ColumnRef) or base.name not in self.scope.numbers:
+        tag = self.scope.numbered(base.name) if isinstance(base, e.ColumnRef) else None
+        if tag is None or not isinstance(base, e.ColumnRef):
             return None
         index = expr.index.value if isinstance(expr.index, e.Constant) else None
         if not isinstance(index, int):
             raise error("UNSUPPORTED", expr.span, what="an index that is not a number", where="in a pattern",
                         fix=f"write {base.name}[0]")  # fmt: skip
-        number, source, _ = self.scope.numbers[base.name]
+        number, source, _ = tag
         return number, source, -1 if expr.from_end else index
 
     def _column(self, ref: e.ColumnRef) -> e.Expr:
@@ -195,13 +217,15 @@ class Reader:
                 if own.plan_name(name) == ref.name:
                     assert self.own is not None
                     return self._leaf(OWN, self.own, name, ref.span)
-        for alias, (number, source, item) in self.scope.numbers.items():
-            for name, _ in (*item.attributes, *item.hidden):
-                if item.plan_name(name) == ref.name and not item.repeated:
+        if self.scope.numbered(ref.name) is not None:
+            raise error("UNSUPPORTED", ref.span, what=f"the whole list '{ref.name}'", where="in a pattern",
+                        fix=f"name one of its events: {ref.name}[0].x")  # fmt: skip
+        # A name in quotes may hold a dot, too.
+        for alias in (ref.name[:at] for at, sign in enumerate(ref.name) if sign == "."):
+            number, source, item = self.scope.numbered(alias) or (-1, -1, None)
+            for name, _ in (*item.attributes, *item.hidden) if item is not None and not item.repeated else ():
+                if item is not None and item.plan_name(name) == ref.name:
                     return self._leaf(Argument(number), source, name, ref.span)
-            if ref.name == alias:
-                raise error("UNSUPPORTED", ref.span, what=f"the whole list '{alias}'", where="in a pattern",
-                            fix=f"name one of its events: {alias}[0].x")  # fmt: skip
         raise error("INTERNAL", ref.span, what=f"no tag for the column {ref.name}")
 
     def _leaf(self, argument: Argument, source: int, name: str, span: Span | None) -> EventValue:
