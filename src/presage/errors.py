@@ -301,11 +301,7 @@ CONDITIONS: dict[str, Condition] = {
         ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
     ),
     "DISK_FULL": Condition(ResourceError, "the disk that holds '{path}' has no space left", "{fix}"),
-    "STORAGE_FAILED": Condition(
-        ResourceError,
-        "a file of the home '{path}' cannot be read or written: {why}",
-        "check the disk and the permissions",
-    ),
+    "STORAGE_FAILED": Condition(ResourceError, "a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
     "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
     "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
     "SPARK_NOT_STARTED": Condition(

@@ -108,6 +108,12 @@ class MemoryTables:
             self.disk.files[stream, table] = [file for file in files if file.path not in removes] + list(adds)
             self.disk.transactions[stream, table] = n
 
+    def generation(self, stream: str) -> int:
+        return self.disk.made_by.get(stream, -1)
+
+    def last_change(self, stream: str, table: str) -> int:
+        return self.disk.transactions[stream, table]
+
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
         return []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from presage.errors import PresageError
 from presage.log import Log, committer
 from presage.log import crash as point
 from recovery.crashing import Crash, CrashAt, contents, crash, data_files, row, sequence_numbers, stream
@@ -136,7 +137,7 @@ def test_a_load_that_fails_leaves_no_file_and_no_gap(tmp_path: Path, monkeypatch
 
         with monkeypatch.context() as patch:
             patch.setattr("presage.log.journal.Journal.write", full)
-            with pytest.raises(OSError, match="no space"):
+            with pytest.raises(PresageError, match=r"no space.*\n.*nothing .* has happened"):
                 log.append(TICK, BAD)
         assert data_files(tmp_path / "home") == []
         assert log.append(TICK, ON_TIME).first_seq == 1
@@ -153,7 +154,7 @@ def test_a_table_that_cannot_be_committed_is_committed_before_the_next_append(
 
         with monkeypatch.context() as patch:
             patch.setattr("presage.log.delta.DeltaTables.change", fail)
-            with pytest.raises(OSError, match="gone"):
+            with pytest.raises(PresageError, match=r"gone.*\n.*do not send it again"):
                 log.append(TICK, ON_TIME, once="k")
         assert log.position == 0
         assert log.append(TICK, ON_TIME, once="k").duplicate

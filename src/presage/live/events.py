@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from presage.columnar.sorting import sorted_table
 from presage.columnar.steps import schema_of
+from presage.errors import PresageError
 from presage.live.derived import HIDDEN, archived_rows, as_scanned
 from presage.live.program import Program
 from presage.log import Bounds, FileSet
@@ -123,7 +124,7 @@ class BatchEvents:
     def readable(self, source: Source) -> bool:
         try:
             self.plain(source)
-        except (OSError, pa.ArrowException):
+        except PresageError:
             return False
         return True
 

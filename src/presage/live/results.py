@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from presage.columnar.steps import MOMENT
 from presage.log import SEQ, Archive, FileSet
 from presage.log.columns import TIME
-from presage.log.data_files import open_data
+from presage.log.data_files import damaged, read_data
 from presage.log.home import RESULTS
 from presage.log.reading import read_events
 from presage.model.arrow import to_arrow
@@ -31,6 +31,7 @@ _COLUMNS = (
     ("payload", pa.binary()),
 )
 SCHEMA = pa.schema([(SEQ, pa.int64()), *_COLUMNS])
+_WITHOUT_ROWS = pa.schema(_COLUMNS[:-1])
 
 
 def schema_of(columns: Sequence[Field]) -> pa.Schema:
@@ -65,8 +66,11 @@ def unpack(
         here = pc.and_(pc.equal(table["statement"], statement), pc.greater(end, max(before, row)))
         table = table.filter(here).sort_by("first")
         for record, first, payload in zip(table[SEQ], table["first"].to_pylist(), table["payload"], strict=True):
-            with pa.ipc.open_stream(payload.as_buffer()) as reader:
-                rows = reader.read_all().cast(schema)
+            try:
+                with pa.ipc.open_stream(payload.as_buffer()) as reader:
+                    rows = reader.read_all().cast(schema)
+            except (pa.ArrowException, OSError) as broken:
+                raise damaged(part.paths[0], broken) from broken
             skip = max(0, row - first)
             yield record.as_py(), first + skip, rows.slice(skip)
 
@@ -83,7 +87,7 @@ class Rest:
 def rests_in(path: str, statement: int | None = None) -> pa.Table:
     """What a file holds, without the rows themselves: `statement`, `end`, `last` and `rows` of each batch; of one
     statement in the order of its rows."""
-    found = open_data(path).read(columns=["statement", "first", "rows", TIME], use_threads=False)
+    found = read_data(path, _WITHOUT_ROWS)
     if statement is not None:
         found = found.filter(pc.equal(found["statement"], statement)).sort_by("first")
     last = found[TIME].cast(MOMENT).cast(pa.int64())

@@ -129,8 +129,9 @@ def _read_bytes(folder: Path, ref: StateRef) -> pa.Buffer:
             head = file.read(_HEAD.size)
             file.seek(ref.start)
             data = pa.py_buffer(file.read(ref.length))
-    except FileNotFoundError as missing:
-        raise _corrupt(path, "it is missing") from missing
+    except OSError as failure:
+        missing = isinstance(failure, FileNotFoundError)
+        raise _corrupt(path, "it is missing" if missing else failure.strerror or str(failure)) from failure
     if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != MAGIC:
         raise _corrupt(path, "it does not begin with the mark of a state file")
     version = _HEAD.unpack(head)[1]

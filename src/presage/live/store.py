@@ -22,6 +22,7 @@ from presage.live.states import (
     write_states,
 )
 from presage.live.tasks import FamilyOutcome, FamilyTask, Outcome, Task
+from presage.log.failures import storage
 from presage.log.home import Home
 from presage.model.state import State
 
@@ -121,6 +122,10 @@ class StateStore:
 
     def write(self, outcomes: Iterable[Outcome], together: Iterable[FamilyOutcome]) -> Places:
         """Make the new states durable, and say where each of them lies. No record names them yet."""
+        with storage(self._home.path):
+            return self._write(outcomes, together)
+
+    def _write(self, outcomes: Iterable[Outcome], together: Iterable[FamilyOutcome]) -> Places:
         places = Places()
         written: dict[tuple[str, str], Written] = {}
         families: dict[int, tuple[Shared, list[str]]] = {}

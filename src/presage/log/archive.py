@@ -15,7 +15,7 @@ from presage.log.chunks import AGES, age
 from presage.log.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME
 from presage.log.committer import Committer
 from presage.log.compaction import by_arrival
-from presage.log.data_files import open_data
+from presage.log.data_files import read_data
 from presage.log.delta import LiveFile
 from presage.log.home import DERIVED, RESULTS
 from presage.log.pins import Held
@@ -250,11 +250,7 @@ def state_of(committer: Committer, stream: str) -> StreamState:
 
 
 def _read(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
-    parts = [
-        open_data(path).read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
-        for path in paths
-    ]
-    return pa.concat_tables([schema.empty_table(), *parts])
+    return pa.concat_tables([schema.empty_table(), *(read_data(path, schema) for path in paths)])
 
 
 def within(table: pa.Table, bounds: Bounds) -> pa.Table:

@@ -12,6 +12,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from presage.log.delta_log import seal_checkpoint
 from presage.log.disk import Disk
 
 
@@ -37,8 +38,10 @@ class Checkpoints:
         try:
             handle = DeltaTable(str(folder))
             handle.create_checkpoint()
+            seal = seal_checkpoint(folder, handle.version())
             if self._disk.durable:
                 log = folder / "_delta_log"
+                self._disk.sync_file(seal)
                 self._disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
                 self._disk.sync_file(log / "_last_checkpoint")
                 self._disk.sync_folder(log)

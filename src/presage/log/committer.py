@@ -18,25 +18,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 from presage.log import crash
 from presage.log.catalog_log import CatalogLog
 from presage.log.columns import TABLES
+from presage.log.comparing import Comparison, changes_of
 from presage.log.crash import CrashPoints
 from presage.log.delta import LiveFile, Tables
 from presage.log.disk import is_full
+from presage.log.failures import KEPT, NOT_DONE, storage, storage_error
 from presage.log.home import Home
 from presage.log.journal import FileAdd, Journal, Part, Record, Turn
 from presage.log.pins import Held, Pin, Pins
 from presage.log.staging import discard, stage, sweep
-from presage.log.state import HomeState, Point
+from presage.log.state import HomeState, Point, state_after
 
 # The head holds all `once` keys: the more there are, the more records it waits for, so that its cost stays small.
 RECORDS_PER_HEAD = 64
 KEYS_PER_RECORD = 16
 MOST_RECORDS_PER_HEAD = 4096
 TRIMMED_PER_RECORD = 2
+CLOSED = "; nothing is lost and the home is closed: the next opening finishes what is missing"
 
 
 class Committer:
@@ -61,14 +65,15 @@ class Committer:
 
     def _recover(self) -> None:
         found = self._journal.read()
-        if found.head:
-            self.state = HomeState.from_json(found.head["state"])
-        base = self.state.n
-        for record in found.records:
-            self.state.advance(record)
+        covered = state_after(self._home.journal, found.head, ())
+        base, last_changes = covered.n, changes_of(covered)
+        self.state = state_after(self._home.journal, found.head, found.records)
         self._kept = found.records
         self._pending = [record for record in found.records if record.n in found.pending]
         self._finish()
+        comparison = Comparison(self._home, self._tables, self.catalog, self._kept, last_changes)
+        for record in comparison.lost(self.state):
+            self._carry_out(record)
         self._clear(base)
         self._compact_if_due()
 
@@ -94,16 +99,11 @@ class Committer:
                 self._finish()
                 yield Turn(before + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
             except Exception as failure:
-                if is_full(failure):
+                if isinstance(failure, OSError | DeltaError) or is_full(failure):
                     # A record that is written has happened, even if it could not be carried out yet.
-                    raise self.full(happened=self.state.n > before) from failure
+                    then = KEPT if self.state.n > before else NOT_DONE
+                    raise storage_error(self._home.path, failure, then) from failure
                 raise
-
-    def full(self, happened: bool = False) -> PresageError:
-        fix = "free some space and try again; nothing of what was asked for has happened"
-        if happened:
-            fix = "free some space; what was asked for is kept and will be finished: do not send it again"
-        return error("DISK_FULL", path=self._home.path, fix=fix)
 
     def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
         """Write rows as data files that nobody sees yet."""
@@ -293,9 +293,11 @@ class Committer:
                 return
             self._closed = True
             try:
-                if self._kept and not self._pending and self._broken is None:
-                    self._compact()
-                self._journal.trim()
+                with storage(self._home.path, CLOSED):
+                    if self._home.is_locked:
+                        if self._kept and not self._pending and self._broken is None:
+                            self._compact()
+                        self._journal.trim()
             finally:
                 self._tables.close()
 

@@ -17,14 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.errors import PresageError
 from presage.log import crash
 from presage.log.buckets import buckets, keys_of
 from presage.log.chunks import Shape, arrivals, bucket_mark
 from presage.log.columns import ORDER, SEQ, TIME
 from presage.log.committer import Committer
-from presage.log.data_files import open_data
+from presage.log.data_files import is_missing, read_data
 from presage.log.delta import LiveFile
 from presage.log.disk import is_full
+from presage.log.failures import storage_error
 from presage.log.home import Home
 from presage.log.journal import FileAdd, Part, Record, Turn
 from presage.log.staging import discard, stage, stage_one
@@ -75,13 +77,12 @@ class Compaction:
         draft = Turn(self._committer.state.n + 1, uuid.uuid4().hex, 0)
         try:
             adds = write(draft)
-        except FileNotFoundError:
-            discard(self._folder, draft.token)  # the stream was dropped meanwhile
-            return False
         except Exception as failure:
             discard(self._folder, draft.token)
+            if isinstance(failure, FileNotFoundError) or (isinstance(failure, PresageError) and is_missing(failure)):
+                return False  # the stream was dropped meanwhile
             if is_full(failure):
-                raise self._committer.full() from failure
+                raise storage_error(self._home.path, failure) from failure
             raise
         self._committer.points.reach(crash.REWRITTEN)
         return self._publish(draft, group, adds, key, went)
@@ -101,9 +102,8 @@ class Compaction:
 
     def _read(self, group: Sequence[LiveFile]) -> pa.Table:
         """All rows of the group by arrival."""
-        parts = [open_data(self._folder / file.name).read(use_threads=False) for file in group]
-        rows = pa.concat_tables([part.select(self._schema.names).cast(self._schema) for part in parts])
-        return by_arrival(rows, ORDER[self._table])
+        parts = [read_data(self._folder / file.name, self._schema) for file in group]
+        return by_arrival(pa.concat_tables(parts), ORDER[self._table])
 
     def _pieces(self, rows: pa.Table, key: tuple[str, ...], size: int) -> Iterator[_Piece]:
         rows = rows.take(pc.sort_indices(rows, [(TIME, "ascending"), (SEQ, "ascending")]))

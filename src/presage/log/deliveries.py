@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from presage.log.archive import state_of
 from presage.log.columns import EVENTS, LATE, REJECTED, SEQ
 from presage.log.committer import Committer
-from presage.log.data_files import open_data
+from presage.log.data_files import read_data
 from presage.log.delivered import (
     TAKEN_SCHEMA,
     Brought,
@@ -63,8 +63,8 @@ class Deliveries:
         if name not in self._committer.state.streams:
             return TAKEN_SCHEMA.empty_table()
         folder = self._home.table_folder(name, EVENTS)
-        files = [open_data(folder / file.name).read() for file in self._committer.files(name, EVENTS)]
-        table = pa.concat_tables([TAKEN_SCHEMA.empty_table(), *(file.cast(TAKEN_SCHEMA) for file in files)])
+        files = [read_data(folder / file.name, TAKEN_SCHEMA) for file in self._committer.files(name, EVENTS)]
+        table = pa.concat_tables([TAKEN_SCHEMA.empty_table(), *files])
         return table.filter(pc.equal(table["source"], source)).sort_by(SEQ)
 
     def _draft(self, turn: Turn, event_type: EventType, made: Brought, source: str) -> Record:

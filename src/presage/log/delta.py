@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,12 +17,16 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
 
+from presage.errors import PresageError, error
 from presage.log.checkpoints import Checkpoints
 from presage.log.columns import SEQ, TIME
-from presage.log.delta_log import checkpoint_of, entry, entry_path, obsolete
+from presage.log.delta_log import check_log, checkpoint_of, entry, entry_path, obsolete
+from presage.log.failures import first_line
 from presage.log.home import Home
 from presage.log.journal import FileAdd
+from presage.log.sealed import seal, unseal
 from presage.log.staging import timestamp_text
 from presage.model.time import parse_timestamp
 
@@ -63,6 +68,10 @@ class Tables(Protocol):
 
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]: ...
 
+    def generation(self, stream: str) -> int: ...
+
+    def last_change(self, stream: str, table: str) -> int: ...
+
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
 
     def schema(self, stream: str, table: str) -> pa.Schema: ...
@@ -96,7 +105,7 @@ class DeltaTables:
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
         """Make a stream's folder with its tables, whole or not at all."""
         folder = self._home.stream_folder(stream)
-        if self._generation(folder) >= n:
+        if generation_of(folder) >= n:
             return
         new = self._home.streams / f".new-{n}"
         shutil.rmtree(new, ignore_errors=True)
@@ -106,7 +115,9 @@ class DeltaTables:
             DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
             self._sync_log(new / table, 0)
             self._home.disk.sync_folder(new / table)
-        self._home.disk.write_atomically(new / _MARK, json.dumps({"stream": stream, "generation": n}).encode())
+        made = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
+        mark = {"stream": stream, "generation": n, "tables": made}
+        self._home.disk.write_atomically(new / _MARK, seal(mark))
         os.rename(new, folder)
         self._home.disk.sync_folder(folder.parent)
 
@@ -116,7 +127,7 @@ class DeltaTables:
         for path in [path for path in self._tables if path.parent == folder]:
             del self._tables[path]
         self._checkpoints.wait(folder)
-        if 0 <= self._generation(folder) < n:
+        if 0 <= generation_of(folder) < n:
             away = self._home.streams / f".dropped-{n}"
             os.rename(folder, away)
             self._home.disk.sync_folder(folder.parent)
@@ -139,7 +150,7 @@ class DeltaTables:
             adds, gone = [], []  # another program has rewritten these rows: its files stand, and ours would double them
         version = known.version + 1
         try:
-            data = entry(self._home.id, n, adds, [(file.name, file.size) for file in gone], data_change=not rewrites)
+            data = entry(version, self._home.id, n, adds, [(f.name, f.size) for f in gone], data_change=not rewrites)
             self._home.disk.write_new(entry_path(folder, version), data)
         except FileExistsError:
             del self._tables[folder]  # another program has written to the table: what it did stays
@@ -155,6 +166,14 @@ class DeltaTables:
             del known.files[file.name]
         known.files.update((file.path, _from_stats(file)) for file in adds)
         self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
+
+    def generation(self, stream: str) -> int:
+        """The record that made the stream, as its folder says; -1 if there is none."""
+        return generation_of(self._home.stream_folder(stream))
+
+    def last_change(self, stream: str, table: str) -> int:
+        """The last record that changed the table, as its own log says."""
+        return self._table(self._home.table_folder(stream, table)).transaction
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         """The files of the table, in the order of their commits."""
@@ -189,28 +208,46 @@ class DeltaTables:
             self._home.disk.sync_file(entry_path(folder, version))
             self._home.disk.sync_folder(folder / "_delta_log")
 
-    def _generation(self, folder: Path) -> int:
-        return generation_of(folder)
-
 
 def generation_of(folder: Path) -> int:
     """The record that made the stream in a folder, -1 if there is none."""
-    mark = folder / _MARK
-    return int(json.loads(mark.read_bytes())["generation"]) if mark.exists() else -1
+    mark = _mark(folder)
+    return int(mark["generation"]) if mark else -1
+
+
+def _mark(folder: Path) -> dict[str, Any]:
+    """What the folder of a stream says of itself; nothing if there is none."""
+    try:
+        mark = unseal((folder / _MARK).read_bytes())
+        return {"tables": {}, **mark, "generation": int(mark["generation"])}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as broken:
+        raise _corrupt(folder, f"'{_MARK}'", broken) from broken
 
 
 def read_table(folder: Path, application: str) -> Table:
     """What the log of a table says now. `application`: the identity of the home, whose transactions count."""
-    handle = DeltaTable(str(folder))
-    actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
-    files = sorted(map(_from_action, actions), key=lambda file: file.name)
-    return Table(
-        handle.version(),
-        handle.transaction_version(application) or 0,
-        pa.schema(handle.schema().to_arrow()),
-        {file.name: file for file in files},
-        checkpoint_of(folder),
-    )
+    made = _mark(folder.parent).get("tables", {}).get(folder.name)
+    try:
+        check_log(folder, made)
+        handle = DeltaTable(str(folder))
+        actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+        files = sorted(map(_from_action, actions), key=lambda file: file.name)
+        return Table(
+            handle.version(),
+            handle.transaction_version(application) or 0,
+            pa.schema(handle.schema().to_arrow()),
+            {file.name: file for file in files},
+            checkpoint_of(folder),
+        )
+    except (OSError, DeltaError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as broken:
+        raise _corrupt(folder, "the Delta log", broken) from broken
+
+
+def _corrupt(folder: Path, what: str, broken: Exception) -> PresageError:
+    fix = "restore the folder from a copy of the home"
+    return error("HOME_CORRUPT", what=what, path=folder, why=first_line(broken), fix=fix)
 
 
 def delta_schema(schema: pa.Schema) -> str:

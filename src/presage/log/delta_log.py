@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,21 @@ from presage.log.journal import FileAdd
 
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 _CHECKPOINT = ".checkpoint.parquet"
+SEAL = "presage"  # in the commitInfo of our entries, which holds whatever its writer wants to say
 
 
 def entry(
-    application: str, n: int, adds: Sequence[FileAdd], removes: Sequence[tuple[str, int]], data_change: bool
+    version: int,
+    application: str,
+    n: int,
+    adds: Sequence[FileAdd],
+    removes: Sequence[tuple[str, int]],
+    data_change: bool,
 ) -> bytes:
     """The log entry of transaction n of an application. `removes`: names and sizes."""
     now = time.time_ns() // 1_000_000
     operation = "WRITE" if adds and not removes else "DELETE" if data_change else "OPTIMIZE"
-    actions: list[dict[str, Any]] = [
-        {"commitInfo": {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}},
-        {"txn": {"appId": application, "version": n, "lastUpdated": now}},
-    ]
+    actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": n, "lastUpdated": now}}]
     kept = {"partitionValues": {}, "dataChange": data_change}
     actions += [
         {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **kept}}
@@ -38,7 +42,49 @@ def entry(
         {"remove": {"path": name, "size": size, "deletionTimestamp": now, "extendedFileMetadata": True, **kept}}
         for name, size in removes
     ]
-    return "".join(json.dumps(action) + "\n" for action in actions).encode()
+    said = "".join(json.dumps(action) + "\n" for action in actions).encode()
+    seal = {"version": version, "crc": _checksum(version, said)}
+    told = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage", SEAL: seal}
+    return json.dumps({"commitInfo": told}).encode() + b"\n" + said
+
+
+def check_log(folder: Path, made: int | None) -> None:
+    """ValueError if an entry or a checkpoint that readers start from is not what was written under its name, as far as
+    it has a checksum: entries of ours, our checkpoints, and the creation of the table, whose checksum is given."""
+    log, start = folder / "_delta_log", checkpoint_of(folder)
+    seal = log / _seal_of(start)
+    if (
+        start
+        and seal.exists()
+        and int(seal.read_text()) != zlib.crc32((log / f"{start:020d}{_CHECKPOINT}").read_bytes())
+    ):
+        raise ValueError(f"checkpoint {start} is damaged")
+    for version, name in _entries(folder):
+        if version < start or not name.endswith(".json") or (version == start and start):
+            continue
+        data = (log / name).read_bytes()
+        first, _, said = data.partition(b"\n")
+        sealed = json.loads(first).get("commitInfo", {}).get(SEAL)
+        expected = made if not version else sealed["crc"] if sealed is not None else None
+        found = zlib.crc32(data) if not version else _checksum(version, said)
+        if expected is not None and found != expected:
+            raise ValueError(f"entry {version} is damaged, or has the place of another")
+
+
+def seal_checkpoint(folder: Path, version: int) -> Path:
+    """Keep the checksum of a checkpoint beside it; the file that holds it."""
+    log = folder / "_delta_log"
+    seal = log / _seal_of(version)
+    seal.write_text(str(zlib.crc32((log / f"{version:020d}{_CHECKPOINT}").read_bytes())))
+    return seal
+
+
+def _seal_of(version: int) -> str:
+    return f".{version:020d}.checkpoint.crc"  # with a dot: readers of Delta pass over it
+
+
+def _checksum(version: int, said: bytes) -> int:
+    return zlib.crc32(said, version)
 
 
 def entry_path(folder: Path, version: int) -> Path:
@@ -61,7 +107,9 @@ def obsolete(folder: Path, before: float) -> list[Path]:
         version for version, name in entries if name.endswith(_CHECKPOINT) and (log / name).stat().st_mtime < before
     ]
     first_kept = max(checkpoints, default=0)
-    return [log / name for version, name in entries if version < first_kept]
+    gone = [(version, log / name) for version, name in entries if version < first_kept]
+    seals = [log / _seal_of(version) for version, path in gone if path.name.endswith(_CHECKPOINT)]
+    return [*(path for _, path in gone), *(seal for seal in seals if seal.exists())]
 
 
 def _entries(folder: Path) -> list[tuple[int, str]]:

@@ -11,8 +11,6 @@ import os
 import time
 from dataclasses import dataclass
 
-from deltalake.exceptions import DeltaError
-
 from presage.errors import PresageError, error
 from presage.log.columns import TABLES
 from presage.log.delta import Table, read_table
@@ -29,7 +27,7 @@ from presage.log.journal import (
     record_path,
 )
 from presage.log.lock import owner_line
-from presage.log.state import HomeState
+from presage.log.state import HomeState, state_after
 from presage.model.paths import local_path
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
@@ -58,14 +56,9 @@ class Glance:
         for _ in range(TRIES - 1):
             try:
                 return read_table(folder, self.id)
-            except (OSError, DeltaError):
+            except PresageError:
                 time.sleep(PAUSE)  # entries that are cleaned while they are listed
-        try:
-            return read_table(folder, self.id)
-        except (OSError, DeltaError, ValueError, KeyError) as broken:
-            fix = "restore the table's folder from a copy of the home"
-            what = f"the Delta log of table '{table}' of '{stream}'"
-            raise error("HOME_CORRUPT", what=what, path=self.places.path, why=_line(broken), fix=fix) from broken
+        return read_table(folder, self.id)
 
     def owner(self) -> str:
         """Who had the home last, as the lock's file says; whether it still has is another question."""
@@ -94,7 +87,6 @@ def glance(path: str | os.PathLike[str]) -> Glance:
 def _look(places: Places, identity: str) -> Glance:
     head = read_head(places.journal)
     base = int(head["n"]) if head else 0
-    state = HomeState.from_json(head["state"]) if head else HomeState()
     numbers = sorted(
         {number_of(places.journal / name) for name in os.listdir(places.journal) if name != HEAD and name[0] != "."}
     )
@@ -106,10 +98,5 @@ def _look(places: Places, identity: str) -> Glance:
         except FileNotFoundError:
             records.append(read_record(record_path(places.journal, n, DONE)))
     check_unbroken(places.journal, base, records)
-    for record in records:
-        state.advance(record)
+    state = state_after(places.journal, head, records)
     return Glance(places, identity, state, base, records, frozenset(pending))
-
-
-def _line(failure: Exception) -> str:
-    return (str(failure).strip().splitlines() or [type(failure).__name__])[0]

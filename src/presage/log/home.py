@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import uuid
@@ -16,6 +15,7 @@ from urllib.parse import quote
 from presage.errors import error
 from presage.log.disk import Disk
 from presage.log.lock import LOCK_FILE, HomeLock
+from presage.log.sealed import seal, unseal
 from presage.log.temporary import make_temporary, temporary_mark
 from presage.model.paths import local_path
 
@@ -90,6 +90,11 @@ class Home(Places):
         """Whether this process opened it; a fork of that process did not."""
         return self._lock.is_own
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether this process still has the lock; without it, nothing may be written."""
+        return self._lock.is_held
+
     def check_owner(self) -> None:
         """Refuse a process that is a fork of the one that opened the home."""
         self._lock.check()
@@ -155,7 +160,7 @@ def _read_or_write_format(folder: Path, disk: Disk, more: dict[str, str]) -> str
         folder.chmod(0o700)
         content = {**content, PRIVATE: True}
     if not path.exists() or content != _content(folder):
-        disk.write_atomically(path, json.dumps(content).encode())
+        disk.write_atomically(path, seal(content))
     return str(content["id"])
 
 
@@ -171,7 +176,7 @@ def read_format(folder: Path) -> str:
 def _content(folder: Path) -> dict[str, Any]:
     """What the format file says."""
     try:
-        content: dict[str, Any] = json.loads((folder / FORMAT_FILE).read_bytes())
+        content: dict[str, Any] = unseal((folder / FORMAT_FILE).read_bytes())
         found, _ = content["format"], content["id"]
     except (OSError, ValueError, KeyError, TypeError) as broken:
         fix = "restore the file from a copy of the home"

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from presage.log import crash
 from presage.log.crash import CrashPoints
 from presage.log.disk import Disk
 from presage.log.home import Places
+from presage.log.sealed import seal, unseal
 
 HEAD = "head.json"
 PENDING, DONE = ".json", ".done"
@@ -84,11 +84,11 @@ class Record:
         # Parts that say nothing are left out: records are many, and people read them.
         empty, own = vars(Record(self.n, self.kind, self.at)), vars(self)
         kept = {k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}
-        return json.dumps(kept, default=asdict).encode()
+        return seal(kept, asdict)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:
-        content = json.loads(data)
+        content = unseal(data)
         content["adds"] = _adds(content)
         content["parts"] = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
         return cls(**content)
@@ -177,7 +177,7 @@ class Journal:
         """Put the state after record n, all of whose predecessors are carried out, in the place of the records."""
         if self._head_is_foreign() or any(self._path(n + 1, suffix).exists() for suffix in (PENDING, DONE)):
             raise self._overtaken(n + 1)
-        self._disk.write_atomically(self._folder / HEAD, json.dumps({"n": n, "state": state}).encode())
+        self._disk.write_atomically(self._folder / HEAD, seal({"n": n, "state": state}))
         self._head = _identity(self._folder / HEAD)
         self._points.reach(crash.HEAD_WRITTEN)
         self._covered.extend(record.n for record in records)
@@ -203,7 +203,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def number_of(path: Path) -> int:
     """The number of the record in a file; a name that is none of ours is an error."""
     if path.suffix not in (PENDING, DONE) or not path.stem.isdecimal():
-        raise _corrupt(path.parent, "the journal", f"'{path.name}' is no record")
+        raise corrupt_journal(path.parent, "the journal", f"'{path.name}' is no record")
     return int(path.stem)
 
 
@@ -217,28 +217,29 @@ def read_head(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        head = json.loads(path.read_bytes())
-        return {"n": head["n"], "state": head["state"]}
+        head = unseal(path.read_bytes())
+        return {"n": int(head["n"]), "state": head["state"]}
     except (ValueError, KeyError, TypeError) as broken:
-        raise _corrupt(folder, "the journal's head", str(broken)) from broken
+        raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
 
 
 def read_record(path: Path) -> Record:
     try:
         return Record.from_bytes(path.read_bytes())
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
-        raise _corrupt(path.parent, f"record {path.stem}", str(broken)) from broken
+        raise corrupt_journal(path.parent, f"record {path.stem}", str(broken)) from broken
 
 
 def check_unbroken(folder: Path, base: int, records: list[Record]) -> None:
     """Records follow the head, and each other, without a gap; a home of which the journal knows nothing is new."""
     if not base and not records and any(Places(folder.parent).catalog.glob("*.json")):
-        raise _corrupt(folder, "the journal", "it is empty, and there are declarations")
+        raise corrupt_journal(folder, "the journal", "it is empty, and there are declarations")
     for expected, record in enumerate(records, base + 1):
         if record.n != expected:
-            raise _corrupt(folder, f"record {expected}", "it is missing")
+            raise corrupt_journal(folder, f"record {expected}", "it is missing")
 
 
-def _corrupt(folder: Path, what: str, why: str) -> PresageError:
+def corrupt_journal(folder: Path, what: str, why: str) -> PresageError:
+    """The error for a journal, in its folder, that cannot be followed."""
     fix = "restore the journal folder from a copy of the home"
     return error("HOME_CORRUPT", what=what, path=folder.parent, why=why, fix=fix)

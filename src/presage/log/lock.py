@@ -55,6 +55,11 @@ class HomeLock:
         """Whether this process took it; a fork of that process did not."""
         return os.getpid() == self._pid
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this process has it still."""
+        return self.is_own and bool(self._handles)
+
     def check(self) -> None:
         """Refuse a process that is a fork of the one that opened the home."""
         if not self.is_own:

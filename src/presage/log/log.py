@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -19,11 +21,12 @@ from presage.log.catalog_log import CatalogEntry
 from presage.log.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.log.committer import Committer
 from presage.log.crash import CrashPoints
-from presage.log.data_files import open_data
+from presage.log.data_files import read_data
 from presage.log.delivered import Delivery, taken_table
 from presage.log.deliveries import Deliveries
 from presage.log.delta import DeltaTables, Tables, delta_schema
 from presage.log.distributions import Distributions
+from presage.log.failures import storage
 from presage.log.home import DERIVED, Home
 from presage.log.ingest import Checked, check
 from presage.log.journal import Part, Record, Turn
@@ -93,12 +96,13 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
         """Open the home at the path, alone; finish what a crash left unfinished. None: a temporary home."""
-        home = Home.open(path, durable)
-        try:
-            return cls(home, Committer(home, tables(home), points))
-        except BaseException:
-            home.unlock()
-            raise
+        with storage(Path(path or tempfile.gettempdir()), "and open the home again"):
+            home = Home.open(path, durable)
+            try:
+                return cls(home, Committer(home, tables(home), points))
+            except BaseException:
+                home.unlock()
+                raise
 
     @property
     def home(self) -> Home:
@@ -291,7 +295,8 @@ class Log:
 
         May be called by any thread, beside all other calls. `in_use`: how far the standing statements are.
         """
-        return self.maintenance.run(types, in_use, grace=GRACE if grace is None else grace)
+        with storage(self._home.path):
+            return self.maintenance.run(types, in_use, grace=GRACE if grace is None else grace)
 
     # -- standing statements --------------------------------------------------------------------
 
@@ -407,7 +412,7 @@ class Log:
             return {}
         folder = self._home.table_folder(name, EVENTS)
         files = [file.name for file in self._committer.files(name, EVENTS)]
-        return {file: open_data(folder / file).read().cast(held_schema(event_type)) for file in files}
+        return {file: read_data(folder / file, held_schema(event_type)) for file in files}
 
     def _from(self, event_type: EventType, low: int, columns: list[str]) -> pa.Table:
         """The events of a stream from a time on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from presage.errors import error
 from presage.model.catalog import Catalog, Model
 
 COPY = "model"  # in the catalog's entry: the path of the copy below the home
+DIGEST = "digest"  # of the copy; entries of earlier versions have none
 
 
 def keep_model(home: Path, model: Model | None) -> dict[str, str]:
@@ -20,7 +22,9 @@ def keep_model(home: Path, model: Model | None) -> dict[str, str]:
 
     A copy that no entry names is harmless.
     """
-    return {COPY: _write(home, model.text)} if model is not None else {}
+    if model is None:
+        return {}
+    return {COPY: _write(home, model.text), DIGEST: _digest(model.text.encode())}
 
 
 def recall_model(home: Path, catalog: Catalog, name: str, extra: Mapping[str, Any]) -> Catalog:
@@ -30,13 +34,20 @@ def recall_model(home: Path, catalog: Catalog, name: str, extra: Mapping[str, An
         return catalog
     relative = extra[COPY]
     try:
-        text = (home / relative).read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as failure:
+        data = (home / relative).read_bytes()
+        if extra.get(DIGEST, _digest(data)) != _digest(data):
+            raise ValueError("its checksum is wrong")
+        text = data.decode()
+    except (OSError, ValueError) as failure:
         raise error(
             "HOME_CORRUPT", what=f"the copy '{relative}' of model '{name}'", path=home, why=str(failure),
             fix="restore the file from a backup of the home",
         ) from failure  # fmt: skip
     return catalog.with_model(replace(model, text=text))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _write(home: Path, text: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from presage.log.archive import Bounds, FileSet, within
 from presage.log.columns import SEQ, TIME
-from presage.log.data_files import open_data
+from presage.log.data_files import archived
 from presage.model.time import to_micros
 
 # Fewer are read as quickly by the thread that asks for them.
@@ -40,7 +40,7 @@ def _field(field: pa.Field, coded: Collection[str]) -> pa.Field:
 
 def _read_file(path: str, schema: pa.Schema, coded: Collection[str], bounds: Bounds, threads: bool) -> pa.Table:
     names = schema.names
-    with open_data(path, read_dictionary=list(coded)) as file:
+    with archived(path, read_dictionary=list(coded)) as file:
         if bounds == Bounds():
             return file.read(columns=names, use_threads=threads).select(names).cast(schema)
         places = {file.metadata.schema.column(i).path: i for i in range(file.metadata.num_columns)}

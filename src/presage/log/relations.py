@@ -7,11 +7,10 @@ import uuid
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from presage.errors import error
 from presage.log.columns import attributes_schema
-from presage.log.data_files import open_data
+from presage.log.data_files import archived, data_writer
 from presage.log.files import read_files
 from presage.model.catalog import Relation
 
@@ -47,18 +46,14 @@ def write_copy(home: Path, table: pa.Table) -> str:
     relative = f"relations/{uuid.uuid4().hex}.parquet"
     path = home / relative
     path.parent.mkdir(exist_ok=True)
-    with path.open("wb") as sink:
-        pq.write_table(table, sink)
+    with path.open("x+b") as sink:
+        with data_writer(sink, table.schema) as writer:
+            writer.write_table(table)
         sink.flush()
         os.fsync(sink.fileno())
     return relative
 
 
 def read_copy(home: Path, relative: str) -> pa.Table:
-    try:
-        return open_data(home / relative).read()
-    except (OSError, pa.ArrowException) as failure:
-        raise error(
-            "HOME_CORRUPT", what=f"the copy '{relative}' of a relation", path=home, why=str(failure),
-            fix="restore the file from a backup of the home",
-        ) from failure  # fmt: skip
+    with archived(home / relative) as file:
+        return file.read()

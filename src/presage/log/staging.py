@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.log.columns import SEQ
+from presage.log.data_files import data_writer
 from presage.log.journal import FileAdd
 
 ROWS_PER_FILE = 4_194_304
@@ -44,8 +45,8 @@ def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterab
 
 def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
     statistics = Statistics()
-    with open(path, "xb") as file:
-        with pq.ParquetWriter(file, schema, **_encodings(schema)) as writer:
+    with open(path, "x+b") as file:
+        with data_writer(file, schema, **_encodings(schema)) as writer:
             for part in parts:
                 writer.write_table(part, row_group_size=ROWS_PER_GROUP)
                 statistics.add(part)

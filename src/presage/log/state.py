@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from presage.log.journal import Part, Record
+from presage.log.columns import EVENTS, LATE
+from presage.log.home import DERIVED, RESULTS
+from presage.log.journal import Part, Record, corrupt_journal
 from presage.log.limits import limit_names
 
 
@@ -29,6 +33,15 @@ class StreamState:
     sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     # Source that fills the stream by itself -> how far it is: see `delivered.SourceState`.
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Table -> the last record that changed it. A head of an earlier version does not say.
+    changes: dict[str, int] = field(default_factory=dict)
+
+    def rows_of(self, stream: str, table: str) -> int | None:
+        """How many rows a table must hold once all records are carried out; None where that is not counted."""
+        if table == EVENTS and (not stream.startswith("#") or stream == RESULTS or stream.startswith(DERIVED)):
+            return self.accepted - self.removed
+        # Retention takes late events away, too, and does not count them.
+        return self.late if table == LATE and not self.removed else None
 
 
 @dataclass
@@ -81,8 +94,8 @@ class HomeState:
         self.n = record.n
         for name in record.drops:
             del self.streams[name]
-        for name in record.creates:
-            self.streams[name] = StreamState(record.n)
+        for name, tables in record.creates.items():
+            self.streams[name] = StreamState(record.n, changes=dict.fromkeys(tables, 0))
         if record.catalog is not None:
             self.catalog_version = record.catalog["version"]
         if record.stream is not None:
@@ -102,6 +115,10 @@ class HomeState:
             self.streams[part.stream].removed += part.removed
             if part.key is not None:
                 self.streams[part.stream].key = part.key
+        for name, table in changed_tables(record):
+            changes = self.streams[name].changes
+            if table in changes:
+                changes[table] = record.n
         if record.live is not None:
             self.live.advance(record.live)
 
@@ -130,6 +147,30 @@ class HomeState:
         live = LiveState(**content.get("live", {}))
         arrivals = content.get("arrivals", content["n"])
         return cls(content["n"], content["position"], content["catalog_version"], streams, arrivals, live)
+
+
+def changed_tables(record: Record) -> set[tuple[str, str]]:
+    """Stream and table, of the tables whose files a record changes."""
+    changes: list[Record | Part] = [record, *record.parts]
+    return {
+        (change.stream, table)
+        for change in changes
+        if change.stream is not None
+        for table in (*change.adds, *(change.removes if isinstance(change, Part) else ()))
+    }
+
+
+def state_after(folder: Path, head: dict[str, Any] | None, records: Iterable[Record]) -> HomeState:
+    """The state of a home after the head and the records of its journal, which is in that folder."""
+    try:
+        state = HomeState.from_json(head["state"]) if head else HomeState()
+        for record in records:
+            state.advance(record)
+    except (ValueError, KeyError, TypeError, AttributeError) as broken:
+        # Bytes without a checksum, of an earlier version, may say anything.
+        why = f"it contradicts itself ({type(broken).__name__}: {broken})"
+        raise corrupt_journal(folder, "the journal", why) from broken
+    return state
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -17,7 +17,7 @@ from presage.errors import PresageError, did_you_mean, error
 from presage.live.spans import Place, Span, cut_within
 from presage.log.archive import Bounds, FileSet
 from presage.log.columns import EVENTS, REJECTED, SEQ, TIME
-from presage.log.data_files import open_data
+from presage.log.data_files import archived, is_missing
 from presage.log.glance import Glance, glance
 from presage.log.home import DERIVED
 from presage.log.reading import read_events
@@ -73,13 +73,11 @@ class Export:
             high = self._asked.high if cut is None else min(cut + 1, self._asked.high or END_OF_TIME)
             try:
                 piece = self._read(files, low, high)
-            except FileNotFoundError as missing:
+            except PresageError as problem:
                 # Compacted meanwhile, the same rows are in other files now; a file that is still named is lost.
-                if self._files(glance(self._home), low).paths == files.paths:
-                    raise self._damaged(missing) from missing
-                continue
-            except (OSError, pa.ArrowException) as broken:
-                raise self._damaged(broken) from broken
+                if is_missing(problem) and self._files(glance(self._home), low).paths != files.paths:
+                    continue
+                raise
             if piece.num_rows:
                 yield piece.select(self.schema.names)
             if cut is None or (self._asked.high is not None and cut + 1 >= self._asked.high):
@@ -114,14 +112,6 @@ class Export:
         table = seen.table(self._stream, self._asked.table)
         folder = seen.places.table_folder(self._stream, self._asked.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
-            try:
-                with open_data(folder / file.name) as data:
-                    for batch in data.iter_batches(self._rows, columns=self.schema.names):
-                        yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
-            except (OSError, pa.ArrowException) as broken:
-                raise self._damaged(broken) from broken
-
-    def _damaged(self, found: Exception) -> PresageError:
-        what = f"a file of table '{self._asked.table}' of '{self._asked.stream}'"
-        fix = "presage log HOME verify names all that is damaged; restore it from a copy of the home"
-        return error("HOME_CORRUPT", what=what, path=self._home, why=str(found).split("\n", 1)[0], fix=fix)
+            with archived(folder / file.name) as data:
+                for batch in data.iter_batches(self._rows, columns=self.schema.names):
+                    yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)

@@ -6,7 +6,6 @@ not missed. Memory is bounded by a row group, and by one bit for each event that
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,13 +18,15 @@ import pyarrow as pa
 from presage.errors import PresageError
 from presage.live.statement import Statement
 from presage.live.states import chains_from_json, read_chain
-from presage.log.catalog_log import CatalogEntry, CatalogLog
+from presage.log.catalog_log import CatalogLog
 from presage.log.columns import EVENTS, LATE, SEQ, TIME
-from presage.log.data_files import open_data
+from presage.log.data_files import archived
 from presage.log.delta import LiveFile, Table, generation_of
 from presage.log.disk import Disk
+from presage.log.failures import first_line
 from presage.log.glance import Glance, glance
-from presage.log.home import DERIVED, RESULTS
+from presage.log.home import DERIVED
+from presage.log.state import changed_tables
 
 FROM_COPY = "restore it from a copy of the home"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
@@ -81,16 +82,19 @@ class Verification:
 
     def _catalog(self, seen: Glance) -> Iterator[Finding]:
         """Each version of the catalog is there, and says something."""
+        entries = CatalogLog(seen.places.catalog, Disk(durable=False))
         for version in range(1, seen.state.catalog_version + 1):
             path = seen.places.catalog / f"{version:014d}.json"
             try:
-                CatalogEntry(**json.loads(path.read_bytes()))
-            except FileNotFoundError:
+                entries.read(path.name)
+            except PresageError as problem:
+                if path.exists():
+                    yield Finding(self._below(path), f"a declaration cannot be read: {problem.__cause__ or problem}")
                 # A record that is written and not carried out yet is carried out by the next opening.
-                if not any(r.catalog and r.catalog["version"] == version and r.n in seen.pending for r in seen.records):
+                elif not any(
+                    r.catalog and r.catalog["version"] == version and r.n in seen.pending for r in seen.records
+                ):
                     yield Finding(self._below(path), "a declaration is missing")
-            except (ValueError, TypeError) as broken:
-                yield Finding(self._below(path), f"a declaration cannot be read: {broken}")
 
     def _never_removed(self, seen: Glance) -> bool:
         """Whether all events that the home ever had are still in some stream: none was dropped, nothing has expired."""
@@ -123,7 +127,7 @@ class Verification:
             yield Finding(self._below(folder), problem.message, problem.fix)
             return
         self.checked.tables += 1
-        carried_out = [r.n for r in seen.records if r.n not in seen.pending and _touches(r, stream, table)]
+        carried_out = [r.n for r in seen.records if r.n not in seen.pending and (stream, table) in changed_tables(r)]
         if carried_out and known.transaction < max(carried_out):
             said = f"its Delta log ends with record {known.transaction}, the journal has carried out {max(carried_out)}"
             yield Finding(self._below(folder), said)
@@ -134,7 +138,7 @@ class Verification:
                 # An engine may have compacted the table since, and deleted the file.
                 if (folder / file.name).exists() or file.name in seen.table(stream, table).files:
                     yield finding
-        expected = _rows_expected(seen, stream, table)
+        expected = None if seen.pending else seen.state.streams[stream].rows_of(stream, table)
         if expected is not None and known.transaction <= seen.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
@@ -145,7 +149,7 @@ class Verification:
             size = os.stat(path).st_size
             if size != file.size:
                 yield Finding(where, f"it has {size:,} bytes, its table says {file.size:,}")
-            with open_data(path) as data:
+            with archived(path) as data:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
                     return
@@ -162,8 +166,8 @@ class Verification:
                         yield from numbers.add(where, rows[SEQ].to_numpy())
         except FileNotFoundError:
             yield Finding(where, "a file that its table names is missing")
-        except (OSError, pa.ArrowException) as broken:
-            yield Finding(where, f"it cannot be read: {(str(broken).splitlines() or ['?'])[0]}")
+        except PresageError as problem:
+            yield Finding(where, f"it cannot be read: {first_line(problem.__cause__ or problem)}")
 
     def _rows(self, where: str, rows: pa.Table, file: LiveFile) -> Iterator[Finding]:
         """Statistics decide which files a query opens: a row outside of them would not be found."""
@@ -232,23 +236,6 @@ class Numbers:
 def _is_numbered(stream: str, table: str) -> bool:
     """Whether rows of a table have numbers of their own, and not those of other events or of records."""
     return table in (EVENTS, LATE) and (not stream.startswith("#") or stream.startswith(DERIVED))
-
-
-def _rows_expected(seen: Glance, stream: str, table: str) -> int | None:
-    """How many rows a table must hold by the journal; None where it does not tell."""
-    state = seen.state.streams[stream]
-    if table == EVENTS and (not stream.startswith("#") or stream == RESULTS or stream.startswith(DERIVED)):
-        return None if seen.pending else state.accepted - state.removed
-    # Retention takes late events away, too, and does not count them.
-    return state.late if table == LATE and not state.removed and not seen.pending else None
-
-
-def _touches(record: object, stream: str, table: str) -> bool:
-    changes = (record, *getattr(record, "parts", ()))
-    return any(
-        getattr(change, "stream", None) == stream and (table in change.adds or table in getattr(change, "removes", ()))
-        for change in changes
-    )
 
 
 def _current(home: Path) -> set[tuple[object, ...]]:

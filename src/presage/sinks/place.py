@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from presage.errors import error
 from presage.log.home import Home
+from presage.log.sealed import seal, unseal
 from presage.model.catalog import Sink
 
 FOLDER = "sinks"
@@ -49,17 +50,17 @@ class PlaceFile:
         """The place; of a sink that has not begun, where its declaration says."""
         number, row = self._sink.begin
         try:
-            return Place(**json.loads(self._path.read_bytes()))
+            return Place(**unseal(self._path.read_bytes()))
         except FileNotFoundError:
             return Place(number, row)
-        except (ValueError, TypeError) as broken:
+        except (OSError, ValueError, TypeError) as broken:
             fix = "restore the file from a copy of the home, or drop the sink and create it again"
             what = f"the place of sink '{self._sink.name}'"
             raise error("HOME_CORRUPT", what=what, path=self._path, why=str(broken), fix=fix) from broken
 
     def write(self, place: Place) -> None:
         self._folder()
-        self._home.disk.write_atomically(self._path, json.dumps(asdict(place)).encode())
+        self._home.disk.write_atomically(self._path, seal(asdict(place)))
 
     def skip(self, row: str, reason: str) -> None:
         """Keep which row is left out, and why. A crash may keep it twice."""

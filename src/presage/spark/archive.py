@@ -9,11 +9,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from presage.log import SEQ, TIME, FileSet
+from presage.log.data_files import check_seals
+
+# Spark's reader looks at the checksums of pages only if it is told to.
+CHECKED = "parquet.page.verify-checksum.enabled"
 
 
 def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
     """The events of a file set, by explicit paths: the folder of a Delta table also holds files that are not live."""
-    frame = spark.read.schema(from_arrow_schema(files.schema)).parquet(*files.paths)
+    check_seals(files.paths)
+    frame = spark.read.option(CHECKED, "true").schema(from_arrow_schema(files.schema)).parquet(*files.paths)
     bounds = files.predicates
     if bounds.after is not None:
         frame = frame.where(F.col(SEQ) > bounds.after)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from presage.errors import PresageError
 from presage.log import Log, SourceOffsets
 from presage.log.committer import Committer
 from presage.model.catalog import EventType
@@ -190,7 +191,7 @@ def test_a_load_that_failed_leaves_nothing_behind(log: Log, monkeypatch: pytest.
 
     with monkeypatch.context() as patch:
         patch.setattr(Committer, "publish", fail)
-        with pytest.raises(OSError, match="no"):
+        with pytest.raises(PresageError, match="no"):
             log.append(AT, [row("joe", 1, "lab", 0.4)])
     assert log.append(AT, [row("joe", 1, "den", 0.4)]).accepted == 1
     assert log.append(AT, [row("joe", 1, "loft", 0.1)]).rejected == 1

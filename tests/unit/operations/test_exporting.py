@@ -103,7 +103,7 @@ def test_a_file_that_is_lost_or_damaged_ends_it_with_the_table(
 ) -> None:
     fill(tmp_path / "home")
     damage(next((tmp_path / "home/streams/Tick" / table).glob("*.parquet")))
-    with pytest.raises(PresageError, match=f"a file of table '{table}' of 'Tick'") as found:
+    with pytest.raises(PresageError, match=f"data file '.*' in the home '.*Tick/{table}'") as found:
         exported(tmp_path / "home", Asked("Tick", table))
     assert found.value.code == "HOME_CORRUPT"
 
