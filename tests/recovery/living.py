@@ -31,6 +31,8 @@ class Living:
     """What an engine does with a home, without the session. `disk`: tables in memory instead of Delta's. `roots`: of
     the folders that sources read."""
 
+    _dead = False
+
     def __init__(
         self,
         home: Path,
@@ -94,11 +96,13 @@ class Living:
             pass
 
     def die(self) -> None:
-        """The lock is free, nothing else happens."""
+        """The lock is free, nothing else happens: a process that is gone closes nothing."""
+        self._dead = True
         self.log.home.unlock()
 
     def close(self) -> None:
-        self.log.close()
+        if not self._dead:
+            self.log.close()
 
     def __enter__(self) -> Living:
         return self
