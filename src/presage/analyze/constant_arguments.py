@@ -6,9 +6,9 @@ import zoneinfo
 from collections.abc import Callable, Mapping
 
 from presage.analyze.function_table import BY_NAME
-from presage.analyze.regex import count_groups, find_problem, find_replacement_problem
 from presage.errors import PresageError, error
 from presage.model.text import Span
+from presage.plan.regex import count_groups, find_problem, find_replacement_problem
 from presage.plan.time_format import check_format, check_parse_format
 from presage.plan.time_units import DATE_UNITS, TIME_UNITS, WEEKDAYS
 

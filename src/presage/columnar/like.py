@@ -6,17 +6,19 @@ import functools
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.distinct import per_distinct
+from presage.columnar.functions.patterns import matches_anywhere
 from presage.columnar.order import compare
-from presage.columnar.vectors import Cells, Vector, flat_from_arrow
+from presage.columnar.vectors import Cells, Flat, Vector, flat_from_arrow
 from presage.model import types as t
 from presage.plan import expr as e
+from presage.plan.regex import literal
 
 _PARTS = re.compile(r"\\[%_\\]|.", re.DOTALL)
-_WILD = {"%": ".*", "_": "."}
+_WILD = {"%": "(?s:.*)", "_": "(?s:.)"}
 
 
 def like(expr: e.Like) -> Callable[..., Vector]:
@@ -24,17 +26,34 @@ def like(expr: e.Like) -> Callable[..., Vector]:
         plain = _plain(expr.pattern.value)
         if plain is not None:
             return plain
-    return per_distinct(_matches, (t.STRING, t.STRING), t.BOOLEAN)
+    return _by_pattern
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return _regex(pattern).fullmatch(text) is not None
+def _by_pattern(texts: Vector, patterns: Vector) -> Vector:
+    """All texts that have the same pattern together."""
+    assert isinstance(texts, Cells)
+    assert isinstance(patterns, Cells)
+    rows = max(len(texts), len(patterns)) if len(texts) and len(patterns) else 0
+    array = texts.array if len(texts) == rows else pa.repeat(texts.array[0], rows)
+    encoded = patterns.array.dictionary_encode()
+    if len(encoded.dictionary) == 1 and not patterns.array.null_count:
+        return flat_from_arrow(matches_anywhere(array, _regex(encoded.dictionary[0].as_py())))
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = codes if len(codes) == rows else np.repeat(codes, rows)
+    found, valid = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    for code, pattern in enumerate(encoded.dictionary.to_pylist()):
+        own = np.flatnonzero(codes == code)
+        made = matches_anywhere(array.take(pa.array(own)), _regex(pattern))
+        found[own] = made.fill_null(False).to_numpy(zero_copy_only=False)
+        valid[own] = made.is_valid().to_numpy(zero_copy_only=False)
+    return Flat(found, valid)
 
 
 @functools.lru_cache(maxsize=1024)
-def _regex(pattern: str) -> re.Pattern[str]:
+def _regex(pattern: str) -> str:
+    """For RE2, as regular expressions are."""
     parts = _PARTS.findall(pattern)
-    return re.compile("".join(_WILD.get(p, re.escape(p[-1])) for p in parts), re.DOTALL)
+    return rf"\A{''.join(_WILD.get(part) or literal(part[-1]) for part in parts)}\z"
 
 
 def _plain(pattern: str) -> Callable[..., Vector] | None:

@@ -21,13 +21,11 @@ from presage.plan import expr as e
 from presage.spark import clock
 from presage.spark.arithmetic import compute, negate, plain_zero
 from presage.spark.casts import cast_column
+from presage.spark.evaluated import evaluated
 from presage.spark.functions import compile_function
 from presage.spark.literals import literal
 from presage.spark.membership import equal_terms, is_large, member_of, numbered_columns
 from presage.spark.types import to_spark
-
-# A lone backslash stands for itself; Spark would fail on it. A pair or an escaped wildcard is matched first and kept.
-_ESCAPES = r"(\\[%_\\])|(\\)"
 
 
 def quoted(name: str) -> Column:
@@ -89,7 +87,7 @@ class _Compiler:
             case e.InRelation():
                 return self._in_relation(expr)
             case e.Like():
-                return F.like(self.compile(expr.operand), self._like_pattern(expr.pattern))
+                return evaluated(expr, (self.compile(expr.operand), self.compile(expr.pattern)))
             case e.IsNull():
                 return self.compile(expr.operand).isNull()
             case e.CaseWhen():
@@ -154,9 +152,6 @@ class _Compiler:
             beside = replace(self, column=lambda name: {**own, **given}[name])
             condition = condition & beside.compile(expr.condition.expr)
         return F.broadcast(frame(inner)).where(condition).exists()
-
-    def _like_pattern(self, pattern: e.Expr) -> Column:
-        return F.regexp_replace(self.compile(pattern), _ESCAPES, "$1$2$2")
 
     def _case(self, expr: e.CaseWhen) -> Column:
         conditions, values = expr.branches[0::2], expr.branches[1::2]

@@ -389,8 +389,7 @@ REFUSED = [
         "SELECT regexp_extract(camera, '(', 1) AS s FROM Motion",
         "BAD_VALUE",
         8,
-        "argument 2 of regexp_extract is '('; it must be a regular expression "
-        "(missing ), unterminated subpattern at position 0)",
+        "argument 2 of regexp_extract is '('; it must be a regular expression (a '(' is not closed)",
         "",
     ),
     (

@@ -431,6 +431,40 @@ def test_too_many_partial_matches_are_an_error_that_names_the_limit():
         found(term, stream(*((n, A, n) for n in range(9))), most=5)
 
 
+TICKS = every(interval(SEC))
+
+
+@pytest.mark.parametrize("term", [every(TICKS), every(every(event(A, "a"))), every(followed(interval(SEC), TICKS))])
+def test_what_every_multiplies_without_an_event_counts_as_partial_matches(term: Term):
+    rows = stream(*((n, A, n) for n in range(30)))
+    with pytest.raises(PresageError, match="open partial matches") as caught:
+        found(term, rows, most=1_000)
+    assert caught.value.code == "LIMIT"
+
+
+def test_the_count_of_what_every_multiplies_survives_a_restart():
+    spec = spec_of(every(TICKS), most=100)
+    state = PatternKernel(spec).initial()
+    for second in range(6):  # 64 of them
+        state = PatternKernel(spec).step(state, table_of(stream((second, A, second))), second * SEC)[0]
+        state = State.from_bytes(state.to_bytes())
+    with pytest.raises(PresageError, match="open partial matches"):
+        PatternKernel(spec).step(state, table_of(stream((8, A, 8))), 8 * SEC)
+
+
+def test_many_idle_keys_are_no_partial_matches():
+    kernel = PatternKernel(spec_of(either(event(A, "a"), event(B, "b")), keys=("key",), most=5))
+    rows = keyed(*((1, C, n, f"k{n}") for n in range(50)))
+    kernel.step(kernel.initial(), table_of(rows, (), KEYED), SEC)
+
+
+def test_rows_of_one_step_have_a_limit_in_bytes():
+    term = followed(every(event(A, "a")), every(event(B, "b")))
+    rows = stream(*((n, A, n) for n in range(500)), *((500 + n, B, n) for n in range(500)))
+    with pytest.raises(PresageError, match="bytes of a pattern"):
+        found(term, rows, most_bytes=1_000_000)
+
+
 def test_rows_without_a_match_have_the_columns_of_those_with_one():
     spec = spec_of(until(event(A, "a"), event(B, "b")), order=("o",))
     kernel = PatternKernel(spec)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from presage.errors import InternalError
+from presage.errors import InternalError, PresageError
 from presage.windows.kernel.chain import chain_order
 from presage.windows.kernel.join import JoinKernel, JoinSource, Link
+from presage.windows.kernel.pairs import ALL_OLD, Items, find_pairs
 from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, SOURCE, TIME, TIMER, Window
 
 KEEPALL = Window("keepall")
@@ -175,3 +177,11 @@ def test_a_kernel_travels_as_plain_values() -> None:
 def test_tables_that_make_no_sense_are_refused_at_once(window: Window, link: Link) -> None:
     with pytest.raises(InternalError):
         JoinKernel((JoinSource(window, ("v0",)), JoinSource(KEEPALL, ("v1",))), (link,), False)
+
+
+def test_more_pairs_than_the_limit_are_an_error_that_names_it() -> None:
+    from_start = Items(np.zeros(100, np.int64), np.full(100, 9, np.int64), np.zeros(100, np.int64))
+    assert len(find_pairs(from_start, from_start, 1, 5, ALL_OLD)[0]) == 10_000
+    with pytest.raises(PresageError, match="pairs of a join") as caught:
+        find_pairs(from_start, from_start, 1, 5, ALL_OLD, most=5_000)
+    assert caught.value.code == "LIMIT"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +22,6 @@ from presage.plan.expr import FunctionCall
 
 _MOST = 2**31 - 1
 _EMPTY = Cells(pa.array([""]))
-# A regular expression that stands for itself: no sign of its own, or one that a backslash makes plain.
-_LITERAL = re.compile(r"(?:[^\\.\[\]{}()*+?^$|]|\\[^a-zA-Z0-9\s])+")
 
 
 def _arrow(function: Callable[[pa.Array], pa.Array]) -> Builder:
@@ -144,15 +141,6 @@ def _elt(call: FunctionCall) -> Kernel:
     return run
 
 
-def _split(call: FunctionCall) -> Kernel | None:
-    pattern, limit = constant_of(call, 1), constant_of(call, 2, -1)
-    if not isinstance(pattern, str) or not isinstance(limit, int) or not _LITERAL.fullmatch(pattern):
-        return None
-    delimiter = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
-    cut = per_distinct(lambda x: x.split(delimiter, limit - 1 if limit > 0 else -1), (t.STRING,), call.type)
-    return lambda x, *_: cut(x)
-
-
 def _split_part(text: str, delimiter: str, place: int) -> str | None:
     if place == 0:
         return None
@@ -246,7 +234,6 @@ TEXT: dict[str, Builder] = {
     "sha1": by_value(lambda text: hashlib.sha1(text.encode()).hexdigest()),
     "sha2": _sha2,
     "space": by_value(lambda count: " " * count if count <= MAX_REPEAT else None),
-    "split": _split,
     "split_part": by_value(_split_part),
     "startswith": _test(pc.starts_with, str.startswith),
     "substring": _substring,

@@ -21,6 +21,7 @@ from presage.patterns.kernel.memory import (
     NODE,
     OPEN,
     PARENT,
+    WAITING,
     A,
     is_alive,
     listeners_of,
@@ -37,13 +38,10 @@ def bury(net: Ints, memory: Ints, term: int) -> None:
     """One instance without children leaves its lists. Its block can be read until the moment is over."""
     node = memory[term + NODE]
     kind = net[node + KIND]
+    if kind in (FILTER, INTERVAL):
+        memory[OPEN if memory[term + BEGIN] >= 0 else WAITING] -= 1
     if kind == FILTER:
         remove(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
-        if memory[term + BEGIN] >= 0:
-            memory[OPEN] -= 1
-    elif kind == INTERVAL:
-        if memory[term + BEGIN] >= 0:
-            memory[OPEN] -= 1
     elif kind == AND:
         cell = memory[term + A]
         while cell >= 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Ints, compiled_in_place
 from presage.patterns.kernel.finding import (
     MATCH,
@@ -57,13 +58,15 @@ def search_every(
     positions; no rows: what follows depends on the path) are stamped with the start row + 1."""
     finds, found = np.empty((64, 7), np.int64), 0
     line, used = np.empty(256, np.int64), 0
-    failed = np.zeros(3, np.int64)
+    failed, rounds = np.zeros(3, np.int64), 0
     for g in range(len(partitions.begin)):
         if again and progress.asking[g] < 0:
             continue
         progress.asking[g] = -1
         start, length, x, end = progress.start[g], progress.length[g], progress.edge[g], partitions.end[g]
         while start < end:
+            rounds += 1
+            check_cancelled(rounds)
             progress.seen[g] = max(progress.seen[g], start)
             row = start + length
             node = 0 if length == 0 else edges.target[progress.taken[row - 1]] + 1

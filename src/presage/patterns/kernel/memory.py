@@ -60,7 +60,10 @@ C = TypeVar("C", bound=Callable[..., Any])
     HEAPS,
     KEY_NOW,
     GROUP_END,
-) = range(37)
+    WAITING,
+    MOST_WAITING,
+    ROUNDS,
+) = range(40)
 REGISTERS = 40
 
 # Fields of a running term. A and B are the links of filters and timers, first and last cell of AND, and of a repeat

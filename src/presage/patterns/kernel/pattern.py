@@ -20,7 +20,7 @@ import pyarrow as pa
 from presage.arrays.columns import Universe, unique
 from presage.arrays.jit import Ints
 from presage.arrays.rows import append_rows, take_rows
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.model.state import Since, State
 from presage.patterns.kernel.code import FLOAT, INT, TEXT
 from presage.patterns.kernel.idle import drop_idle, shape_of
@@ -35,12 +35,16 @@ from presage.patterns.kernel.memory import (
     KEYED,
     KEYS_AT,
     MOST_OPEN,
+    MOST_WAITING,
     NOW,
     OUT,
     OUT_KEY,
+    OUT_WORDS,
     PHASE,
     ROOT,
     SUPPRESS,
+    TASKS,
+    TOP,
     Values,
 )
 from presage.patterns.kernel.network import WIDTH, build_network
@@ -62,8 +66,10 @@ from presage.patterns.kernel.pattern_saving import Sources, forget_expired, load
 from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, STATEMENT, TIME, Oracle, PatternSpec
 from presage.patterns.kernel.pattern_values import encode_rows
 from presage.patterns.kernel.room import more_room, new_memory, new_work
+from presage.patterns.kernel.tasks import TASK_WORDS
 
 KERNEL = "pattern"
+LEAVES = ("filter", "interval")  # what waits for an event or a time
 STARTED = "started"
 BEFORE = -(2**63)  # a clock before all timers
 # Fewer keys, or a larger share of them, are sooner stepped together with those that a step does not touch.
@@ -86,6 +92,7 @@ class PatternKernel:
         self._least_keys = least_keys
         self._blocked = can_be_blocked(spec)
         self.net = build_network(spec)
+        self._leaves = sum(node.kind in LEAVES for node in spec.nodes)
         kept = [name for columns in spec.columns for name in columns]
         self._shape: Ints | None = None
         self.kept = unique([*kept, TIME, SEQ, *spec.order, SOURCE])
@@ -122,7 +129,7 @@ class PatternKernel:
         texts = texts_of(state)
         encoding = encode_rows(spec.code, kept, keyed.events, texts)
         memory, work = load_memory(state, spec, net, keyed.count, grouped.events, encoding.ranks(texts))
-        self._set(memory, clock)
+        self._set(memory, clock, keyed.count)
         started = self._begin(state, memory, work, len(source.passing), clock)
         values = encoding.values(spec)
         memory, work = self._run(universe, values, memory, work, source)
@@ -147,10 +154,11 @@ class PatternKernel:
 
     # -- running ------------------------------------------------------------------------------------
 
-    def _set(self, memory: Ints, clock: int) -> None:
+    def _set(self, memory: Ints, clock: int, keys: int) -> None:
         memory[CLOCK] = clock
         memory[DISCARD], memory[SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
         memory[MOST_OPEN], memory[KEYED] = self.spec.most, int(bool(self.spec.keys))
+        memory[MOST_WAITING] = self.spec.most + keys * self._leaves
 
     def _begin(self, state: State, memory: Ints, work: Work, groups: int, clock: int) -> int:
         """A pattern with a time to begin starts when that time has come, or an event."""
@@ -168,6 +176,7 @@ class PatternKernel:
                 return memory, work
             if status == ROOM:
                 memory, work = more_room(memory, work)
+                self._check_size(memory)
             elif status == ANSWERS:
                 if self.oracle is None:
                     raise error("INTERNAL", what="a pattern has a condition to ask for and nobody to ask")
@@ -184,13 +193,22 @@ class PatternKernel:
                 expected="at least one, and the lower bound not above the upper one",
                 fix="filter the events that the bounds are taken from",
             )
-        return error(
-            "LIMIT",
-            what=f"the number of partial matches of {self.spec.text}",
-            limit_name="open partial matches",
-            limit=self.spec.most,
-            fix="bound them in time with WHERE timer:within(...), or in number with -[n]>",
+        return self._limit(
+            f"the number of partial matches of {self.spec.text}",
+            "open partial matches",
+            self.spec.most,
+            "bound them in time with WHERE timer:within(...), or in number with -[n]>, and write EVERY only once",
         )
+
+    def _check_size(self, memory: Ints) -> None:
+        """While it grows."""
+        if 8 * (memory[TOP] + OUT_WORDS * memory[OUT] + TASK_WORDS * memory[TASKS]) > self.spec.most_bytes:
+            fix = "bound the partial matches in time with WHERE timer:within(...), and write EVERY only once"
+            what = f"the memory for partial matches and rows of {self.spec.text} in one step"
+            raise self._limit(what, "bytes of a pattern", self.spec.most_bytes, fix)
+
+    def _limit(self, what: str, name: str, limit: int, fix: str) -> PresageError:
+        return error("LIMIT", what=what, limit_name=name, limit=f"{limit:,}", fix=fix)
 
     @property
     def starts_idle(self) -> bool:
@@ -205,7 +223,7 @@ class PatternKernel:
         if self._shape is not None:
             return self._shape
         memory, work = new_memory(self.spec, self.net, 1, 0, 0), new_work(self.spec, self.net, 0, 0)
-        self._set(memory, BEFORE)
+        self._set(memory, BEFORE, 1)
         _start_at(memory, work, 0, 0)
         nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         source = Input(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Bools, Ints, compiled_in_place, inlined
 from presage.patterns.kernel.borrowing import borrowed
 from presage.patterns.kernel.discards import begin_discard, discard_term, number_rows, suppress
@@ -35,6 +36,7 @@ from presage.patterns.kernel.memory import (
     KEYS_AT,
     MOMENT,
     MOST_OPEN,
+    MOST_WAITING,
     NEXT_CHOSEN,
     NEXT_DUE,
     NODE,
@@ -45,11 +47,13 @@ from presage.patterns.kernel.memory import (
     PARENT,
     PHASE,
     ROOT,
+    ROUNDS,
     SEEN,
     SERIAL,
     SUPPRESS,
     TASKS,
     TOP,
+    WAITING,
     A,
     Values,
     bind,
@@ -148,8 +152,10 @@ def drain(
             or memory[SEEN] + 1 >= seen.shape[0]
         ):
             return ROOM
-        if memory[OPEN] > memory[MOST_OPEN]:
+        if memory[OPEN] > memory[MOST_OPEN] or memory[WAITING] > memory[MOST_WAITING]:
             return TOO_MANY
+        memory[ROUNDS] += 1
+        check_cancelled(memory[ROUNDS])
         top = memory[TASKS] - 1
         task, term, other, match, ended = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3], stack[top, 4]
         memory[TASKS] = top
@@ -336,6 +342,8 @@ def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> i
                 continue
             if memory[TOP] + SPARE_WORDS > memory.size:
                 return ROOM
+            memory[ROUNDS] += 1
+            check_cancelled(memory[ROUNDS])
             row = starts[group]
             memory[NOW] = times[row]
             memory[EVENT_ROW] = numbers[row]

@@ -117,8 +117,8 @@ class PatternTables:
     by which the pattern falls apart into one pattern per key, each as if the others' events did not exist; the pattern
     starts for a key when its first event comes. `begin`: the time at which the pattern starts; None: with the first
     event. `discard`, `suppress`: @DiscardPartialsOnMatch, @SuppressOverlappingMatches. `most`: partial matches that
-    may be open at a time, else an error with the limit's name. `shared`: STATEMENT is the last of the keys, and a
-    column of the output.
+    may be open at a time, `most_bytes`: what they and the rows of a step may take; else an error with the limit's
+    name. `shared`: STATEMENT is the last of the keys, and a column of the output.
     """
 
     nodes: tuple[Node, ...]
@@ -131,6 +131,7 @@ class PatternTables:
     discard: bool = False
     suppress: bool = False
     most: int = 1_000_000
+    most_bytes: int = 2**31
     shared: bool = False
     ordinal: str = "_ord"  # order column of the output after those of the input: rows of one moment in order
     text: str = "PATTERN"

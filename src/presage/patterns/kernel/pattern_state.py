@@ -8,6 +8,7 @@ from presage.arrays.jit import Ints, compiled_in_place
 from presage.patterns.kernel.memory import (
     ALIVE,
     BEFORE,
+    BEGIN,
     BOUND_ROW,
     BOUND_TAG,
     CELL_MATCH,
@@ -31,6 +32,7 @@ from presage.patterns.kernel.memory import (
     SERIAL,
     TERM_WORDS,
     TOP,
+    WAITING,
     A,
     B,
     adopt,
@@ -42,6 +44,7 @@ from presage.patterns.kernel.memory import (
 from presage.patterns.kernel.network import (
     CLOCKED,
     FILTER,
+    INTERVAL,
     KIND,
     LISTENER,
     QUEUE,
@@ -72,6 +75,8 @@ def link_terms(net: Ints, memory: Ints, first: int, count: int, cells: Ints) -> 
         if kind != UNTIL:
             memory[term + A] = -1
             memory[term + B] = -1
+        if kind in (FILTER, INTERVAL) and memory[term + BEGIN] < 0:
+            memory[WAITING] += 1
         if kind == FILTER:
             append(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
         if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Ints, compiled_in_place, inlined
 from presage.patterns.kernel.finding import (
     MATCH,
@@ -77,7 +78,7 @@ def search_paths(
     """Finds, their positions in one line, what went wrong. `again`: only partitions whose question was answered."""
     finds, found = np.empty((64, 7), np.int64), 0
     line, used = np.empty(256, np.int64), 0
-    failed = np.zeros(3, np.int64)
+    failed, rounds = np.zeros(3, np.int64), 0
     for g in range(len(partitions.begin)):
         if again and progress.asking[g] < 0:
             continue
@@ -86,6 +87,8 @@ def search_paths(
             retrace(edges, paths, programs, trace, scratch, progress, partitions, g)
         start, length, x, end = progress.start[g], progress.length[g], progress.edge[g], partitions.end[g]
         while start < end:
+            rounds += 1
+            check_cancelled(rounds)
             progress.seen[g] = max(progress.seen[g], start)
             row = start + length
             node = 0 if length == 0 else edges.target[progress.taken[row - 1]] + 1

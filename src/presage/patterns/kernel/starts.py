@@ -19,6 +19,7 @@ from presage.patterns.kernel.memory import (
     SET,
     SETS,
     STARTING,
+    WAITING,
     A,
     B,
     Values,
@@ -114,13 +115,12 @@ def start_term(net: Ints, values: Values, memory: Ints, stack: Ints, heap: Ints,
     """False: a bound of a repeat cannot be; BAD has the node."""
     node, begin, parent = memory[term + NODE], memory[term + BEGIN], memory[term + PARENT]
     kind = net[node + KIND]
+    if kind in (FILTER, INTERVAL):
+        # Without an event it is one of those that every key has, unless EVERY multiplies them.
+        memory[OPEN if begin >= 0 else WAITING] += 1
     if kind == FILTER:
-        if begin >= 0:
-            memory[OPEN] += 1
         append(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
     elif kind in (INTERVAL, WITHIN):
-        if kind == INTERVAL and begin >= 0:
-            memory[OPEN] += 1
         due = due_time(net, values, memory, node, begin, memory[NOW])
         if due > memory[NOW]:
             set_timer(net, memory, heap, term, due)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Bools, Floats, Ints, compiled, compiled_in_place, inlined
 from presage.probability.kernel.facts import CERTAIN, MARKOV
 from presage.probability.kernel.outcomes import SLACK
@@ -125,6 +126,7 @@ def sampled(
     some = 0
     draws = len(draw_step)
     for draw in range(draws):
+        check_cancelled(draw)
         begin, end = draw_rows[draw], draw_rows[draw + 1]
         kind = draw_kind[draw]
         base = row_event[begin]

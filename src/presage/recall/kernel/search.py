@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.recall.kernel.best import DONE, Best, enter, fill, least_of
 from presage.recall.kernel.beyond import Beyond, count_beyond
@@ -322,6 +323,7 @@ def search(
     norms, slack = Norms(index.norm_idf, index.norm_inverse), 1.0
     first, stop, since, others, bound_until = -1, -1, -1, 0, 0
     for now in range(len(order)):
+        check_cancelled(now << 10)  # each of them meets many
         e = order[now]
         if begin[e] != first or beyond.since[e] != since:
             first, stop, since, bound_until = begin[e], max(begin[e], place[e]), beyond.since[e], now

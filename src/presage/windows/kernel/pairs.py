@@ -11,13 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Ints, compiled, inlined
+from presage.errors import error
 from presage.windows.kernel.steps import BEFORE
 
 # What to do with pairs of which both items entered in an earlier call.
 SKIP_OLD = 0
 ALL_OLD = 1
 LEAVING_OLD = 2  # only those that end in this call
+
+
+# Pairs of one step, whose two columns then take 2 GB.
+MOST_PAIRS = 1 << 27
+
+
+class PairsLimitError(Exception):
+    """Out of the loop, where no message can be made."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +39,23 @@ class Items:
     key: Ints
 
 
-def find_pairs(left: Items, right: Items, keys: int, last: int, old: int) -> tuple[Ints, Ints]:
+def find_pairs(left: Items, right: Items, keys: int, last: int, old: int, most: int = MOST_PAIRS) -> tuple[Ints, Ints]:
     """Positions (in left, in right) of the pairs alive together at some rank below `last`.
 
     Pairs whose later item enters at the same rank stand together; ranks ascend, but for the old pairs of LEAVING_OLD.
     """
-    return _pairs(
-        left.enter,
-        left.leave,
-        left.key,
-        _order(left.enter, last),
-        _order(left.leave, last),
-        right.enter,
-        right.leave,
-        right.key,
-        _order(right.enter, last),
-        _order(right.leave, last),
-        keys,
-        last,
-        old,
-    )
+    l_in, l_out = _order(left.enter, last), _order(left.leave, last)
+    r_in, r_out = _order(right.enter, last), _order(right.leave, last)
+    try:
+        return _pairs(
+            left.enter, left.leave, left.key, l_in, l_out, right.enter, right.leave, right.key, r_in, r_out,
+            keys, last, old, most,
+        )  # fmt: skip
+    except PairsLimitError:
+        raise error(
+            "LIMIT", what="the number of pairs that a join makes in one step", limit_name="pairs of a join",
+            limit=f"{most:,}", fix="make the windows shorter, or join by a column that few events share",
+        ) from None  # fmt: skip
 
 
 @compiled
@@ -98,7 +105,10 @@ def _append(x: int, k: int, head: Ints, tail: Ints, after: Ints, before: Ints) -
 
 
 @inlined
-def _wider(array: Ints) -> Ints:
+def _wider(array: Ints, most: int) -> Ints:
+    check_cancelled(0)
+    if len(array) >= most:
+        raise PairsLimitError
     wider = np.empty(2 * len(array), np.int64)
     wider[: len(array)] = array
     return wider
@@ -119,6 +129,7 @@ def _pairs(
     keys: int,
     last: int,
     old: int,
+    most: int,
 ) -> tuple[Ints, Ints]:
     l_head, l_tail = np.full(keys, -1, np.int64), np.full(keys, -1, np.int64)
     r_head, r_tail = np.full(keys, -1, np.int64), np.full(keys, -1, np.int64)
@@ -144,7 +155,7 @@ def _pairs(
                 y = r_head[k]
                 while y >= 0 and r_enter[y] == BEFORE:
                     if n == len(left):
-                        left, right = _wider(left), _wider(right)
+                        left, right = _wider(left, most), _wider(right, most)
                     left[n], right[n] = x, y
                     n += 1
                     y = r_after[y]
@@ -157,7 +168,7 @@ def _pairs(
                 x = l_head[k]
                 while x >= 0 and l_enter[x] == BEFORE:
                     if n == len(left):
-                        left, right = _wider(left), _wider(right)
+                        left, right = _wider(left, most), _wider(right, most)
                     left[n], right[n] = x, y
                     n += 1
                     x = l_after[x]
@@ -174,7 +185,7 @@ def _pairs(
                 x = l_head[k]
                 while x >= 0:
                     if n == len(left):
-                        left, right = _wider(left), _wider(right)
+                        left, right = _wider(left, most), _wider(right, most)
                     left[n], right[n] = x, y
                     n += 1
                     x = l_after[x]
@@ -187,7 +198,7 @@ def _pairs(
                 y = r_head[k]
                 while y >= 0:
                     if n == len(left):
-                        left, right = _wider(left), _wider(right)
+                        left, right = _wider(left, most), _wider(right, most)
                     left[n], right[n] = x, y
                     n += 1
                     y = r_after[y]
