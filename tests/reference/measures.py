@@ -69,7 +69,7 @@ def measure(spec: MatchSpec, asked: Measure, view: View, number: int | None, pro
         return None
     if asked.column is not None:
         return view.table[row][asked.column]
-    label = dict(view.seen(asked.place.final)).get(row)
+    label = dict(zip(view.rows, view.labels, strict=True)).get(row)
     return None if label is None else spec.automaton.variables[label]
 
 

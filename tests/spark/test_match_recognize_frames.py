@@ -251,3 +251,30 @@ def test_a_stream_goes_on_where_its_checkpoint_stands(spark: SparkSession, tmp_p
         writer = made.writeStream.format("json").option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start(str(kept)).awaitTermination()
     assert [tuple(row) for row in spark.read.schema("a int, b int").json(str(kept)).collect()] == [(1, 2)]
+
+
+def test_measures_that_are_constants_alone_lose_no_row(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(ticks(6), TICKS)
+    made = presage.match_recognize(frame, "ORDER BY at MEASURES 42 AS m, 'x' AS n PATTERN (A A)")
+    assert found(made) == [repr({"m": 42, "n": "x"})] * 3
+
+
+@pytest.mark.parametrize("bound", ["WITHIN 5 sec", "INTERVAL 5 sec", "GAP 3 sec"])
+def test_bounds_count_the_time_of_order_by_as_the_engine_does(spark: SparkSession, bound: str) -> None:
+    pick = random.Random(11)
+    rows = [
+        {"k": pick.choice("ab"), "v": i, "at": START + timedelta(seconds=i),
+         "seen": pick.choice([None, START + timedelta(seconds=pick.randrange(40))])}
+        for i in range(40)
+    ]  # fmt: skip
+    clause = f"PARTITION BY k ORDER BY seen, v MEASURES A.v AS a, LAST(B.v) AS b, count(*) AS n PATTERN (A B+) {bound}"
+    frame = spark.createDataFrame(
+        [tuple(row.values()) for row in rows], "k string, v int, at timestamp, seen timestamp"
+    )
+    with presage.Engine(spark) as engine:
+        engine.execute("CREATE STREAM T (k STRING, v INT, at TIMESTAMP, seen TIMESTAMP) EVENT TIME at")
+        engine.load("T", rows)
+        asked = engine.query(f"SELECT m.k, m.a, m.b, m.n FROM T MATCH_RECOGNIZE ( {clause} ) AS m")
+        told = sorted(repr({name: row[name] for name in ("k", "a", "b", "n")}) for row in asked)
+    assert told == found(presage.match_recognize(frame, clause))
+    assert told

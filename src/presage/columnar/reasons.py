@@ -3,7 +3,7 @@ row. What rooms tell of an event has one shape, whoever looks at it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,18 @@ class Reasons:
     notes: tuple[str, ...] = ()
 
 
+def merged(answers: Iterable[Answer]) -> list[Answer]:
+    """One answer for each text that the user wrote: BETWEEN is two comparisons, which may be asked apart."""
+    found: dict[str, Answer] = {}
+    for answer in answers:
+        known = found.setdefault(answer.text, answer)
+        if known is not answer:
+            holds = [known.holds, answer.holds]
+            together = False if False in holds else None if None in holds else True
+            found[answer.text] = Answer(answer.text, together, tuple(dict([*known.values, *answer.values]).items()))
+    return list(found.values())
+
+
 def outcome_of(answers: Sequence[Answer]) -> str:
     """Null is not true: a condition without a value fails."""
     if any(answer.holds is False for answer in answers):
@@ -79,9 +91,9 @@ class Examiner:
     _kept: list[Expr] = field(default_factory=list)
 
     def answers(self, condition: Expr, value_of: Values, named: Named = lambda _, value: value) -> list[Answer]:
-        """One for each part of a condition. `value_of` gives the value of a leaf, one long; None for what is none.
-        `named`: such a value as people know it."""
-        return [self._answer(part, value_of, named) for part in conjuncts(condition)]
+        """One for each part of a condition that the user wrote. `value_of` gives the value of a leaf, one long; None
+        for what is none. `named`: such a value as people know it."""
+        return merged(self._answer(part, value_of, named) for part in conjuncts(condition))
 
     def keep(self, expr: Expr) -> None:
         """As long as the evaluator, which knows expressions by identity."""

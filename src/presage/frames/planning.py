@@ -20,7 +20,7 @@ from presage.patterns.compile import match_kernel
 from presage.patterns.kernel.match import MatchKernel
 from presage.patterns.nodes import Match
 from presage.plan.expr import ColumnRef, Expr
-from presage.plan.nodes import Field, Named, Project, Scan
+from presage.plan.nodes import SHOWN_TIME, TIME, Field, Named, Project, Scan
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
     assert isinstance(project, Project)
     exprs = {o.name: o.expr for o in project.outputs}
     chosen = [(name, exprs[scope.plan_name(name)]) for name, _ in scope.attributes]
-    match = project.input.narrowed(frozenset[str]().union(*(expr.columns() for _, expr in chosen)))
+    wanted = frozenset[str]().union(*(expr.columns() for _, expr in chosen))
+    # Constants alone would leave rows without a column, and such rows are lost between Spark and the kernel.
+    match = project.input.narrowed(wanted or frozenset([SHOWN_TIME]))
     assert isinstance(match, Match)
     prepared = {n.name: n.expr for n in match.prepared}
     order = match.tables.sort
@@ -93,8 +95,6 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
         raise error("SYNTAX", clause.pattern.span, found="no ORDER BY", expected="the order of the rows",
                     fix="add ORDER BY: a DataFrame has no order of its own")  # fmt: skip
     timed = prepared[order[0][0]].type == TIMESTAMP and order[0][1]
-    if not timed:
-        _refuse_bounds(clause, prepared[order[0][0]])
 
     shown = [Output(name, expr, place=_unchanged(expr, prepared, columns)) for name, expr in chosen]
     carried: list[tuple[str, int]] = []
@@ -103,7 +103,7 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
         first, others = _remaining(order, prepared, columns, {o.name for o in shown})
         carried = [(o.column, o.place) for o in (*first, *others) if o.place is not None]
         shown = [*shown[:keys], *first, *shown[keys:], *others]
-    tables = replace(match.tables, sort=(), by_time=True, carry=tuple(name for name, _ in carried))
+    tables = replace(match.tables, sort=(), by_time=True, event_time=TIME, carry=tuple(name for name, _ in carried))
     node = replace(match, tables=tables)
     ordering = {name for name, _ in order}
     used = node.used_columns()
@@ -142,16 +142,6 @@ def _remaining(
 
 
 # -- what cannot be -----------------------------------------------------------------------------------
-
-
-def _refuse_bounds(clause: MatchClause, first: Expr) -> None:
-    words = [clause.within_word] if clause.within is not None else ["GAP"] if clause.gap is not None else []
-    if not words:
-        return
-    found = f"{first.type}, descending" if clause.order_by[0].descending else str(first.type)
-    raise error("TYPE_MISMATCH", clause.order_by[0].span, what=words[0], found=found,
-                expected="ORDER BY that begins with a TIMESTAMP, ascending",
-                fix="order by the time of the rows first, cast to TIMESTAMP if need be")  # fmt: skip
 
 
 def _refuse_end(clause: MatchClause, match: Match) -> None:

@@ -62,7 +62,7 @@ class _MatchBinder:
         self.problems.raise_any()
         self.variables = Variables(occurring, {u.name: u.members for u in clause.subsets})
         with placed(clause.pattern.span):
-            automaton = build_automaton(_tree(clause.pattern), occurring)
+            self.automaton = build_automaton(_tree(clause.pattern), occurring)
         repeated = _repeated(clause.pattern)
         self.repeated = frozenset(i for i, name in enumerate(occurring) if name in repeated)
         keys = [attempt(lambda k=k: self._key(k)) for k in clause.partition_by]  # type: ignore[misc]
@@ -78,7 +78,8 @@ class _MatchBinder:
 
         bound_keys = [k for k in keys if k is not None]
         named_keys = tuple((name, self.prepared.name(expr)) for name, expr in bound_keys)
-        sort, by_time = self._sorted([o for o in order if o is not None])
+        sorting = [o for o in order if o is not None]
+        sort, by_time = self._sorted(sorting)
         attributes = self._attributes(named_keys, [o for o in outputs if o is not None], bound_keys)
         carried: tuple[tuple[str, str], ...] = ()
         if clause.rows != "one":
@@ -89,7 +90,7 @@ class _MatchBinder:
                 if name not in shown
             )
         tables = MatchTables(
-            automaton,
+            self.automaton,
             definitions.conditions(),
             tuple(measures.made),
             keys=tuple(dict.fromkeys(column for _, column in named_keys)),
@@ -104,7 +105,7 @@ class _MatchBinder:
             held=clause.within_word == "INTERVAL" and clause.within is not None and not clause.or_terminated,
             timeouts=clause.emit_timeout,
             whole=self.given.whole,
-            event_time=self._event_time(),
+            event_time=self._event_time() if by_time else self._counted_time(sorting),
             shown_time=SHOWN_TIME,
             clause=f"MATCH_RECOGNIZE over '{self.given.item.alias}'",
         )
@@ -169,7 +170,7 @@ class _MatchBinder:
             )  # fmt: skip
 
     def _binder(self, clause: str) -> MatchTermBinder:
-        return MatchTermBinder(self.scope, self.given.item, self.variables, self.repeated, clause)
+        return MatchTermBinder(self.scope, self.given.item, self.variables, self.repeated, clause, self.automaton)
 
     # -- clauses --------------------------------------------------------------------------------------
 
@@ -198,6 +199,27 @@ class _MatchBinder:
         if by_time and len(order) == 1:
             return (), True
         return tuple((self.prepared.name(expr), up) for expr, up in order), by_time
+
+    def _counted_time(self, order: list[tuple[e.Expr, bool]]) -> str:
+        """What bounds count where ORDER BY does not begin with the event time: the first column of ORDER BY, since the
+        first and last row of a match are those of that order."""
+        clause, (first, ascending) = self.clause, order[0]
+        word = clause.within_word if clause.within is not None else "GAP" if clause.gap is not None else None
+        if word is None:
+            return self._event_time()
+        span = clause.order_by[0].span
+        if first.type != t.TIMESTAMP or not ascending:
+            found = str(first.type) if ascending else f"{first.type}, descending"
+            raise error("TYPE_MISMATCH", span, what=word, found=found,
+                        expected="ORDER BY that begins with a TIMESTAMP, ascending",
+                        fix="order by the time of the rows first, cast to TIMESTAMP if need be")  # fmt: skip
+        clocks = {"EMIT TIMEOUT": clause.emit_timeout, "a sliding window under MATCH_RECOGNIZE": self.given.span}
+        clash = next((what for what, used in clocks.items() if used), None)
+        if clash is not None and self.given.event_time is not None:
+            raise error("UNSUPPORTED", span, what=f"{clash} with {word}",
+                        where="where ORDER BY does not begin with the event time: two clocks would count",
+                        fix=f"begin it with {self.given.event_time}")  # fmt: skip
+        return self.prepared.name(first)
 
     def _event_time(self) -> str:
         if not self.given.whole:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import bools, column, ints
-from presage.columnar.reasons import Answer, Examiner, row_values
+from presage.columnar.reasons import Answer, Examiner, merged, row_values
 from presage.model import types as t
 from presage.model.time import format_duration
 from presage.patterns.kernel.encoding import encode
@@ -121,7 +121,7 @@ class Partition:
             labelled = isinstance(x, HostValue) and self._is_label(condition, x) and isinstance(value, int)
             return names[value] if labelled else value
 
-        return [*found, *self.examiner.answers(condition_of, lambda x: by_leaf.get(x), shown)]
+        return merged([*found, *self.examiner.answers(condition_of, lambda x: by_leaf.get(x), shown)])
 
     def _holds(self, grown: Sequence[Path], row: int) -> list[bool]:
         """Whether the last row of each path may be taken so."""

@@ -18,7 +18,7 @@ from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType
-from presage.patterns.kernel.match_spec import Place
+from presage.patterns.kernel.match_spec import ACCEPT, Automaton, Place
 from presage.patterns.terms import OneRow
 from presage.plan import expr as e
 
@@ -89,13 +89,20 @@ class MatchTermBinder(ExpressionBinder):
     may take several rows; `clause` is DEFINE or MEASURES."""
 
     def __init__(
-        self, scope: Scope, item: ScopeItem, variables: Variables, repeated: frozenset[int], clause: str
+        self,
+        scope: Scope,
+        item: ScopeItem,
+        variables: Variables,
+        repeated: frozenset[int],
+        clause: str,
+        automaton: Automaton,
     ) -> None:
         super().__init__(scope)
         self.row = item
         self.variables = variables
         self.repeated = repeated
         self.clause = clause
+        self.automaton = automaton
         self.final = False
         # Inside FIRST(…), PREV(…) or an aggregate: the labels of the variables that were named there.
         self._inside: str = ""
@@ -285,7 +292,7 @@ class MatchTermBinder(ExpressionBinder):
         self, named: list[tuple[tuple[int, ...], Span]], args: tuple[e.Expr, ...], node: s.Call
     ) -> tuple[tuple[int, ...] | None, tuple[e.Expr, ...]]:
         """The rows that an aggregate runs over. EPL lets it mix variables: then it runs over the rows of the one that
-        repeats, beside the single row of each other."""
+        repeats, beside the single row of each other, which every match must have before them: else it would be null."""
         sets = list(dict.fromkeys(labels for labels, _ in named))
         if len(sets) <= 1:
             return (sets[0] if sets else None), args
@@ -293,6 +300,11 @@ class MatchTermBinder(ExpressionBinder):
         if len(over) != 1:
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="variables of which one repeats",
                         found=f"{len(over)} that do", fix="aggregate each of them apart")  # fmt: skip
+        for labels in sets:
+            if labels != over[0] and not always_before(self.automaton, labels, over[0]):
+                raise error("WRONG_ARGUMENTS", node.span, name=node.name,
+                            expected=f"beside '{self._called(over[0])}' only variables that come before it in every "
+                            "match", found=f"'{self._called(labels)}'", fix="aggregate each of them apart")  # fmt: skip
         places = {span: labels for labels, span in named if labels != over[0]}
 
         def elsewhere(expr: e.Expr) -> e.Expr:
@@ -301,6 +313,9 @@ class MatchTermBinder(ExpressionBinder):
             return expr
 
         return over[0], tuple(arg.rewrite(elsewhere) for arg in args)
+
+    def _called(self, labels: tuple[int, ...]) -> str:
+        return next(name for name, known in self.variables.labels.items() if known == labels)
 
     def _fold_type(self, name: str, args: tuple[e.Expr, ...], node: s.Call) -> DataType:
         if name in ("max_by", "min_by"):
@@ -336,6 +351,21 @@ class MatchTermBinder(ExpressionBinder):
             raise error("BAD_VALUE", node.span, what=what, found=_spelling(node), expected="a whole number, 0 or more",
                         fix="count from the other end: FIRST and LAST, PREV and NEXT")  # fmt: skip
         return value
+
+
+def always_before(automaton: Automaton, first: tuple[int, ...], then: tuple[int, ...]) -> bool:
+    """Whether every match has a row of `first` before, or as, its first row of `then`."""
+    todo = [edge.target for edge in automaton.first]
+    seen: set[int] = set()
+    while todo:
+        position = todo.pop()
+        if position == ACCEPT or position in seen or automaton.labels[position] in first:
+            continue
+        if automaton.labels[position] in then:
+            return False
+        seen.add(position)
+        todo += [edge.target for edge in automaton.follow[position]]
+    return True
 
 
 def _one_variable(named: list[tuple[tuple[int, ...], Span]], node: s.Call) -> tuple[int, ...] | None:

@@ -148,7 +148,9 @@ class _Asked:
         waiting = [w for w in waiting_in(state, self.node.tables) if w.has(self.number)]
         for w in waiting[:MOST_NOTES]:
             until = "" if w.due is None else f" until {format_timestamp(w.due)}"
-            notes.append(f"A match with it waits for {self.node.tables.nodes[w.term].text}{until}.")
+            text = self.node.tables.nodes[w.term].text
+            told = f"goes on as long as no {text} comes" if self._denied(w.term) else f"waits for {text}"
+            notes.append(f"A match with it {told}{until}.")
         if not whole and not waiting:
             notes.append("No match with it became complete, and no filter waits with it any more.")
         return notes
@@ -195,12 +197,14 @@ class _Asked:
         answers = self.examiner.answers(flags[term.flag], r.row_values(raw, place)) if term.flag else []
         program = term.program if term.program >= 0 else term.asked
         answers += self.examiner.answers(self.node.programs[program], value_of) if program >= 0 else []
+        answers = r.merged(answers)
         outcome, further = r.outcome_of(answers), ""
         if waiting.due is not None and waiting.due <= int(own[TIME][0].as_py()):
             further = f"timer:within ended it at {format_timestamp(waiting.due)}"
             outcome = r.OVER if outcome == r.TAKEN else outcome
-        elif outcome == r.TAKEN and self._denied(waiting.term):
-            outcome = r.DENIES
+        elif self._denied(waiting.term):
+            outcome = r.DENIES if outcome == r.TAKEN else outcome
+            further = "" if outcome == r.DENIES else "it stands under NOT: such an event would have ended the match"
         return [r.Chance(term.text, tuple(self._bound(waiting)), tuple(answers), outcome, further)]
 
     def _value(self, argument: Argument, column: str, waiting: Waiting, own: pa.Table, view: int) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import ints
-from presage.columnar.reasons import TAKEN, Answer, Chance, Examiner, Reasons, outcome_of, row_values
+from presage.columnar.reasons import TAKEN, Answer, Chance, Examiner, Reasons, merged, outcome_of, row_values
 from presage.columnar.steps import StepContext, run
 from presage.model.plain import plain_column
 from presage.model.time import format_timestamp
@@ -58,6 +58,7 @@ def _chance(node: SequenceMatch, goal: Goal, raw: pa.Table, place: int, examiner
     for flag in (columns.candidate, columns.accepted):
         if flag is not None:
             answers += [_as_equation(answer) for answer in examiner.answers(named[flag], row_values(raw, place))]
+    answers = merged(answers)
     outcome = outcome_of(answers)
     probability = node.tables.streams[goal.source].probability
     further = ""

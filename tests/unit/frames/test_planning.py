@@ -105,6 +105,12 @@ def test_only_what_is_used_is_prepared() -> None:
     assert made.only_order == {made.order[0][0]}
 
 
+def test_a_clause_of_constants_keeps_a_column_to_carry_its_rows() -> None:
+    made = plan("ORDER BY at MEASURES 42 AS m, 'x' AS n PATTERN (A)")
+    assert [o.name for o in made.outputs] == ["m", "n"]
+    assert len(made.made) == 1
+
+
 # -- order --------------------------------------------------------------------------------------------
 
 

@@ -120,6 +120,27 @@ def test_an_event_under_not_ends_the_match(engine: Engine) -> None:
     assert [(c.of, c.outcome) for c in told.chances] == [("Reset(sensor = a.sensor)", "ends it")]
 
 
+def test_an_event_under_not_is_not_waited_for(engine: Engine) -> None:
+    text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v > 5) -> (timer:interval(10 min) AND NOT b=Pulse(v < a.v)) ]"
+    told = asked(engine, text, [pulse("s1", 6, 0), pulse("s1", 7, 1)], 1, until=60)
+    assert told.notes == ("A match with it goes on as long as no b=Pulse(v < a.v) comes.",)
+    (other,) = engine.deployments["asked"].why_event(2)
+    (chance,) = [c for c in other.chances if c.of.startswith("b=")]
+    assert (chance.outcome, chance.further) == (
+        "fails", "it stands under NOT: such an event would have ended the match",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("v", [4, 9])
+def test_between_is_one_comparison(engine: Engine, v: float) -> None:
+    text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v = 5) -> b=Pulse(v BETWEEN 6 AND 7 AND v BETWEEN a.v AND 8) ]"
+    (chance,) = [c for c in asked(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    assert [(answer.text, answer.holds, dict(answer.values)) for answer in chance.answers] == [
+        ("v BETWEEN 6 AND 7", False, {"v": v}),
+        ("v BETWEEN a.v AND 8", False, {"v": v, "a.v": 5.0}),
+    ]
+
+
 # -- MATCH_RECOGNIZE --------------------------------------------------------------------------------------
 
 
@@ -170,6 +191,18 @@ def test_a_match_that_may_still_grow_says_that_it_waits(engine: Engine) -> None:
     assert told.chances[0].further == (
         "a match is complete at 2024-03-01T09:00:01Z; its row waits until no later row can change it"
     )
+
+
+@pytest.mark.parametrize("v", [4, 9])
+def test_between_over_several_rows_is_one_comparison(engine: Engine, v: float) -> None:
+    text = (
+        "SELECT v FROM Pulse MATCH_RECOGNIZE ( MEASURES A.v AS v PATTERN (A B) "
+        "DEFINE A AS v = 5, B AS v BETWEEN A.v AND PREV(v) + 2 )"
+    )
+    (chance,) = [c for c in asked(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    (answer,) = chance.answers
+    assert (answer.text, answer.holds) == ("v BETWEEN A.v AND PREV(v) + 2", False)
+    assert dict(answer.values) == {"v": v, "PREV(v) + 2": 7.0, "A.v": 5.0}
 
 
 # -- sequences --------------------------------------------------------------------------------------------

@@ -109,7 +109,8 @@ def test_the_classifier_is_the_label_that_can_be_seen_from_the_row() -> None:
     assert at_place(FALL_AND_RISE, matches, Place(), None) == ["A", "B", "B", "C"]
     assert at_place(FALL_AND_RISE, matches, Place(final=True), None) == ["C"] * 4
     assert at_place(FALL_AND_RISE, matches, Place(moved=-1), None) == [None, "A", "B", "B"]
-    assert at_place(FALL_AND_RISE, matches, Place(moved=1), None) == [None] * 4
+    # The match is complete: its labels are known beyond the row of a running measure, and end with it.
+    assert at_place(FALL_AND_RISE, matches, Place(moved=1), None) == ["B", "B", "C", None]
     assert at_place(FALL_AND_RISE, matches, Place(current=True, moved=1, final=True), None) == ["B", "B", "C", None]
 
 

@@ -99,7 +99,8 @@ def _runs(automaton: Automaton) -> list[int]:
 
 
 def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:
-    moved = [m.place for m in spec.measures if m.place is not None]
+    # Labels beyond the match are null: nothing has to be waited for.
+    moved = [m.place for m in spec.measures if m.place is not None and m.column is not None]
     moved += [place for m in spec.measures if m.fold is not None for place in m.fold.places]
     from_first = [p.offset + p.moved for p in moved if p.first and p.labels is None and not p.current and p.moved > 0]
     others = [p.moved for p in moved if not (p.first and p.labels is None) or p.current]

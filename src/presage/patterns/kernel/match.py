@@ -181,8 +181,7 @@ class MatchKernel:
         """What must be kept of an event."""
         spec = self.spec
         sort = [name for name, _ in spec.sort]
-        own = [spec.event_time] if spec.whole else []
-        return unique([TIME, SEQ, *spec.order, *own, *spec.keys, *spec.carry, *sort, *self._read_columns])
+        return unique([TIME, SEQ, *spec.order, spec.event_time, *spec.keys, *spec.carry, *sort, *self._read_columns])
 
 
 def open_matches(state: State) -> int:

@@ -145,8 +145,9 @@ class MatchTables:
     PER MATCH shows. `sort` are columns of ORDER BY with their direction (ascending), nulls first when ascending; empty:
     event time and arrival. `by_time`: `sort` begins with the event time. `rows`: one, all, all_omit (OMIT EMPTY
     MATCHES), all_unmatched. `within`, `gap` in microseconds. `held`: INTERVAL without OR TERMINATED. `whole`: each
-    time (`_t`) of the input is a partition of its own that ends at once (a batch window); `event_time` then names the
-    column with the events' own time. `budget`: steps that one start row may take where conditions look at the path.
+    time (`_t`) of the input is a partition of its own that ends at once (a batch window). `event_time` is the time that
+    `within` and `gap` count: of a batch window the column with the events' own time, of an ORDER BY that does not begin
+    with the event time its first column. `budget`: steps that one start row may take where conditions look at the path.
     """
 
     automaton: Automaton

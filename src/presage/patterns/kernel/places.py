@@ -113,11 +113,11 @@ class MatchedRows:
         return np.where(known, moved, -1)
 
     def labels_at(self, place: Place, views: Views) -> Ints:
-        """The label of the row at the place; -1 where there is no row, or one to which the match gives no label that
-        can be seen from here."""
+        """The label of the row at the place; -1 where there is no row, or one outside of the match. PREV and NEXT see
+        all labels of the match, also those of rows that a running measure has not come to: the match is complete."""
         rows = self.rows_at(place, views)
         within = rows - self._start[views.match]
-        labelled = (rows >= 0) & (within >= 0) & (within < self._reach(views, place.final))
+        labelled = (rows >= 0) & (within >= 0) & (within < self._length[views.match])
         labels = np.full(rows.size, -1, np.int64)
         labels[labelled] = self._labels[(self._offset[views.match] + within)[labelled]]
         return labels

@@ -96,7 +96,7 @@ def work_of(
     order, bounds = grouped_order(codes, count)
     held = _bookkeeping(kept, bookkeeping)
     old = codes[:carried]
-    time = _times(source, spec.event_time if spec.whole else TIME)
+    time = _times(source, spec.event_time)
 
     passed = held[BEFORE] > 0
     start = bounds[:-1] + np.bincount(old[passed], minlength=count)
@@ -197,7 +197,7 @@ def _times(source: pa.Table, name: str) -> Ints:
     array = column(source, name)
     if pa.types.is_timestamp(array.type):
         array = pc.cast(array, pa.timestamp("us", array.type.tz)).cast(pa.int64())
-    values: Ints = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+    values: Ints = (array.fill_null(-NEVER) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values.astype(np.int64, copy=False)
 
 
