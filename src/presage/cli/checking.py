@@ -12,7 +12,7 @@ from presage.workspace import Workspace
 def check_file(file: str, as_json: bool = False, debug: bool = False) -> None:
     """Check every statement; SystemExit(1) if one is wrong."""
     with reported(as_json, debug):
-        script = Workspace(["."], ".").check(read_text(file), name_of(file))
+        script = Workspace(None, ".").check(read_text(file), name_of(file))
         if not as_json:
             count = len(script.statements)
             sys.stdout.write(f"{name_of(file)}: {count} statement{'' if count == 1 else 's'}, no errors\n")
