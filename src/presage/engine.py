@@ -30,20 +30,21 @@ from presage.live.bounded import replay_of
 from presage.live.declaring import declare_again
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
+from presage.live.dropping import drop
 from presage.live.following import Following
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
+from presage.live.loading import Nulls, read_path, refuse_other_file
 from presage.live.looking import look_at
 from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
 from presage.live.row_retention import RowRetention
 from presage.live.standing import Standing
 from presage.live.upkeep import Upkeep
-from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
-from presage.log.files import read_files
+from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
 from presage.log.keeping import keep
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
-from presage.model.paths import resolve_under_roots
+from presage.model.paths import Roots
 from presage.model.text import Source
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browsing import Browse
@@ -82,7 +83,8 @@ class Engine:
 
     `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
-    `roots`: folders that statements may read files from; the working folder and the home by default.
+    `roots`: folders that statements and loads may read files from, and nothing outside of them; without it all that
+    the user of this process may read. Name them where statements come from others.
     `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
@@ -94,7 +96,7 @@ class Engine:
         spark: SparkSession | None = None,
         home: str | os.PathLike[str] | None = None,
         *,
-        roots: Sequence[str | os.PathLike[str]] | None = None,
+        roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
@@ -117,8 +119,9 @@ class Engine:
         self._log = Log.open(home)
         base = Path.cwd()
         library = Library(self._log.home.path / "knowledge")
-        roots = roots if roots is not None else [base, self._log.home.path]
-        self._workspace = Workspace(roots, base, library=library, optimizing=optimize)
+        self._workspace = Workspace(
+            Roots.of(roots, [base, self._log.home.path]), base, library=library, optimizing=optimize
+        )
         self._relations: dict[str, pa.Table] = {}
         try:
             self._standing = Standing(
@@ -145,7 +148,8 @@ class Engine:
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
         topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
-        self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
+        given = self._standing.taken_in, 2 * rows_per_batch, topic, self, self._workspace.allowed
+        self._sources = Sources(self._log, types, resolve, *given)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         rows = RowRetention(self._log, self._standing, self._sinks.taken)
@@ -237,7 +241,7 @@ class Engine:
         keep_for = read_retention(retention)
         script, query = self._query_of(text, name or "query", "deploy a SELECT")
         with self._lock, located(script.source):
-            return self._standing.deploy(query, name, replace, keep_for, script.source)
+            return self._standing.deploy(query, name, replace, keep_for, source=script.source)
 
     @property
     def deployments(self) -> Mapping[str, Deployment]:
@@ -276,8 +280,12 @@ class Engine:
 
     def check(self, text: str, name: str = "query") -> tuple[QueryWarning, ...]:
         """Raise every mistake in a text, and carry out nothing of it; without one, what may not mean what it seems."""
+        return warnings_in(self.checked(text, name))
+
+    def checked(self, text: str, name: str = "query") -> s.Script:
+        """The statements of a text without a mistake; nothing of it is carried out."""
         self._check_open()
-        return warnings_in(replace(self._workspace).check(text, name))
+        return replace(self._workspace).check(text, name)
 
     def explain(self, text: str, name: str = "query") -> str:
         """What EXPLAIN says of the last query of the text; declarations before it are carried out. With FORMAT svg in
@@ -288,19 +296,25 @@ class Engine:
             explained = last if isinstance(last, s.Explain) else s.Explain(query, span=query.span)
             return self._look(explained, script.source)
 
-    def load(self, stream: str, rows: Any, once: str | None = None, source: SourceOffsets | None = None) -> LoadReport:
+    def load(
+        self,
+        stream: str,
+        rows: Any,
+        once: str | None = None,
+        source: SourceOffsets | None = None,
+        nulls: Nulls = None,
+    ) -> LoadReport:
         """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
 
-        `rows`: list of dicts, pandas or pyarrow table, Spark DataFrame, or the path of a CSV, JSON or Parquet file or
-        folder. Rows that do not fit the stream go to its rejected table and are counted. `source` says which columns
-        hold the source's own numbering: what comes twice is one event, what has not come yet is waited for.
+        `rows`: list of dicts, pandas or pyarrow table, Spark DataFrame, or the path of a CSV, JSON or Parquet file, of
+        a folder of them or of a Delta table. Rows that do not fit the stream go to its rejected table and are counted.
+        `source` says which columns hold the source's own numbering: what comes twice is one event, what has not come
+        yet is waited for. `nulls`: texts of CSV fields that mean null, else as the stream's option of that name says.
         """
         self._check_open()
         event_type = self._workspace.loadable(stream)
         if isinstance(rows, str | os.PathLike):
-            path = resolve_under_roots(str(rows), self._workspace.roots, self._workspace.base)
-            attributes = event_type.attributes if source is None else numbered_attributes(event_type, source, None)
-            rows = read_files(path, attributes, event_type.event_time)
+            rows = read_path(self._workspace, event_type, rows, source, nulls)
         return self._log.append(event_type, rows, once, source)
 
     def gaps(self, stream: str) -> list[Gap]:
@@ -403,11 +417,8 @@ class Engine:
             self._know(statement)
             return None
         if isinstance(statement, s.Drop):
-            self._standing.refuse_if_used(statement)
-            if statement.kind == "statement":
-                # Without waiting for subscribers: one of them may wait for us.
-                self._standing[statement.name].stop(patience=0)
-                return None
+            gone = drop(statement, self._workspace, self._log.archive, self._standing, self._declare)
+            return TableResult.of_text(*gone, lambda: self.spark) if gone is not None else None
         self._declare(statement)
         return None
 
@@ -422,9 +433,9 @@ class Engine:
         statement = self._workspace.settle(statement)
         before, after = self.catalog, after or self._workspace.declare(statement)
         if after is before:
-            return
+            return refuse_other_file(self._workspace, statement, self._relations)
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-        tables, extra = keep(self.home, name, before, after)
+        tables, extra = keep(self.home, name, before, after, self._workspace.allowed)
         self._log.append_catalog(
             {s.Drop: "drop", RefreshKnowledge: "refresh"}.get(type(statement), "create"),
             type(statement).__name__,

@@ -189,7 +189,12 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "AMBIGUOUS_NAME": Condition(BindingError, "'{name}' could be {candidates}", "write {fix}"),
     "DUPLICATE_NAME": Condition(BindingError, "the name '{name}' is used twice in {where}", "{fix}"),
-    "ALREADY_DECLARED": Condition(BindingError, "'{name}' is already declared as a {kind}", "{fix}"),
+    "ALREADY_DECLARED": Condition(BindingError, "'{name}' is already declared as a {kind}{difference}", "{fix}"),
+    "HOLDS_EVENTS": Condition(
+        BindingError,
+        "DROP would delete {what}{more}",
+        "keep it; only if all of that may go: DROP {kind} {name} CASCADE",
+    ),
     "CONFLICTING_DOMAINS": Condition(
         BindingError,
         "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} and as {second} from {second_owner}",
@@ -271,6 +276,22 @@ CONDITIONS: dict[str, Condition] = {
         ResourceError, "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
     ),
     "FILE_EXISTS": Condition(ResourceError, "the file '{path}' is there already", "choose another name, or remove it"),
+    "TABLE_FEATURE": Condition(
+        UnsupportedError,
+        "the Delta table '{path}' cannot be read: it uses {feature}",
+        "write it without that, or load a copy that another program makes of it",
+    ),
+    "TABLE_CHANGED": Condition(
+        DataError,
+        "version {version} of the Delta table '{path}' deletes or changes rows ({operation}): a stream takes rows that "
+        "are added, and keeps them",
+        "load the table as it is now into another stream",
+    ),
+    "TABLE_GAP": Condition(
+        DataError,
+        "the Delta table '{path}' has lost {what} before it was read",
+        "load the table as it is now into another stream; keep versions and files for longer (vacuum, log retention)",
+    ),
     "PATH_OUTSIDE_ROOTS": Condition(
         ResourceError,
         "the path '{path}' is outside the allowed folders ({roots})",

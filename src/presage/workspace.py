@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare_again import CREATES, Declared, declared_as, refuse_different
+from presage.analyze.declare_derived import check_fits, parse_producer, reads, refuse_circle, refuse_spelling
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.declare_statement import retention_said
@@ -23,23 +24,20 @@ from presage.knowledge.analyze import KnowledgeRoom
 from presage.knowledge.contexts import read_context
 from presage.knowledge.library import Library
 from presage.knowledge.speaking import speaks_of_knowledge
-from presage.lang import parse, parse_statement
+from presage.lang import parse
 from presage.lang import syntax as s
 from presage.lang.acting_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
-from presage.lang.pattern_syntax import EventTerm
-from presage.lang.recall_syntax import HistorySource, RecallCommand
-from presage.lang.sequence_syntax import CreateModel, Subgoal
-from presage.lang.tree_walk import nodes_of
-from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
-from presage.model.paths import read_text, resolve_under_roots
+from presage.lang.recall_syntax import RecallCommand
+from presage.lang.sequence_syntax import CreateModel
+from presage.model.catalog import Attribute, Catalog, EventType, Model, Moment, Producer, Relation
+from presage.model.paths import AnyPath, Roots, read_text
 from presage.model.semantics import Context
 from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp
-from presage.model.types import TIMESTAMP, common_type
+from presage.model.types import TIMESTAMP
 from presage.patterns.analyze import PatternsRoom
-from presage.plan.nodes import Field
 from presage.plan.query import BoundQuery
 from presage.prediction.analyze import PredictionRoom
 from presage.probability.analyze import ProbabilityRoom
@@ -57,13 +55,6 @@ class _Rooms(PatternsRoom, ProbabilityRoom, PredictionRoom, KnowledgeRoom, Recal
     """Items of FROM beyond streams and windows, and words of the domain."""
 
 
-def _model_text(path: str) -> str:
-    """The text of a model's file, which must be one."""
-    text = read_text(path)
-    model_of_text(text, path)
-    return text
-
-
 def _no_context(path: str) -> Context:
     """Of a stream that was declared before: the home knows what its file said."""
     return Context(path=path)
@@ -79,14 +70,18 @@ def wall_clock() -> int:
 
 @dataclass
 class Workspace:
-    """The catalog and the folders that statements may read; `base` is where relative paths begin."""
+    """The catalog and the folders that statements may read (None: all); `base` is where relative paths begin."""
 
-    roots: Sequence[str | os.PathLike[str]]
-    base: str | os.PathLike[str]
+    roots: Sequence[AnyPath] | Roots | None
+    base: AnyPath
     catalog: Catalog = field(default_factory=Catalog)
     now: Callable[[], int] = wall_clock
     library: Library = field(default_factory=Library)
     optimizing: bool = True
+
+    @property
+    def allowed(self) -> Roots:
+        return Roots.of(self.roots)
 
     def parse(self, text: str, name: str = "query") -> s.Script:
         return parse(text, name)
@@ -97,6 +92,14 @@ class Workspace:
         `again`: it was accepted before, in this home; where its file lies does not matter any more, and what a model's
         said is known to the home.
         """
+        known = declared_as(statement, self.catalog) if isinstance(statement, CREATES) and not again else None
+        if isinstance(statement, CREATES) and known is not None:
+            if not statement.if_not_exists:
+                free = replace(self, catalog=self.catalog.without(statement.name))
+                made = declared_as(statement, free.declare(self.settle(statement)))
+                assert made is not None
+                refuse_different(statement, self._whole(known), made, self.catalog.kind(statement.name))
+            return self.catalog
         if isinstance(statement, s.CreateType):
             after = declare_type(statement, self.catalog, _no_context if again else self._context)
             if not again:  # a home from before these options were checked opens: its source says what is wrong
@@ -109,7 +112,7 @@ class Workspace:
         if isinstance(statement, s.CreateRelation):
             return declare_relation(statement, self.catalog, str if again else self._resolve)
         if isinstance(statement, CreateModel):
-            resolve, read = (str, lambda path: "") if again else (self._resolve, _model_text)
+            resolve, read = (str, lambda path: "") if again else (self._resolve, self._model_text)
             return declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, CreateKnowledge):
             after = declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in, self.now())
@@ -122,8 +125,7 @@ class Workspace:
                 self._settle_path(statement)
             return after
         if isinstance(statement, s.Drop):
-            self._refuse_if_read(statement)
-            return drop(statement, self.catalog)
+            return self._dropped(statement)
         if isinstance(statement, s.Query) and statement.insert_into is not None:
             return self._declare_derived(statement, self.bind(statement))
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
@@ -133,6 +135,10 @@ class Workspace:
         and wherever, it is read again."""
         if isinstance(statement, s.CreateType | s.CreateSink):
             return self._settle_path(statement)
+        if isinstance(statement, s.CreateRelation | CreateModel) and statement.path is not None:
+            known = declared_as(statement, self.catalog) if statement.if_not_exists else None
+            with placed(statement.span):
+                return statement if known is not None else replace(statement, path=self._resolve(statement.path))
         if not isinstance(statement, s.Query) or statement.within is None:
             return statement
         now = self.now()
@@ -145,7 +151,7 @@ class Workspace:
         """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`. With the
         `source` that it was written in, the plan has the warnings about it."""
         rooms = _Rooms(self.library, self.optimizing)
-        context = QueryContext(self.catalog, self.now(), _parse_producer, rooms, since, live=live)
+        context = QueryContext(self.catalog, self.now(), parse_producer, rooms, since, live=live)
         bound = bind_query(query, context)
         return bound if source is None else replace(bound, warnings=warnings_of(query, source))
 
@@ -269,19 +275,25 @@ class Workspace:
             raise error("UNSUPPORTED", what=f"loading '{name}'", where="because it is made by inference", fix=fix)
         return found
 
+    def _model_text(self, path: str) -> str:
+        """The text of a model's file, which must be one."""
+        text = read_text(path, self.allowed)
+        model_of_text(text, path)
+        return text
+
     def _context(self, path: str) -> Context:
         if "://" in path:
             raise error("BAD_CONTEXT", path=path, why="nothing is fetched from the network",
                         fix="put its content into a file, and name that")  # fmt: skip
         found = self._resolve(path)
-        return read_context(read_text(found), found)
+        return read_context(read_text(found, self.allowed), found)
 
     def _take_in(self, path: str) -> tuple[str, str]:
         if "://" in path:
             raise error("UNSUPPORTED", what=f"'{path}'", where="as a file: nothing is fetched from the network",
                         fix="save it in a file, and name that")  # fmt: skip
         found = self._resolve(path)
-        return found, self.library.take_in(found)
+        return found, self.library.take_in(found, self.allowed)
 
     def _refreshed(self, statement: RefreshKnowledge) -> Catalog:
         """The catalog with what the files of a knowledge base say now."""
@@ -291,7 +303,7 @@ class Workspace:
             fix = did_you_mean(statement.name, known, "declare it with CREATE KNOWLEDGE")
             raise error("UNKNOWN_OBJECT", statement.span, kind="knowledge base", name=statement.name, fix=fix)
         with placed(statement.span):
-            digests = tuple(self.library.take_in(path) for path in base.paths)
+            digests = tuple(self.library.take_in(path, self.allowed) for path in base.paths)
             if digests == base.files:
                 return self.catalog
         return self._sound(self.catalog.with_knowledge(replace(base, files=digests, since=self.now())), statement.span)
@@ -303,8 +315,8 @@ class Workspace:
         return after
 
     def resolve_folder(self, path: str) -> Path:
-        """The folder of a source or sink, under the roots; it may not be there yet."""
-        return resolve_under_roots(path, self.roots, self.base, must_exist=False)
+        """The folder of a source or sink, if it may be used; it may not be there yet."""
+        return self.allowed.resolve(path, self.base, must_exist=False)
 
     def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
         """The declaration with the whole path of its folder, if it has one."""
@@ -319,23 +331,52 @@ class Workspace:
             options.append(option)
         return replace(statement, options=tuple(options))
 
-    def _resolve(self, path: str) -> str:
-        return str(resolve_under_roots(path, self.roots, self.base))
+    def _whole(self, known: Declared) -> Declared:
+        """With the whole path of its file, which homes of older releases keep as it was written."""
+        if isinstance(known, Relation | Model) and known.path is not None:
+            return replace(known, path=str(self.allowed.resolve(known.path, self.base, must_exist=False)))
+        return known
 
-    def _refuse_if_read(self, statement: s.Drop) -> None:
-        """A stream or relation that a derived stream reads cannot go, nor what it must know."""
+    def _resolve(self, path: str) -> str:
+        return str(self.allowed.resolve(path, self.base))
+
+    def _dropped(self, statement: s.Drop) -> Catalog:
+        """What something else needs cannot go; with CASCADE that goes, too."""
+        users, catalog = self.dependents(statement), self.catalog
+        if users and not statement.cascade:
+            drop(statement, self.catalog)  # a name that is not there, or those that need it by their declarations
+            raise error("IN_USE", statement.span, name=statement.name, users=f"'{users[-1]}'")
+        for name in users:
+            catalog = catalog.without(name)
+        return drop(statement, catalog)
+
+    def dependents(self, statement: s.Drop) -> list[str]:
+        """The types that need what is dropped, and those that need them: each of them before what it needs."""
+        found: dict[str, None] = {}
+        todo = [(statement.name, statement.kind == "knowledge")]
+        while todo:
+            name, known = todo.pop(0)
+            users = [*self.catalog.heirs(name), *self.catalog.inferred(name), *self._readers(name, known)]
+            for user in dict.fromkeys(users):
+                found.pop(user, None)  # further back: it needs what was found after it, too
+                found[user] = None
+                todo.append((user, False))
+        return [*found][::-1]
+
+    def _readers(self, name: str, known: bool) -> list[str]:
+        """Derived streams that read a stream or relation; `known`: the name is that of a knowledge base."""
+        found = []
         for stream in self.catalog.types.values():
-            for producer in stream.producers:
-                query = _parse_producer(producer.text)
-                knows = statement.kind == "knowledge" and speaks_of_knowledge(query)
-                if knows or (stream.name != statement.name and reads(query, statement.name)):
-                    raise error("IN_USE", statement.span, name=statement.name, users=f"'{stream.name}'")
+            for query in (parse_producer(producer.text) for producer in stream.producers):
+                if (known and speaks_of_knowledge(query)) or (stream.name != name and reads(query, name)):
+                    found.append(stream.name)
+        return found
 
     def check_producers(self) -> None:
         """Fail if a statement of a derived stream that speaks of what is known cannot be understood any more."""
         for stream in self.catalog.types.values():
             for producer in stream.producers:
-                query = _parse_producer(producer.text)
+                query = parse_producer(producer.text)
                 if speaks_of_knowledge(query):
                     try:
                         self.bind(query, producer.since)
@@ -357,7 +398,7 @@ class Workspace:
     ) -> Catalog:
         name = statement.insert_into
         assert name is not None
-        _refuse_circle(statement, name, self.catalog)
+        refuse_circle(statement, name, self.catalog)
         if name in self.catalog.relations or name in self.catalog.models:
             kind = self.catalog.kind(name)
             raise error("NOT_A_STREAM", statement.span, name=name, kind=kind, fix="choose another name")
@@ -369,107 +410,19 @@ class Workspace:
             )  # fmt: skip
         known = self.catalog.types.get(name)
         if known is None:
-            _refuse_spelling(statement, name, self.catalog)
+            refuse_spelling(statement, name, self.catalog)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
             producers = (Producer(bound.text, since, number=number),)
             made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)
             return self.catalog.with_type(made)
-        _check_fits(statement, known, bound.columns)
+        check_fits(statement, known, bound.columns)
         if number is None and any(p.text == bound.text and p.number is None for p in known.producers):
             return self.catalog
         producer = Producer(bound.text, since, number=number)
         return self.catalog.with_type(replace(known, producers=(*known.producers, producer)))
 
 
-def _parse_producer(text: str) -> s.Query:
-    statement = parse_statement(text)
-    assert isinstance(statement, s.Query)
-    return statement
-
-
 def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
     if bound is None or bound.micros is not None:
         return bound
     return replace(bound, micros=now + bound.offset, offset=0)
-
-
-def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, in a pattern or sequence, in RECALL, or as a relation in a condition."""
-    named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
-    return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
-
-
-def _types_read(query: s.Query) -> list[str]:
-    """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
-    found: list[str] = []
-    for item in query.items:
-        if item.sequence is not None:
-            found += [part.stream for part in item.sequence.parts]
-            continue
-        terms = [n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
-        found += terms or [EVENT]
-        found += [n.name for n in nodes_of(item) if isinstance(n, HistorySource) and n.name]
-    return found
-
-
-def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
-    """A derived stream must not feed itself, directly or through a type that it inherits."""
-    todo = [[name, read] for read in _types_read(statement)]
-    followed: set[str] = set()
-    while todo:
-        path = todo.pop()
-        if path[-1] in followed:
-            continue
-        followed.add(path[-1])
-        reached = catalog.types.get(path[-1])
-        if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
-            raise error(
-                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=" <- ".join([*path[:-1], path[-1]])
-            )
-        # The empty schema sees every stream, so a derived stream over it would see itself.
-        if path[-1] == EVENT:
-            raise error(
-                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}"
-            )
-        for stream in catalog.streams_of(path[-1]) if reached is not None else ():
-            through = path if stream.name == path[-1] else [*path, stream.name]
-            for producer in stream.producers:
-                todo.extend([*through, read] for read in _types_read(_parse_producer(producer.text)))
-
-
-def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:
-    """Names that differ only in case would be one to Spark."""
-    for taken in catalog.taken():
-        if taken.lower() == name.lower():
-            fix = f"write INSERT INTO {taken}, or choose another name"
-            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=catalog.kind(taken), fix=fix)
-
-
-def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
-    """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
-    if known.kind == "schema":
-        raise error(
-            "NOT_A_STREAM",
-            statement.span,
-            name=known.name,
-            kind="schema",
-            fix="INSERT INTO makes a stream: choose another name",
-        )
-    if known.probabilistic is not None:
-        raise error("UNSUPPORTED", statement.span, what=f"INSERT INTO {known.name}", where="because it is "
-                    "probabilistic", fix="load its rows, or make it with FROM INFERENCE")  # fmt: skip
-    for column in columns:
-        attribute = known.attribute(column.name)
-        if attribute is None:
-            # The implicit time is no attribute of a stream whose event time has another name.
-            if column.name == "at" and known.event_time != "at":
-                continue
-            raise error(
-                "UNKNOWN_ATTRIBUTE", statement.span, owner=f"stream '{known.name}'", name=column.name,
-                fix=did_you_mean(column.name, [a.name for a in known.attributes]),
-            )  # fmt: skip
-        if common_type(column.type, attribute.type) != attribute.type:
-            raise error(
-                "TYPE_MISMATCH", statement.span, what=f"'{column.name}' of stream '{known.name}'",
-                expected=attribute.type, found=column.type,
-            )  # fmt: skip

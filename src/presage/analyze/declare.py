@@ -18,7 +18,8 @@ from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf
 
 # Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
-STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention")
+STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention", "nulls")
+RELATION_OPTIONS = ("nulls",)
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
 MAX_DURATION = 2**53  # microseconds, 285 years
 RESERVED_COLUMNS = ("_seq", "_t")
@@ -98,9 +99,23 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
     if node.path is not None:
         with placed(node.span):
             path = resolve_path(node.path)
-        return catalog.with_relation(Relation(node.name, attributes, path=path))
+        return catalog.with_relation(Relation(node.name, attributes, path=path, options=_relation_options(node)))
     rows = tuple(bind_row(row, attributes, f"relation '{node.name}'", node.span) for row in node.rows or ())
     return catalog.with_relation(Relation(node.name, attributes, rows=rows))
+
+
+def _relation_options(node: s.CreateRelation) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for option in node.options:
+        name, owner = option.name.lower(), f"relation '{node.name}'"
+        if name not in RELATION_OPTIONS:
+            fix = did_you_mean(name, RELATION_OPTIONS)
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
+        if name in options:
+            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
+        options[name] = str(option.value)
+        _check_option(option, name, options[name])
+    return options
 
 
 def declare_model(
@@ -163,7 +178,8 @@ def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
             span,
             name=taken,
             kind=kind,
-            fix=f"choose another name, or DROP {kind.split()[0].upper()} {taken}",
+            difference="",
+            fix="choose another name",
         )
 
 
@@ -254,5 +270,8 @@ def _check_option(option: s.Option, name: str, value: str) -> None:
     elif name in ("max_delay", "idle_after", "max_ahead", "retention"):
         if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
             raise error("BAD_DURATION", option.span, found=value)
+    elif name == "nulls" and not value.replace(",", "").strip():
+        expected = "texts that mean null, with commas between them"
+        raise error("BAD_VALUE", option.span, what="nulls", found="empty", expected=expected, fix="write nulls = 'NA'")
     elif name == "archive" and value.lower() not in ("true", "false"):
         raise error("BAD_VALUE", option.span, what="archive", found=f"'{value}'", expected="true or false")

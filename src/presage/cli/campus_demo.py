@@ -70,7 +70,10 @@ def demonstrate_campus(sensors: int | None, seconds: float | None, serve: bool, 
         campus.write(Path())
         view = CampusView(console, kinds_of(Path(STATEMENTS).read_text(encoding="utf-8")))
         # The engine is closed last: requests that are still answered need it.
-        with opened(Path("home"), debug) as engine, served(engine, port) if serve else nullcontext(NOT_SERVED) as at:
+        with (
+            opened(Path("home"), debug, [Path.cwd()]) as engine,
+            served(engine, port) if serve else nullcontext(NOT_SERVED) as at,
+        ):
             view.introduce(course, len(campus.campus.floors), *at)
             _prepare(engine, campus, course, view)
             left = max(10.0, min(LIVE_SECONDS, WHOLE_SECONDS - END_SECONDS - course.seconds))

@@ -35,15 +35,12 @@ def is_question(statement: s.Statement) -> bool:
 
 def check_script(text: str, name: str, engine: Engine | None = None) -> s.Script:
     """The statements of a text; every error in it is raised before the first one is carried out."""
-    here = Path.cwd()
-    workspace = Workspace([here], here) if engine is None else Workspace([here, engine.home], here, engine.catalog)
-    return workspace.check(text, name)
+    return Workspace(None, Path.cwd()).check(text, name) if engine is None else engine.checked(text, name)
 
 
 def standing_queries(script: s.Script, engine: Engine) -> list[s.Statement]:
     """The queries of a checked text over streams that a source fills: they have no end."""
-    here = Path.cwd()
-    workspace = Workspace([here, engine.home], here, engine.catalog)
+    workspace = Workspace(None, Path.cwd(), engine.catalog)
     found: list[s.Statement] = []
     for statement in script.statements:
         workspace.follow(statement)

@@ -14,7 +14,7 @@ from presage.workspace import Workspace
 def check_file(file: str, as_json: bool = False, debug: bool = False) -> None:
     """Check every statement; SystemExit(1) if one is wrong."""
     with reported(as_json, debug):
-        script = Workspace(["."], ".").check(read_text(file), name_of(file))
+        script = Workspace(None, ".").check(read_text(file), name_of(file))
         warnings = warnings_in(script)
         warn(warnings, as_json)
         if not as_json:

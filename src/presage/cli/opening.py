@@ -52,7 +52,8 @@ class Opening:
             from presage.engine import Engine
 
             self._gate.doing = "the home is opened"
-            self.engine = Engine(home=self._home)
+            # Statements come from whoever has the token: they read what lies here, and nothing else of this machine.
+            self.engine = Engine(home=self._home, roots=[Path.cwd(), *([self._home] if self._home else [])])
             self.engine.start()
             for name, text in self._texts:
                 self._carry_out(self.engine, text, name)

@@ -8,6 +8,7 @@ from presage.errors import error
 from presage.knowledge.library import Library
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
+from presage.model.paths import Roots
 from presage.plan.query import BoundQuery
 from presage.workspace import Workspace
 
@@ -32,7 +33,7 @@ def draw_all(text: str, name: str, home: Path | None) -> str:
 
 def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tuple[str, BoundQuery]]]:
     """The queries in one line each, and bound to what is declared before them."""
-    roots = [Path.cwd(), *([home] if home is not None else [])]
+    roots = Roots((Path.cwd(), *([home] if home is not None else [])), bounded=False)
     catalog = _catalog_of(home) if home is not None else Catalog()
     library = Library(home / "knowledge", keeps=False) if home is not None else Library()
     script = Workspace(roots, Path.cwd(), catalog, library=library).check(text, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ QUIET = {"spark.log.level": "OFF"}
 
 
 @contextmanager
-def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
+def opened(home: Path | None, debug: bool, roots: Sequence[Path] | None = None) -> Iterator[Engine]:
     """An engine for the time of a command."""
     before, py4j = logging.root.manager.disable, logging.getLogger("py4j")
     loud = py4j.disabled
@@ -35,7 +35,7 @@ def opened(home: Path | None, debug: bool) -> Iterator[Engine]:
     if not debug and not log_as_environment_says():
         logging.disable(logging.CRITICAL)
     try:
-        with Engine(home=home, settings={} if debug else QUIET, live=False) as engine:
+        with Engine(home=home, roots=roots, settings={} if debug else QUIET, live=False) as engine:
             try:
                 yield engine
             except BaseException:

@@ -19,6 +19,7 @@ from presage.knowledge.probes import PREFIX as ASKED
 from presage.knowledge.probes import Probe
 from presage.knowledge.tables import PREFIX, MarkedTables, PathTable
 from presage.knowledge.vocabulary import Reading
+from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Knowledge
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class Library:
     _rows: OrderedDict[tuple[object, ...], pa.Table] = field(default_factory=OrderedDict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def take_in(self, path: str) -> str:
+    def take_in(self, path: str, roots: Roots = ANYWHERE) -> str:
         """Keep what a file says now; its digest."""
         from presage.knowledge.rdf_files import read_source
 
-        content = read_source(Path(path))
+        content = read_source(Path(path), roots)
         digest = hashlib.sha256(content).hexdigest()
         if self.folder is None or not self.keeps:
             self._contents[digest] = content

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from presage.errors import PresageError, error
+from presage.model.paths import ANYWHERE, Roots
 
 Format = ox.RdfFormat
 
@@ -32,10 +33,11 @@ _OWL_XML = re.compile(rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE.*?(?:\]\s*)?
 _PLACE = re.compile(r"^Parser error at line (\d+) (?:column|between columns) (\d+)(?: and (?:line \d+ column )?\d+)?: ")
 
 
-def read_source(path: Path) -> bytes:
+def read_source(path: Path, roots: Roots = ANYWHERE) -> bytes:
     """The content of a file of a knowledge base."""
     try:
-        return path.read_bytes()
+        with roots.opened(path) as file:
+            return file.read()
     except FileNotFoundError as failure:
         raise error("FILE_NOT_FOUND", path=path, fix="check the path of the knowledge base") from failure
     except OSError as failure:

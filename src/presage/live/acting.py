@@ -16,8 +16,8 @@ ACTS = CreateStatement | InsertValues | Advance
 
 def act(statement: ACTS, workspace: Workspace, log: Log, standing: Standing, source: Source) -> None:
     match statement:
-        case CreateStatement(query=query, name=name, replace=replaces):
-            standing.deploy(query, name, replaces, retention_said(statement), source)
+        case CreateStatement(query=query, name=name, replace=replaces, if_not_exists=absent):
+            standing.deploy(query, name, replaces, retention_said(statement), absent, source)
         case InsertValues():
             stream, (attributes, rows) = workspace.inserted(statement)
             schema = attributes_schema(attributes)

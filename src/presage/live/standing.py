@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
 
+from presage.analyze.declare_derived import reads
 from presage.analyze.warnings import warnings_of
 from presage.columnar.reasons import Reasons
 from presage.errors import PresageError, QueryWarning, did_you_mean, error
@@ -23,18 +25,18 @@ from presage.live.missed import missed_events
 from presage.live.passing import Passing, newest_passing
 from presage.live.program import Program, make_program
 from presage.live.rooms import check_end, described, has_patterns
-from presage.live.statement import RUNNING, Statement
+from presage.live.statement import FINISHED, RUNNING, Statement
 from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog, Moment
-from presage.model.text import Source
+from presage.model.text import Source, Span
 from presage.model.time import format_timestamp
 from presage.plan.display import show
 from presage.plan.nodes import Field, Node
 from presage.plan.picture import Picture
 from presage.plan.query import BoundQuery
-from presage.workspace import Workspace, reads
+from presage.workspace import Workspace
 
 GO_AGAIN_SECONDS = 2.0
 MOST_CHARACTERS = 200
@@ -136,32 +138,42 @@ class Standing(Mapping[str, Deployment]):
         name: str | None,
         replaces: bool = False,
         retention: int | None = None,
+        if_absent: bool = False,
         source: Source | None = None,
     ) -> Deployment:
-        """Let a query stand. The same text under the same name is the statement that stands already. `retention`:
-        microseconds for which its rows are kept; None: for ever, or as it was said before. `source`: the text that the
-        query was written in, for warnings."""
+        """Let a query stand. The same text under the same name is the statement that stands already, `if_absent`: any
+        text is. `retention`: microseconds for which its rows are kept; None: for ever, or as it was said before.
+        `source`: the text that the query was written in, for warnings."""
         self._log.check_open()
         with self.job.between_batches():
-            deployed = self._deploy(query, name, replaces, retention, source)
+            deployed = self._deploy(query, name, replaces, retention, if_absent, source)
         self._go_on()
         return deployed
 
     def _deploy(
-        self, query: s.Query, name: str | None, replaces: bool, retention: int | None, source: Source | None
+        self,
+        query: s.Query,
+        name: str | None,
+        replaces: bool,
+        retention: int | None,
+        if_absent: bool,
+        source: Source | None,
     ) -> Deployment:
         now = self.job.moment
         settled, since = self._settled(query, now)
         text = print_statement(settled)
         known = self.job.find(name) if name is not None else None
+        if known is not None and known.status == FINISHED and known.text == text and not replaces:
+            return Deployment(self, known.number)  # it has its rows: the same bounds would give them once more
         known = known if known is not None and known.stands else None
+        if known is not None and if_absent:
+            return Deployment(self, known.number)
         if known is not None and not replaces:
             if known.written == print_statement(query):
                 if retention not in (None, known.retention):
                     self.job.retain(known.number, retention)
                 return Deployment(self, known.number)
-            fix = "choose another name, stop it, or deploy with replace=True"
-            raise error("ALREADY_DECLARED", query.span, name=name, kind="statement", fix=fix)
+            raise _other_text(name, known.written, print_statement(query), query.span)
         chosen = _checked(name) if name is not None else self._fresh_name()
         before, numbers = self._workspace.catalog, set(self.job.statements)
         extra: dict[str, Any] = {"since": since.to_json() if since else None}
@@ -434,6 +446,15 @@ class Standing(Mapping[str, Deployment]):
     def _go_on(self) -> None:
         if self.drive is not None:
             self.drive()
+
+
+def _other_text(name: str | None, was: str, says: str, span: Span) -> PresageError:
+    """Of a statement whose name stands with another text: the first line in which they differ."""
+    lines = zip_longest(was.splitlines(), says.splitlines(), fillvalue="")
+    before, here = next((pair for pair in lines if pair[0] != pair[1]), (was, says))
+    difference = f", and this says something else: it has '{before or 'nothing'}' where this has '{here or 'nothing'}'"
+    fix = "choose another name, stop it, or deploy with replace=True, which ends it and keeps its rows"
+    return error("ALREADY_DECLARED", span, name=name, kind="statement", difference=difference, fix=fix)
 
 
 def _checked(name: object) -> str:

@@ -26,8 +26,9 @@ _END = struct.Struct("<I4s")  # after the footer: its length, and Parquet's mark
 _MARK = b"PrSl"
 
 
-def open_data(path: str | os.PathLike[str], **more: Any) -> pq.ParquetFile:
-    """Any Parquet file, opened to be read by the thread that asks for it. `more`: see `ParquetFile`."""
+def open_data(path: str | os.PathLike[str] | BinaryIO, **more: Any) -> pq.ParquetFile:
+    """Any Parquet file, opened to be read by the thread that asks for it. `path`: or a file that is open already;
+    `more`: see `ParquetFile`."""
     # Arrow would fetch ahead with threads of its own. From a disk nothing comes sooner for that, and such a thread
     # keeps the memory that it once took for others: a process grew by a hundred megabytes in an hour.
     return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True, **more)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from presage.lang.words import spell_name
+from presage.lang.words import spell_name, spell_string
 from presage.log.suggestion import Suggestion
 
 REASONS = 3
@@ -21,11 +21,13 @@ def named_after(path: Path) -> str:
 
 def declaration(stream: str, found: Suggestion) -> str:
     columns = [f"{spell_name(attribute.name)} {attribute.type}" for attribute in found.attributes]
-    line = f"CREATE STREAM {spell_name(stream)} ({', '.join(columns)}) EVENT TIME {spell_name(found.event_time)};"
+    nulls = f" WITH (nulls = {spell_string(', '.join(found.nulls))})" if found.nulls else ""
+    end = f"EVENT TIME {spell_name(found.event_time)}{nulls};"
+    line = f"CREATE STREAM {spell_name(stream)} ({', '.join(columns)}) {end}"
     if len(line) <= WIDE:
         return line
     listed = ",\n  ".join(columns)
-    return f"CREATE STREAM {spell_name(stream)} (\n  {listed}\n) EVENT TIME {spell_name(found.event_time)};"
+    return f"CREATE STREAM {spell_name(stream)} (\n  {listed}\n) {end}"
 
 
 def remarks(name: str, found: Suggestion) -> Iterator[str]:
@@ -37,6 +39,8 @@ def remarks(name: str, found: Suggestion) -> Iterator[str]:
         yield f"  {' '.join(f'{origin}: {reason}'.split())}"
     if len(rejected) > REASONS:
         yield f"  … and {len(rejected) - REASONS:,} more"
+    for text, columns in found.nulls.items():
+        yield f"'{text}' is read as null: {', '.join(f'{name} ({count:,})' for name, count in columns.items())}"
     if found.other_times:
         yield f"the event time could also be {' or '.join(found.other_times)}"
     if found.left_out:

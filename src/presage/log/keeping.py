@@ -19,15 +19,18 @@ from presage.log.knowledge import SOURCES, keep_knowledge, recall_knowledge
 from presage.log.models import keep_model, recall_model
 from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog
+from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Context
 
 ROWS = "rows"
 BEGIN = "begin"  # of a sink: see `model.catalog.Sink`
 
 
-def keep(home: Path, name: str, before: Catalog, after: Catalog) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+def keep(
+    home: Path, name: str, before: Catalog, after: Catalog, roots: Roots = ANYWHERE
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """The rows of relations that are new, and what the entry must say of the declaration."""
-    tables = {n: relation_table(r) for n, r in after.relations.items() if n not in before.relations}
+    tables = {n: relation_table(r, roots) for n, r in after.relations.items() if n not in before.relations}
     with storage(home):
         copies = {n: write_copy(home, t) for n, t in tables.items() if after.relations[n].path is not None}
         model = keep_model(home, next((m for n, m in after.models.items() if n not in before.models), None))

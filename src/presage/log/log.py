@@ -170,7 +170,7 @@ class Log:
             drops = (*drops, *(table for table in beside if table in self._committer.state.streams))
             for name in schemas:
                 if name in self._committer.state.streams and name not in drops:
-                    raise error("ALREADY_DECLARED", name=name, kind="stream", fix=f"DROP STREAM {name} first")
+                    raise error("ALREADY_DECLARED", name=name, kind="stream", difference="", fix="choose another name")
             draft = Record(turn.n, "catalog", turn.at, drops=list(drops), creates=schemas, catalog=entry)
             return self._committer.publish(turn, draft)
 

@@ -8,23 +8,27 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from presage.errors import error
+from presage.errors import error, placed
 from presage.log.columns import attributes_schema
 from presage.log.data_files import archived, data_writer
 from presage.log.files import read_files
+from presage.log.text_csv import read_nulls
 from presage.model.catalog import Relation
+from presage.model.paths import ANYWHERE, Roots
+from presage.model.text import Span
 
 MAX_ROWS = 1_000_000
 
 
-def relation_table(relation: Relation) -> pa.Table:
+def relation_table(relation: Relation, roots: Roots = ANYWHERE) -> pa.Table:
     """The rows of VALUES, or those of the file; a relation is small and must be right, so a bad row is an error."""
     schema = attributes_schema(relation.attributes)
     if relation.path is None:
         rows = relation.rows or ()
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
         return pa.table(columns, schema=schema)
-    checked = read_files(Path(relation.path), relation.attributes)
+    nulls = read_nulls(relation.options.get("nulls"))
+    checked = read_files(Path(relation.path), relation.attributes, roots=roots, nulls=nulls)
     if len(checked.rejected):
         raise error(
             "DATA_SHAPE",
@@ -38,6 +42,17 @@ def relation_table(relation: Relation) -> pa.Table:
             limit_name="rows of a relation", limit=MAX_ROWS, fix="declare it as a stream",
         )  # fmt: skip
     return checked.table
+
+
+def refuse_other_rows(relation: Relation, kept: pa.Table, roots: Roots, span: Span) -> None:
+    """A file that holds other rows than when the relation was declared: the relation goes on with those of then, and
+    whoever declares it again must know."""
+    with placed(span):
+        now = relation_table(relation, roots)
+    if relation.path is not None and not now.equals(kept):
+        difference = f", and its file holds other rows now: {now.num_rows:,}, when it was declared {kept.num_rows:,}"
+        fix = f"DROP RELATION {relation.name} first, which deletes no event; or CREATE RELATION IF NOT EXISTS"
+        raise error("ALREADY_DECLARED", span, name=relation.name, kind="relation", difference=difference, fix=fix)
 
 
 def write_copy(home: Path, table: pa.Table) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import error
-from presage.log.data_files import open_data
-from presage.log.files import bytes_of, files_of, read_files
+from presage.log.delta_folder import DeltaFolder, is_delta
+from presage.log.files import bytes_of, files_of, read_files, read_parquet
 from presage.log.ingest import Checked, check_table
-from presage.log.text_csv import BOM, check_fields, read_csv, read_header
+from presage.log.text_csv import BOM, check_fields, read_csv, read_header, with_nulls
 from presage.log.text_json import is_array
 from presage.model.catalog import Attribute
+from presage.model.paths import ANYWHERE
 from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
 
 # In the order in which they are tried; LONG and not INT, as the next file may hold a greater number.
@@ -29,6 +30,11 @@ TRIED = (BOOLEAN, LONG, DOUBLE, TIMESTAMP)
 # One bad value in so many does not make a column of numbers one of texts: its row will be rejected, and is told.
 ONE_BAD_IN = 100
 FIRST_LOOK = 1_000  # values
+# What programs write for a value that is not there, in columns that hold numbers, times or truth values otherwise.
+MISSING = (
+    "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "None", "none", "nil", "\\N", "-", "--", "?", ".",
+    "missing",
+)  # fmt: skip
 # Names of the moment an event happened, the likeliest first, if several columns hold times.
 TIME_NAMES = ("at", "event_time", "eventtime", "timestamp", "time", "ts", "datetime", "date")
 _CODE = r"^0[0-9]"  # a number that begins with a zero is a name: of a card, a place
@@ -43,16 +49,21 @@ class Suggestion:
     other_times: tuple[str, ...]  # that could be the event time as well
     left_out: tuple[str, ...]  # columns whose values are of no type of the language, or of several
     checked: Checked
+    nulls: Mapping[str, Mapping[str, int]]  # texts that stand for a missing value: how often, by column
 
 
 def suggest(path: Path) -> Suggestion:
-    """What to declare for a CSV, JSON or Parquet file; of a folder the first file decides."""
+    """What to declare for a CSV, JSON or Parquet file, or a Delta table; of a folder the first file decides."""
     if not path.exists():
         raise error("FILE_NOT_FOUND", path=path, fix="check the name and the folder")
-    files = files_of(path)
-    if not files:
-        raise error("FILE_UNREADABLE", path=path, why="the folder is empty", fix="name a file with events")
-    found = dict(_columns(files[0]))
+    nulls: dict[str, dict[str, int]] = {}
+    if is_delta(path):
+        found = dict(_table_columns(_delta(path)))
+    else:
+        files = files_of(path)
+        if not files:
+            raise error("FILE_UNREADABLE", path=path, why="the folder is empty", fix="name a file with events")
+        found = dict(_columns(files[0], nulls))
     attributes = tuple(Attribute(name, data_type) for name, data_type in found.items() if data_type is not None)
     times = [attribute.name for attribute in attributes if attribute.type == TIMESTAMP]
     if not times:
@@ -64,8 +75,8 @@ def suggest(path: Path) -> Suggestion:
         )  # fmt: skip
     times.sort(key=_likelihood)
     left_out = tuple(name for name, data_type in found.items() if data_type is None)
-    checked = read_files(path, attributes, times[0])
-    return Suggestion(attributes, times[0], tuple(times[1:]), left_out, checked)
+    checked = read_files(path, attributes, times[0], nulls=[*nulls])
+    return Suggestion(attributes, times[0], tuple(times[1:]), left_out, checked, nulls)
 
 
 def _likelihood(name: str) -> int:
@@ -73,14 +84,18 @@ def _likelihood(name: str) -> int:
     return TIME_NAMES.index(plain) if plain in TIME_NAMES else len(TIME_NAMES)
 
 
-def _columns(path: Path) -> Iterator[tuple[str, DataType | None]]:
+def _columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str, DataType | None]]:
     """Columns of one file with their types; None for one whose values have none."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        yield from _text_columns(path)
+        yield from _text_columns(path, nulls)
         return
     read_files(path, ())  # whatever is wrong with the file as such is said here
-    table = _parquet(path) if suffix == ".parquet" else _objects(path)
+    table = read_parquet(path) if suffix == ".parquet" else _objects(path)
+    yield from _table_columns(pa.table({}) if table is None else table)
+
+
+def _table_columns(table: pa.Table) -> Iterator[tuple[str, DataType | None]]:
     for name in table.column_names:
         column, data_type = table.select([name]), _of_arrow(table.schema.field(name).type)
         if data_type == STRING and _fits(column, name, TIMESTAMP, check_table):
@@ -88,15 +103,35 @@ def _columns(path: Path) -> Iterator[tuple[str, DataType | None]]:
         yield name, data_type
 
 
-def _text_columns(path: Path) -> Iterator[tuple[str, DataType]]:
+def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str, DataType]]:
     data = bytes_of(path)
     header = read_header(data, path.name)
     names = header.names if header is not None else []
     table = read_csv(data, path.name, tuple(Attribute(name, STRING) for name in names), None).table
     for name in names:
         column = table.select([name])
+        missing = _missing(column[name])
         tried = () if pc.any(pc.match_substring_regex(table[name], _CODE)).as_py() else TRIED
-        yield name, next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
+        chosen = next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
+        if missing and tried:
+            without = with_nulls(column, [*missing])
+            likely = next((each for each in tried if _fits(without, name, each, _check_texts)), STRING)
+            texts = pa.table({name: pa.array([*missing])})
+            # NaN is a value of a DOUBLE, and a column of texts may hold any.
+            if chosen == STRING or _check_texts((Attribute(name, chosen),), None, texts).rejected:
+                chosen = likely
+                for text, count in missing.items() if likely != STRING else ():
+                    nulls.setdefault(text, {})[name] = count
+        yield name, chosen
+    for text, columns in nulls.items():  # where they are null, too, though their columns would take them
+        columns |= {name: count for name in names if (count := _missing(table[name]).get(text, 0))}
+
+
+def _missing(column: pa.ChunkedArray) -> dict[str, int]:
+    """Texts of a column that are written for a missing value, and how often."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    counts = pc.value_counts(trimmed.filter(pc.is_in(trimmed, pa.array(MISSING))))
+    return {each["values"]: each["counts"] for each in counts.to_pylist()}
 
 
 def _check_texts(attributes: tuple[Attribute, ...], required: str | None, table: pa.Table) -> Checked:
@@ -119,8 +154,11 @@ def _fits(
     return True
 
 
-def _parquet(path: Path) -> pa.Table:
-    return open_data(path, coerce_int96_timestamp_unit="us").read()
+def _delta(path: Path) -> pa.Table:
+    """All rows of a Delta table; columns that a file does not have yet are null there."""
+    folder = DeltaFolder(path, ANYWHERE)
+    parts = [folder.read(file)[0] for file in folder.files()[1]]
+    return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
 
 
 def _objects(path: Path) -> pa.Table:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from presage.errors import error
@@ -44,11 +45,14 @@ class Header:
     lines: int
 
 
-def read_csv(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
+def read_csv(
+    data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, nulls: Sequence[str] = ()
+) -> Checked:
+    """`nulls`: texts of fields that mean null, beside the empty one."""
     header = read_header(data, name)
     if header is None:
         return Checked(attributes_schema(attributes).empty_table())
-    return read_csv_rows(data[header.size :], name, header.names, attributes, required, header.lines)
+    return read_csv_rows(data[header.size :], name, header.names, attributes, required, header.lines, nulls)
 
 
 def read_header(data: bytes, name: str) -> Header | None:
@@ -86,15 +90,16 @@ def read_csv_rows(
     attributes: tuple[Attribute, ...],
     required: str | None,
     before: int,
+    nulls: Sequence[str] = (),
 ) -> Checked:
     """Whole rows of a file with columns of these names; so many lines of it come `before` them."""
     plain = read_fields(data, names)
     if plain is not None:
-        checked = check_fields(plain, attributes, required, lambda row: ("", ""))
+        checked = check_fields(plain, attributes, required, lambda row: ("", ""), nulls)
         if not checked.rejected:
             return checked
         # Only the careful reader knows the lines, for what is rejected.
-    return read_csv_carefully(data, name, names, attributes, required, before)
+    return read_csv_carefully(data, name, names, attributes, required, before, nulls)
 
 
 def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
@@ -135,6 +140,7 @@ def read_csv_carefully(
     attributes: tuple[Attribute, ...],
     required: str | None,
     before: int,
+    nulls: Sequence[str] = (),
 ) -> Checked:
     """The same rows by way of Python's reader, which says where each one stands."""
     csv.field_size_limit(_LONGEST_FIELD)
@@ -158,9 +164,9 @@ def read_csv_carefully(
             rows.append([field or None for field in row])
             places.append((raw, origin))
         if len(rows) == ROWS_PER_BATCH:
-            parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__))
+            parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__, nulls))
             rows, places = [], []
-    parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__))
+    parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__, nulls))
     checked = join([*parts, Checked(empty.table, bad)])
     checked.rejected = in_file_order(checked.rejected)
     return checked
@@ -210,8 +216,30 @@ def to_table(names: list[str], rows: list[list[str | None]]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], names=names)
 
 
-def check_fields(table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place) -> Checked:
+def read_nulls(text: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Texts that mean null, as an option lists them: 'NA, N/A'."""
+    several = text.split(",") if isinstance(text, str) else text or ()
+    return tuple(filter(None, (each.strip() for each in several)))
+
+
+def with_nulls(table: pa.Table, nulls: Sequence[str]) -> pa.Table:
+    """Text columns in which fields that say one of these are null; blanks around it do not count."""
+    if not nulls:
+        return table
+    known, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
+    columns = [
+        # Columns of our own, beside those of the text, have a sign in front.
+        column if name[:1] == "#" else pc.if_else(pc.is_in(pc.utf8_trim_whitespace(column), known), none, column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def check_fields(
+    table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place, nulls: Sequence[str] = ()
+) -> Checked:
     """Text columns as the declared types."""
+    table = with_nulls(table, nulls)
     known = {a.name for a in attributes}
     ignored: Counter[str] = Counter()
     parts = [Checked(attributes_schema(attributes).empty_table())]

@@ -182,6 +182,7 @@ class Relation:
     attributes: tuple[Attribute, ...]
     rows: tuple[tuple[object, ...], ...] | None = None
     path: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def attribute(self, name: str) -> Attribute | None:
         return next((a for a in self.attributes if a.name == name), None)

@@ -1,57 +1,122 @@
-"""Paths that statements name: kept under the folders that the user allowed."""
+"""Paths that statements and loads name: where relative ones begin, and the folders that files must lie in.
+
+Roots protect a process from statements that come from others, as those of `presage serve` do. A program of the user's
+own reads what the user may read, unless it names roots.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
-from presage.errors import error
+from presage.errors import PresageError, error
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AnyPath = str | os.PathLike[str]
 # `s3://…`, `abfss://…`, and what pathlib makes of them, `s3:/…`; one letter is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 
 
-def local_path(path: str | os.PathLike[str], what: str) -> Path:
+def local_path(path: AnyPath, what: str) -> Path:
     """A path of this machine's file system; the address of an object store or a server is refused."""
     if _URL.match(os.fspath(path)):
         raise error("NOT_LOCAL", path=os.fspath(path), what=what)
     return Path(path)
 
 
-def resolve_under_roots(
-    path: str, roots: Sequence[str | os.PathLike[str]], base: str | os.PathLike[str], must_exist: bool = True
-) -> Path:
-    """The file that a path of a statement means, links followed, if it lies in one of the allowed folders.
+@dataclass(frozen=True)
+class Roots:
+    """Folders that a relative path is looked for in. `bounded`: nothing outside of them is read."""
 
-    A relative one begins at `base`; what is not there is looked for in the allowed folders."""
-    if not path:  # it would be the base itself
-        raise error("BAD_VALUE", what="path", found="empty", expected="that of a file or a folder")
-    local_path(path, "a path")
+    folders: tuple[AnyPath, ...] = ()
+    bounded: bool = True
+
+    @classmethod
+    def of(cls, given: Sequence[AnyPath] | Roots | None, otherwise: Sequence[AnyPath] = ()) -> Roots:
+        """As a user names them; None: files may lie anywhere, and relative paths are looked for in the others."""
+        if isinstance(given, Roots):
+            return given
+        return cls(tuple(given)) if given is not None else cls(tuple(otherwise), bounded=False)
+
+    def resolve(self, path: str, base: AnyPath, must_exist: bool = True) -> Path:
+        """The file that a path means, links followed, if it may be read. A relative one begins at `base`; what is not
+        there is looked for in the folders."""
+        if not path:  # it would be the base itself
+            raise error("BAD_VALUE", what="path", found="empty", expected="that of a file or a folder")
+        local_path(path, "a path")
+        try:
+            places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *self.folders))
+            found = [place for place in places if self.contains(place)]
+            if not found:
+                raise self._outside(path)
+            there = next((place for place in found if place.exists()), None)
+        except (OSError, ValueError) as failure:  # too long, or with a character that no name may have
+            why = getattr(failure, "strerror", None) or str(failure)
+            raise error("FILE_UNREADABLE", path=path, why=why, fix="check the path") from failure
+        if must_exist and there is None:
+            raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {', '.join(map(str, found))}")
+        return there if must_exist and there is not None else found[0]
+
+    def contains(self, real: Path) -> bool:
+        """Whether a path without links lies in the folders."""
+        allowed = [Path(os.path.realpath(root)) for root in self.folders]
+        return not self.bounded or any(real == root or root in real.parents for root in allowed)
+
+    @contextmanager
+    def opened(self, path: AnyPath) -> Iterator[BinaryIO]:
+        """A file, to be read; an `OSError` if that cannot be. Checked after it is opened: a link inside of a folder may
+        lead out of it, and a name may become another file's between a check and the opening."""
+        with os.fdopen(self._open(path), "rb") as file:
+            yield file
+
+    def _open(self, path: AnyPath) -> int:
+        # Without blocking: a pipe that nobody writes to would be waited for.
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise error("FILE_UNREADABLE", path=path, why="it is no file", fix="name a file, or a folder of files")
+            if self.bounded and not self.contains(_real_path(opened, path)):
+                raise self._outside(path)
+        except BaseException:
+            os.close(opened)
+            raise
+        return opened
+
+    def _outside(self, path: AnyPath) -> PresageError:
+        return error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(os.path.realpath(root) for root in self.folders))
+
+
+ANYWHERE = Roots(bounded=False)
+
+
+def _real_path(opened: int, path: AnyPath) -> Path:
+    """Where an open file lies."""
     try:
-        allowed = [Path(os.path.realpath(root)) for root in roots]
-        places = dict.fromkeys(Path(os.path.realpath(Path(start) / path)) for start in (base, *allowed))
-        found = [place for place in places if any(place == root or root in place.parents for root in allowed)]
-        if not found:
-            raise error("PATH_OUTSIDE_ROOTS", path=path, roots=", ".join(map(str, allowed)))
-        there = next((place for place in found if place.exists()), None)
-    except (OSError, ValueError) as failure:  # too long, or with a character that no name may have
-        why = getattr(failure, "strerror", None) or str(failure)
-        raise error("FILE_UNREADABLE", path=path, why=why, fix="check the path") from failure
-    if must_exist and there is None:
-        raise error("FILE_NOT_FOUND", path=path, fix=f"looked for {', '.join(map(str, found))}")
-    return there if must_exist and there is not None else found[0]
+        return Path(os.readlink(f"/proc/self/fd/{opened}"))
+    except OSError:  # another system than Linux
+        real = os.path.realpath(path)
+        if not os.path.samestat(os.stat(real), os.fstat(opened)):
+            raise FileNotFoundError(f"'{path}' is another file by now") from None
+        return Path(real)
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, roots: Roots = ANYWHERE) -> str:
     """What a file says, if that is text of a size that the home can keep."""
     try:
-        size = os.stat(path).st_size
-        if size > MAX_TEXT:
-            raise error("LIMIT", what=f"the file '{path}' with {size} bytes", limit_name="bytes of a file of text",
-                        limit=MAX_TEXT)  # fmt: skip
-        return Path(path).read_bytes().decode("utf-8-sig")
+        with roots.opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_TEXT:
+                raise error("LIMIT", what=f"the file '{path}' with {size} bytes", limit_name="bytes of a file of text",
+                            limit=MAX_TEXT)  # fmt: skip
+            return file.read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
         raise error("FILE_UNREADABLE", path=path, why=str(failure), fix="give a file of text in UTF-8") from failure

@@ -11,7 +11,7 @@ from presage.errors import error, located
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.lang.acting_syntax import Assertion, Include, Scenario
-from presage.model.paths import read_text, resolve_under_roots
+from presage.model.paths import Roots, read_text
 from presage.model.text import Source
 
 WHOLE_FILE = "the whole file"
@@ -35,7 +35,7 @@ class Case:
 
 def read_cases(path: Path, name: str) -> list[Case]:
     """The scenarios of a file; a file without the word SCENARIO is one. `name`: what errors call it."""
-    roots = [Path.cwd(), path.resolve().parent]
+    roots = Roots((Path.cwd(), path.resolve().parent), bounded=False)
     steps = list(_steps(read_text(str(path)), name, path.resolve(), roots, (path.resolve(),)))
     marks = [i for i, step in enumerate(steps) if isinstance(step.statement, Scenario)]
     common = tuple(steps[: marks[0]] if marks else steps)
@@ -56,7 +56,7 @@ def read_cases(path: Path, name: str) -> list[Case]:
     return cases
 
 
-def _steps(text: str, name: str, path: Path, roots: list[Path], within: tuple[Path, ...]) -> Iterator[Step]:
+def _steps(text: str, name: str, path: Path, roots: Roots, within: tuple[Path, ...]) -> Iterator[Step]:
     script = parse(text, name)
     for statement in script.statements:
         if not isinstance(statement, Include):
@@ -68,9 +68,9 @@ def _steps(text: str, name: str, path: Path, roots: list[Path], within: tuple[Pa
         yield from _steps(read_text(str(found)), shown, found, roots, (*within, found))
 
 
-def _included(statement: Include, path: Path, roots: list[Path], within: tuple[Path, ...]) -> Path:
+def _included(statement: Include, path: Path, roots: Roots, within: tuple[Path, ...]) -> Path:
     """A file that is named from where the other one lies."""
-    found = resolve_under_roots(statement.path, roots, path.parent)
+    found = roots.resolve(statement.path, path.parent)
     if found in within:
         what = f"INCLUDE '{statement.path}'"
         raise error("BAD_VALUE", statement.span, what=what, found="a file that includes itself", expected="another")

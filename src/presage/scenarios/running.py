@@ -12,6 +12,7 @@ from presage.engine import Engine
 from presage.errors import PresageError, did_you_mean, error, located
 from presage.lang import syntax as s
 from presage.lang.acting_syntax import Assertion, CreateStatement
+from presage.model.paths import Roots
 from presage.scenarios.cases import Case, Step, read_cases
 from presage.scenarios.expecting import check_rows
 
@@ -35,7 +36,7 @@ def run_scenarios(
 ) -> Iterator[Outcome]:
     """Try the scenarios of a file in turn. `engine` makes that of a scenario: by default one that starts no Spark,
     whose statements go on when they are asked, and that finds files beside the scenario's own."""
-    roots = [Path.cwd(), Path(path).resolve().parent]
+    roots = Roots((Path.cwd(), Path(path).resolve().parent), bounded=False)
     make = engine or (lambda: Engine(live=False, driven=False, roots=roots))
     for case in read_cases(Path(path), name or str(path)):
         start = time.perf_counter()

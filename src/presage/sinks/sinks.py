@@ -64,6 +64,8 @@ class Sinks(Mapping[str, SinkStatus]):
         options say."""
         settled = self._workspace.settle(statement)
         after = self._workspace.declare(settled)
+        if after is self._workspace.catalog:  # it is there, and says the same
+            return
         sink = after.sinks[statement.name]
         with placed(statement.span):
             begin = self._begin(sink) if begin is None else begin
@@ -186,7 +188,7 @@ class Sinks(Mapping[str, SinkStatus]):
                 self.create(s.CreateSink(name, statement, options), (number, after))
             elif (known.kind, known.statement) != ("callback", statement):
                 fix = f"choose another name: this one is {known.kind} for '{known.statement}'"
-                raise error("ALREADY_DECLARED", name=name, kind="sink", fix=fix)
+                raise error("ALREADY_DECLARED", name=name, kind="sink", difference="", fix=fix)
             subscribed, running = Subscribed(function, number), self._running[name]
             subscribed.attach(running, lambda: self._detach(name, subscribed))
             self._functions[name] = subscribed

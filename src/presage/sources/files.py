@@ -1,4 +1,4 @@
-"""`source = 'files'`: a folder that grows in, its files as deliveries out, each file once.
+"""`source = 'files'`: a folder that grows, each of its files once; and Delta tables, by their versions.
 
 What has been taken is known by name: the log keeps the names, and this object one Arrow array of them. A folder is
 listed again only when it has changed, and seldom enough that listing takes a tenth of the time at most.
@@ -21,9 +21,12 @@ import pyarrow.compute as pc
 
 from presage.errors import PresageError
 from presage.log import Arrival, Cursor, Delivery, Taken
+from presage.log.delta_folder import is_delta
 from presage.model.catalog import EventType
+from presage.model.paths import ANYWHERE, Roots
 from presage.model.time import parse_duration
-from presage.sources.pieces import PIECE_BYTES, PIECE_ROWS, SUFFIXES, Pieces, Place
+from presage.sources.followed_tables import FollowedTable, Position
+from presage.sources.pieces import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, Piece, Pieces, Place
 from presage.sources.source import PAUSE
 
 SETTLE = "1 sec"
@@ -51,6 +54,7 @@ class FilesSource:
         resolve: Callable[[str], Path],
         taken: pa.Table,
         clock: Callable[[], float] = time.monotonic,
+        roots: Roots = ANYWHERE,
     ) -> None:
         options = event_type.options
         self._path = options["path"]
@@ -62,7 +66,9 @@ class FilesSource:
         self._arrivals = FILES_AT_ONCE if event_type.probabilistic is None else 1
         self._resolve = resolve
         self._clock = clock
-        self._pieces = Pieces(event_type)
+        self._roots = roots
+        self._pieces = Pieces(event_type, roots)
+        self._tables: dict[str, FollowedTable] = {}  # by the name of their folders below this one
         self._taken = [_one(taken["partition"])]
         last = taken.slice(max(0, taken.num_rows - RECENT))
         modified = last["modified"].cast(pa.int64()).to_pylist()
@@ -81,8 +87,11 @@ class FilesSource:
     def read(self, cursor: Cursor | None) -> Delivery | None:
         begun = cursor["file"] if cursor is not None else None
         place = Place(**begun) if begun is not None else None
+        positions = (cursor or {}).get("tables", {})
         if place is None and not self._ready:
-            self._look()
+            self._look(positions)
+        elif place is not None and not self._tables:
+            self._know_again(positions, place)
         waiting = iter(list(islice(self._ready, self._arrivals)))
         arrivals: list[Arrival] = []
         taken: list[Taken] = []
@@ -93,7 +102,7 @@ class FilesSource:
             if place is None:
                 break
             try:
-                piece = self._pieces.read(self._folder() / place.file, self._kind(place.file), place)
+                piece = self._piece(place)
             except OSError as failure:
                 if not fresh:
                     raise
@@ -108,14 +117,20 @@ class FilesSource:
             place = None if piece.done else piece.place
             if len(arrivals) >= self._arrivals:
                 break
-        if not taken and place is None:
+        names = {part.partition for part in taken}
+        tables = {name: table.after(positions.get(name), names) for name, table in self._tables.items()}
+        tables = {**positions, **{name: position for name, position in tables.items() if position is not None}}
+        # A version that only rewrites is a step, too: its entry in the log will not be there for ever.
+        if not taken and place is None and tables == positions:
             return None
         done = (cursor["files"] if cursor is not None else 0) + len(taken)
         after = {"files": done, "file": asdict(place) if place is not None else None}
-        return Delivery(self.name, cursor, after, arrivals, taken)
+        return Delivery(self.name, cursor, after | ({"tables": tables} if tables else {}), arrivals, taken)
 
     def settle(self, delivery: Delivery) -> None:
         names = [part.partition for part in delivery.taken]
+        for table in self._tables.values():
+            table.settle(names)
         begun = delivery.cursor["file"]
         self._is_within = begun is not None
         gone = {*names, begun["file"]} if begun is not None else set(names)
@@ -139,7 +154,23 @@ class FilesSource:
             return "not begun"
         begun = cursor["file"]
         inside = f", row {begun['rows']} of '{begun['file']}'" if begun is not None else ""
-        return f"{cursor['files']} files{inside}"
+        tables = [
+            f", version {position['version']}{f' of {name}' if name else ''}"
+            for name, position in cursor.get("tables", {}).items()
+        ]
+        return f"{cursor['files']} files{inside}{''.join(tables)}"
+
+    def _piece(self, place: Place) -> Piece:
+        table = self._table_of(place.file)
+        if table is None:
+            return self._pieces.read(self._folder() / place.file, self._kind(place.file), place)
+        path = table.path(place.file)
+        if not path.exists():
+            raise table.gap(place.file)
+        return self._pieces.read(path, PARQUET, place, table.pending[place.file])
+
+    def _table_of(self, name: str) -> FollowedTable | None:
+        return next((table for table in self._tables.values() if name in table.pending), None)
 
     # -- the folder ----------------------------------------------------------------------------------
 
@@ -149,23 +180,45 @@ class FilesSource:
     def _kind(self, name: str) -> str:
         return self._format or SUFFIXES[os.path.splitext(name)[1].lower()]
 
-    def _look(self) -> None:
+    def _look(self, positions: dict[str, Position]) -> None:
         """Find files that are ready to be read."""
         now, folder = self._clock(), self._folder()
         self.pause = max(PAUSE, min(self._settle, 1.0) / 2) if self._growing else PAUSE
         try:
             changed = os.stat(folder).st_mtime_ns
             self.why = ""
-            if self._must_list(changed, now):
+            if is_delta(folder):
+                self._tables.setdefault("", FollowedTable("", folder, self._roots))
+            elif self._must_list(changed, now):
                 self._list(folder, changed, now)
         except OSError as failure:
             self._listed = None
             self.why = _not_there(folder, failure)
             return
+        self._look_at_tables(positions)
         ready = [place for name in [*self._growing] if (place := self._settled(folder, name, now)) is not None]
         ready.sort(key=lambda p: (p.modified, p.file) if self._by_time else p.file)
         self._ready.extend(ready)
         self._watch(folder)
+
+    def _look_at_tables(self, positions: dict[str, Position], begun: str | None = None) -> None:
+        """Find files of tables; the one that is begun is not to be begun again."""
+        taken: set[str] = set()
+
+        def is_taken(name: str) -> bool:
+            taken.update(*(names.to_pylist() for names in self._taken) if not taken else ())
+            return name in taken
+
+        for name, table in self._tables.items():
+            table.look(positions.get(name), is_taken)
+            self._ready.extend(table.place(each) for each in table.pending if each != begun)
+
+    def _know_again(self, positions: dict[str, Position], begun: Place) -> None:
+        """After a restart within a file of a table: its log says how the file is read."""
+        if any(not name or begun.file.startswith(f"{name}/") for name in positions):
+            folder = self._folder()
+            self._tables = {name: FollowedTable(name, folder / name, self._roots) for name in positions}
+            self._look_at_tables(positions, begun.file)
 
     def _must_list(self, changed: int, now: float) -> bool:
         if self._listed is None or changed != self._listed[0] or now - self._listed[1] > LIST_ANYWAY_SECONDS:
@@ -178,7 +231,10 @@ class FilesSource:
         with os.scandir(folder) as entries:
             wanted = [entry for entry in entries if self._is_wanted(entry.name)]
         below = {entry.name for entry in wanted if entry.is_dir(follow_symlinks=False)}
-        names = [entry.name for entry in wanted if entry.name not in below]
+        for name in [name for name in below if _is_text(name) and is_delta(folder / name)]:
+            below.remove(name)
+            self._tables.setdefault(name, FollowedTable(name, folder / name, self._roots))
+        names = [entry.name for entry in wanted if entry.name not in below and entry.name not in self._tables]
         odd = [name for name in names if not _is_text(name)]
         unknown = [] if self._format else [n for n in names if os.path.splitext(n)[1].lower() not in SUFFIXES]
         self._note_left("of no known format (name one with format = …)", unknown)

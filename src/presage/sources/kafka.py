@@ -19,6 +19,7 @@ from presage.analyze.declare_kafka import columns_of
 from presage.log import PART, ROW, Arrival, Checked, Cursor, Delivery
 from presage.log.columns import attributes_schema
 from presage.log.ingest import Rejected
+from presage.log.text_csv import read_nulls
 from presage.model.catalog import Attribute, EventType
 from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
@@ -78,6 +79,7 @@ class KafkaSource:
             event_type.attributes,
             event_type.event_time,
             columns_of(event_type) if options.get("format") == "csv" else None,
+            read_nulls(options.get("nulls")),
         )
         self._known: tuple[str, list[int]] | None = None
         self._looked = 0.0

@@ -8,7 +8,7 @@ message among them for example, only the block that holds it is read again, mess
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,19 @@ Place = Callable[[int], tuple[str, str]]
 
 class Reader:
     """Reads messages that tell `attributes`, of which `required` must be there. `columns`: the fields of a CSV message,
-    in order; None: the messages are JSON."""
+    in order; None: the messages are JSON. `nulls`: texts of fields that mean null."""
 
     def __init__(
-        self, attributes: tuple[Attribute, ...], required: str | None, columns: list[str] | None = None
+        self,
+        attributes: tuple[Attribute, ...],
+        required: str | None,
+        columns: list[str] | None = None,
+        nulls: Sequence[str] = (),
     ) -> None:
         self._attributes = attributes
         self._required = required
         self._columns = columns
+        self._nulls = nulls
         self._numbered = (*attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
 
     def read(self, messages: pa.Table) -> Checked:
@@ -84,7 +89,7 @@ class Reader:
             fields = read_fields(text.to_pybytes(), self._columns)
             if fields is None or fields.num_rows != len(values):
                 return None
-            checked = check_fields(fields, self._attributes, self._required, place)
+            checked = check_fields(fields, self._attributes, self._required, place, self._nulls)
         if checked.rejected:
             return None
         table = checked.table.append_column(ROW, messages[ROW]).append_column(PART, messages[PART].cast(pa.string()))
@@ -110,7 +115,7 @@ class Reader:
         else:
             names = [*self._columns, ROW, PART]
             table = to_table(names, [[None if f is None else str(f) for f in row.values()] for row in rows])
-            checked = check_fields(table, self._numbered, self._required, places.__getitem__)
+            checked = check_fields(table, self._numbered, self._required, places.__getitem__, self._nulls)
         whole = join([checked, Checked(checked.table.slice(0, 0), bad)])
         origins = [origin.rpartition(":") for origin in whole.rejected.origins]
         in_order = sorted(range(len(origins)), key=lambda i: (origins[i][0], int(origins[i][2])))

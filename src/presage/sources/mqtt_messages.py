@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from presage.log import PART, ROW, Checked
 from presage.log.columns import attributes_schema
+from presage.log.text_csv import read_nulls
 from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.sources.messages import MESSAGES, Reader
@@ -28,9 +29,8 @@ class Messages:
         told = tuple(a for a in event_type.attributes if a.name not in given)
         is_csv = options.get("format", "json") == CSV
         required = event_type.event_time
-        self._reader = Reader(
-            told, None if required == self._received else required, [a.name for a in told] if is_csv else None
-        )
+        columns, needed = [a.name for a in told] if is_csv else None, None if required == self._received else required
+        self._reader = Reader(told, needed, columns, read_nulls(options.get("nulls")))
 
     def read(self, messages: Numbered) -> Checked:
         """Rows in the order of the messages, with their numbers, which ascend."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from presage.errors import PresageError
 from presage.log import ROW, Arrival, Checked, Taken
 from presage.log.columns import attributes_schema
 from presage.log.data_files import open_data
+from presage.log.delta_folder import DeltaFile
 from presage.log.ingest import Rejected, check_table
-from presage.log.text_csv import BOM, read_csv_rows, read_header, readable, whole_rows
+from presage.log.text_csv import BOM, read_csv_rows, read_header, read_nulls, readable, whole_rows
 from presage.log.text_json import is_array, read_json, read_json_lines
 from presage.model.catalog import EventType
+from presage.model.paths import ANYWHERE, Roots
 
 PIECE_BYTES = 16 << 20  # of text
 PIECE_ROWS = 250_000  # of Parquet
@@ -76,13 +79,15 @@ class _Unreadable(Exception):  # noqa: N818 (a finding about a file: the others 
 class Pieces:
     """Reads files of a stream. A Parquet file stays open between its pieces; that is all it remembers."""
 
-    def __init__(self, event_type: EventType) -> None:
+    def __init__(self, event_type: EventType, roots: Roots = ANYWHERE) -> None:
+        self._roots = roots
+        self._nulls = read_nulls(event_type.options.get("nulls"))
         self._attributes = event_type.attributes
         self._required = event_type.event_time
         self._open: tuple[Place, _ParquetRows] | None = None
 
-    def read(self, path: Path, kind: str, place: Place) -> Piece:
-        """The next piece; an `OSError` if the file cannot be opened now."""
+    def read(self, path: Path, kind: str, place: Place, of: DeltaFile | None = None) -> Piece:
+        """The next piece; an `OSError` if the file cannot be opened now. `of`: it is a file of a Delta table."""
         try:
             found = os.stat(path)
             if (found.st_size, found.st_mtime_ns) != (place.size, place.modified):
@@ -91,7 +96,7 @@ class Pieces:
                 raise _Unreadable("it was changed while it was read; the rest of it is left out")
             if place.size == 0:
                 return Piece(Arrival(place.file, self._with_rows(self._nothing(), place)), place, True)
-            return self._parquet(path, place) if kind == PARQUET else self._text(path, kind, place)
+            return self._parquet(path, place, of) if kind == PARQUET else self._text(path, kind, place)
         except FileNotFoundError:
             # A folder that is gone may come back with all that is in it.
             if not _is_begun(place) or not path.parent.exists():
@@ -102,18 +107,18 @@ class Pieces:
             if isinstance(failure, OSError) and failure.errno is not None:
                 raise
             why = failure.message if isinstance(failure, PresageError) else str(failure).splitlines()[0]
-            shown = b"" if kind == PARQUET else _bytes(path, place.at, SHOWN_BYTES)
+            shown = b"" if kind == PARQUET else self._shown(path, place.at)
             return self._given_up(place, why, shown)
 
     def _text(self, path: Path, kind: str, place: Place) -> Piece:
         if place.at == 0 or (kind == CSV and place.names is None):
-            head = _bytes(path, place.at, min(HEADER_BYTES, place.size - place.at))
+            head = self._bytes(path, place.at, min(HEADER_BYTES, place.size - place.at))
             if place.at == 0 and kind == JSON and is_array(head.removeprefix(BOM)):
                 return self._array(path, place)
             place = _begun(head, kind, place)
         most, size = PIECE_BYTES, 0
         while size == 0 and place.at < place.size:
-            data = _bytes(path, place.at, min(most, place.size - place.at))
+            data = self._bytes(path, place.at, min(most, place.size - place.at))
             if place.at + len(data) >= place.size:
                 size = len(data)
             else:
@@ -126,7 +131,7 @@ class Pieces:
         if kind == JSON:
             checked = read_json_lines(data, place.file, *arguments, place.lines)
         else:
-            checked = read_csv_rows(data, place.file, place.names or [], *arguments, place.lines)
+            checked = read_csv_rows(data, place.file, place.names or [], *arguments, place.lines, self._nulls)
         lines = data.count(b"\n") + (data.replace(b"\r\n", b"").count(b"\r") if kind == CSV else 0)
         return self._piece(checked, place, place.at + size, lines)
 
@@ -134,17 +139,18 @@ class Pieces:
         """An array has no place between its rows where it could be cut without being read from the start."""
         if place.size > RECORD_BYTES:
             raise _Unreadable(f"it is one array of more than {RECORD_BYTES >> 20} MB; write one object on each line")
-        data = _bytes(path, 0, place.size)
+        data = self._bytes(path, 0, place.size)
         return self._piece(read_json(data, place.file, self._attributes, self._required), place, place.size, 0)
 
-    def _parquet(self, path: Path, place: Place) -> Piece:
+    def _parquet(self, path: Path, place: Place, of: DeltaFile | None) -> Piece:
         known, reader = self._open or (None, None)
         if reader is None or known != place:
             self.close()
-            reader = _ParquetRows(path, place.at)
+            reader = _ParquetRows(path, place.at, self._roots)
         table = reader.read(PIECE_ROWS)
-        origin = lambda row: f"{place.file}:{place.at + row + 1}"  # noqa: E731
-        checked = check_table(self._attributes, self._required, table, f"the file '{place.file}'", origin)
+        rows, numbers = (of or DeltaFile(place.file)).shaped(table, place.at)
+        origin = lambda row: f"{place.file}:{numbers[row] + 1}"  # noqa: E731
+        checked = check_table(self._attributes, self._required, rows, f"the file '{place.file}'", origin)
         piece = self._piece(checked, place, place.at + table.num_rows, 0, reader.rows)
         self._open = (piece.place, reader)
         if piece.done:
@@ -180,6 +186,18 @@ class Pieces:
         after = replace(place, rows=place.rows + 1, rejected=place.rejected + 1)
         return Piece(Arrival(place.file, self._with_rows(checked, place)), after, True, why)
 
+    def _bytes(self, path: Path, at: int, count: int) -> bytes:
+        with self._roots.opened(path) as file:
+            file.seek(at)
+            return file.read(count)
+
+    def _shown(self, path: Path, at: int) -> bytes:
+        """What there is to see of a file that cannot be read; nothing of one that may not be."""
+        try:
+            return self._bytes(path, at, SHOWN_BYTES)
+        except (PresageError, OSError):
+            return b""
+
     def _nothing(self) -> Checked:
         return Checked(attributes_schema(self._attributes).empty_table())
 
@@ -203,9 +221,13 @@ class Pieces:
 class _ParquetRows:
     """The rows of a Parquet file from one on, decoded little by little."""
 
-    def __init__(self, path: Path, at: int) -> None:
-        # The old 96-bit times of Spark hold years that nanoseconds do not.
-        self._file = open_data(path, coerce_int96_timestamp_unit="us")
+    def __init__(self, path: Path, at: int, roots: Roots) -> None:
+        self._open = ExitStack()
+        opened = self._open.enter_context(roots.opened(path))
+        with self._open.pop_all() as failing:  # closes it if what follows fails
+            # The old 96-bit times of Spark hold years that nanoseconds do not.
+            self._file = open_data(opened, coerce_int96_timestamp_unit="us")
+            self._open = failing.pop_all()
         self.rows: int = self._file.metadata.num_rows
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         ends = np.cumsum(sizes)
@@ -230,6 +252,7 @@ class _ParquetRows:
 
     def close(self) -> None:
         self._file.close()
+        self._open.close()
 
 
 def _begun(head: bytes, kind: str, place: Place) -> Place:
@@ -249,12 +272,6 @@ def _begun(head: bytes, kind: str, place: Place) -> Place:
 
 def _is_begun(place: Place) -> bool:
     return place.at > 0
-
-
-def _bytes(path: Path, at: int, count: int) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(at)
-        return file.read(count)
 
 
 def _line(origin: str) -> int:

@@ -17,6 +17,7 @@ from presage.sources.status import FAILED, FINISHED, RUNNING, STOPPED, WAITING, 
 
 TRY_AGAIN_SECONDS = 1.0
 JOIN_SECONDS = 30.0
+FINAL = ("TABLE_CHANGED", "TABLE_GAP", "TABLE_FEATURE")
 
 # The last record whose arrivals the standing statements have taken in; None if none of them runs.
 Reached = Callable[[], int | None]
@@ -82,10 +83,10 @@ class Running:
         except PresageError as problem:
             if problem.code in ("ENGINE_CLOSED", "UNKNOWN_STREAM"):  # closed, or dropped: it is about to be stopped
                 return None
-            self._say(
-                FAILED if self._source is None else WAITING, "; ".join(filter(None, (problem.message, problem.fix)))
-            )
-            if self._source is None:  # it cannot be made as it is declared: waiting will not help
+            # It cannot be made as it is declared, or what it follows has no next step: waiting will not help.
+            is_final = self._source is None or problem.code in FINAL
+            self._say(FAILED if is_final else WAITING, "; ".join(filter(None, (problem.message, problem.fix))))
+            if is_final:
                 return None
         except OSError as failure:
             self._say(WAITING, str(failure))

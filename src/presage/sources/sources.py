@@ -13,6 +13,7 @@ from presage.analyze.declare_source import check_source
 from presage.errors import error
 from presage.log import Log
 from presage.model.catalog import EventType
+from presage.model.paths import ANYWHERE, Roots
 from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
@@ -43,6 +44,7 @@ class Sources(Mapping[str, SourceStatus]):
         rows_ahead: int = ROWS_AHEAD,
         topic: Callable[[EventType], Topic] | None = None,
         session: Session | None = None,
+        roots: Roots = ANYWHERE,
     ) -> None:
         self._log = log
         self._types = types
@@ -51,6 +53,7 @@ class Sources(Mapping[str, SourceStatus]):
         self._rows_ahead = rows_ahead
         self._topic = topic
         self._session = session
+        self._roots = roots
         self._running: dict[str, Running] = {}
         self._lock = threading.Lock()
         self._started = False
@@ -117,7 +120,8 @@ class Sources(Mapping[str, SourceStatus]):
         kind = event_type.options["source"]
         check_source(event_type)
         if kind == "files":
-            return FilesSource(event_type, self._resolve, self._log.deliveries.taken(event_type.name, kind))
+            taken = self._log.deliveries.taken(event_type.name, kind)
+            return FilesSource(event_type, self._resolve, taken, roots=self._roots)
         if kind == "rate":
             return RateSource(event_type)
         if kind == "kafka" and self._topic is not None:

@@ -13,18 +13,19 @@ from unit.declared import refusals, workspace
 # What is written, the code, the column of the caret, the message, the fix.
 REFUSED = [
     (
-        "CREATE STREAM Motion (a INT)",
+        "CREATE RELATION Place (camera STRING) VALUES ('c9')",
         "ALREADY_DECLARED",
         1,
-        "'Motion' is already declared as a stream",
-        "choose another name, or DROP STREAM Motion",
+        "'Place' is already declared as a relation, and this says something else: attribute floor (INT) is left out; "
+        "the list of VALUES is 2 rows (('c1', 1), ('c2', 2)), here 1 rows (('c9',),)",
+        "choose another name, or DROP RELATION Place and declare it again: no event is lost",
     ),
     (
         "CREATE STREAM motion (a INT)",
         "ALREADY_DECLARED",
         1,
         "'Motion' is already declared as a stream",
-        "choose another name, or DROP STREAM Motion",
+        "choose another name",
     ),
     (
         "CREATE STREAM T (a INT, a INT, at TIMESTAMP) EVENT TIME at",
@@ -245,7 +246,7 @@ REFUSED = [
         "ALREADY_DECLARED",
         1,
         "'Motion' is already declared as a stream",
-        "choose another name, or DROP STREAM Motion",
+        "choose another name",
     ),
 ]
 

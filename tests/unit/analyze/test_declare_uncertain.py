@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from presage.analyze.declare_derived import reads
 from presage.errors import PresageError
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.catalog import Attribute, Catalog, EventType, InferredFrom, Model, Uncertain
-from presage.workspace import Workspace, reads
+from presage.workspace import Workspace
 from unit.declared import NOW, workspace
 
 HEAD = "CREATE STREAM At (person STRING, place STRING, floor INT, at TIMESTAMP) EVENT TIME at"
@@ -149,7 +150,7 @@ def test_a_model_is_known_by_its_file_and_what_it_says(home: Workspace, tmp_path
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("CREATE MODEL floor FROM 'floor.json'", "ALREADY_DECLARED"),
+        ("CREATE MODEL Floor FROM 'floor.json'", "ALREADY_DECLARED"),
         ("CREATE MODEL Reading FROM 'floor.json'", "ALREADY_DECLARED"),
         ("CREATE STREAM Floor (at TIMESTAMP) EVENT TIME at", "ALREADY_DECLARED"),
         ("INSERT INTO floor SELECT * FROM Reading", "NOT_A_STREAM"),

@@ -14,7 +14,7 @@ import pytest
 from presage.errors import PresageError
 from presage.log import Checked, read_files
 from presage.model.catalog import Attribute
-from presage.model.paths import resolve_under_roots
+from presage.model.paths import Roots
 from presage.model.types import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, ArrayOf, MapOf, StructOf
 
 TICK = (Attribute("sym", STRING), Attribute("price", DOUBLE), Attribute("at", TIMESTAMP))
@@ -204,14 +204,14 @@ def test_a_path_stays_under_the_roots(tmp_path: Path) -> None:
     (inside / "a.csv").write_text("")
     (outside / "b.csv").write_text("")
     os.symlink(outside / "b.csv", inside / "link.csv")
-    assert resolve_under_roots("a.csv", [inside], inside) == (inside / "a.csv").resolve()
-    assert resolve_under_roots(str(inside / "a.csv"), [inside], outside) == (inside / "a.csv").resolve()
+    assert Roots.of([inside]).resolve("a.csv", inside) == (inside / "a.csv").resolve()
+    assert Roots.of([inside]).resolve(str(inside / "a.csv"), outside) == (inside / "a.csv").resolve()
     for path in ("../out/b.csv", "link.csv", str(outside / "b.csv"), "/etc/hostname", "../inside"):
         with pytest.raises(PresageError) as refused:
-            resolve_under_roots(path, [inside], inside)
+            Roots.of([inside]).resolve(path, inside)
         assert refused.value.code == "PATH_OUTSIDE_ROOTS"
     with pytest.raises(PresageError) as missing:
-        resolve_under_roots("no.csv", [inside], inside)
+        Roots.of([inside]).resolve("no.csv", inside)
     assert missing.value.code == "FILE_NOT_FOUND"
 
 
@@ -220,7 +220,7 @@ def test_a_path_stays_under_the_roots(tmp_path: Path) -> None:
 )
 def test_a_path_that_can_be_none_is_the_users_mistake(path: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(PresageError) as refused:
-        resolve_under_roots(path, [tmp_path], tmp_path, must_exist=False)
+        Roots.of([tmp_path]).resolve(path, tmp_path, must_exist=False)
     assert refused.value.code == code
 
 
@@ -229,7 +229,7 @@ def test_a_root_may_be_reached_through_a_link(tmp_path: Path) -> None:
     real.mkdir()
     (real / "a.csv").write_text("")
     os.symlink(real, tmp_path / "link")
-    assert resolve_under_roots("a.csv", [tmp_path / "link"], tmp_path / "link") == (real / "a.csv").resolve()
+    assert Roots.of([tmp_path / "link"]).resolve("a.csv", tmp_path / "link") == (real / "a.csv").resolve()
 
 
 def test_a_file_that_is_not_here_is_looked_for_in_the_other_allowed_folders(tmp_path: Path) -> None:
@@ -237,10 +237,10 @@ def test_a_file_that_is_not_here_is_looked_for_in_the_other_allowed_folders(tmp_
     here.mkdir()
     there.mkdir()
     (there / "a.csv").write_text("x\n")
-    assert resolve_under_roots("a.csv", [here, there], here) == (there / "a.csv").resolve()
+    assert Roots.of([here, there]).resolve("a.csv", here) == (there / "a.csv").resolve()
     (here / "a.csv").write_text("x\n")
-    assert resolve_under_roots("a.csv", [here, there], here) == (here / "a.csv").resolve()
+    assert Roots.of([here, there]).resolve("a.csv", here) == (here / "a.csv").resolve()
     (tmp_path / "b.csv").write_text("x\n")
     with pytest.raises(PresageError) as refused:
-        resolve_under_roots("../b.csv", [here, there], here)
+        Roots.of([here, there]).resolve("../b.csv", here)
     assert refused.value.code == "PATH_OUTSIDE_ROOTS"

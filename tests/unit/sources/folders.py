@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from presage.log import LoadReport, Log
 from presage.log.numbered import offsets_table
 from presage.model.catalog import Attribute, EventType
-from presage.model.paths import resolve_under_roots
+from presage.model.paths import Roots
 from presage.model.types import LONG, STRING, TIMESTAMP
 from presage.sources.files import FilesSource
 
@@ -52,8 +52,8 @@ class Stepped:
     def __init__(self, log: Log, event_type: EventType, roots: list[Path] | None = None, **given: Any) -> None:
         self.log, self.type = log, event_type
         folder = Path(event_type.options["path"])
-        self._resolve: Callable[[str], Path] = lambda path: resolve_under_roots(
-            path, roots or [folder.parent], folder.parent, must_exist=False
+        self._resolve: Callable[[str], Path] = lambda path: Roots.of(roots or [folder.parent]).resolve(
+            path, folder.parent, must_exist=False
         )
         self._given = given
         self.begin()

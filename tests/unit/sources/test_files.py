@@ -14,6 +14,7 @@ import pytest
 
 from presage.log import Log
 from presage.model.catalog import EventType
+from presage.model.paths import Roots
 from presage.sources import files, pieces
 from unit.sources.folders import Stepped, event, lines, put, stream
 
@@ -399,17 +400,19 @@ def test_a_file_that_may_not_be_read_is_tried_again_and_others_go_on(
     forbidden = put(folder, "a.json", lines(event(1)))
     put(folder, "b.json", lines(event(2)))
 
-    def refused(path: Path, *mode: str) -> Any:
+    opened = Roots.opened
+
+    def refused(roots: Roots, path: Path) -> Any:
         if path == forbidden:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return open(path, *mode)
+        return opened(roots, path)
 
     # Said here and not by the mode of the file, which does not keep root out.
-    monkeypatch.setattr(pieces, "open", refused, raising=False)
+    monkeypatch.setattr(Roots, "opened", refused)
     source.drain()
     assert source.events() == [2]
     assert "'a.json' cannot be read and is tried again" in source.source.notes[0]
-    monkeypatch.delattr(pieces, "open")
+    monkeypatch.setattr(Roots, "opened", opened)
     source.drain()
     assert source.events() == [2]
     now[0] = files.TRY_AGAIN_SECONDS

@@ -1,0 +1,77 @@
+"""DROP: refused while something needs what is dropped, or where events would go; CASCADE says that they may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from presage.errors import error
+from presage.lang import syntax as s
+from presage.live.deployment import Shown
+from presage.live.derived import derived_table
+from presage.live.standing import Standing
+from presage.log import Archive
+from presage.workspace import Workspace
+
+COLUMNS = ("kind", "name", "events", "late", "rejected")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is deleted, or stopped, with a name."""
+
+    kind: str
+    name: str
+    events: int = 0
+    late: int = 0
+    rejected: int = 0
+
+    def __str__(self) -> str:
+        beside = [f"{count:,} {what}" for what, count in (("late", self.late), ("rejected", self.rejected)) if count]
+        more = f", {' and '.join(beside)}" if beside else ""
+        return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or beside else "")
+
+
+def drop(
+    statement: s.Drop,
+    workspace: Workspace,
+    archive: Archive,
+    standing: Standing,
+    declare: Callable[[s.Statement], None],
+) -> Shown | None:
+    """Carry out a DROP; with CASCADE the names of columns, and a row for each thing that has gone."""
+    if statement.kind == "statement":
+        # Without waiting for subscribers: one of them may wait for us.
+        standing[statement.name].stop(patience=0)
+        return None
+    workspace.declare(replace(statement, cascade=True))  # refuses a name that is not there, before anything has gone
+    names = [*workspace.dependents(statement), statement.name]
+    held = [_held(name, workspace, archive) for name in names]
+    users = [*dict.fromkeys(user for name in names for user in standing.users(name))]
+    if not statement.cascade:
+        if held[-1].events or held[-1].late:
+            beside = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
+            raise error("HOLDS_EVENTS", statement.span, what=held[-1], kind=statement.kind.upper(), name=statement.name,
+                        more=f"; with it would go {', '.join(beside)}" if beside else "")  # fmt: skip
+        standing.refuse_if_used(statement)
+        declare(statement)
+        return None
+    for user in users:
+        standing[user].stop(patience=0)
+    for each in held:
+        kind = "stream" if each.kind == "derived stream" else each.kind.split()[0]
+        declare(s.Drop(kind, each.name, span=statement.span))
+    gone = [*(_Held("statement", user) for user in users), *held]
+    return COLUMNS, [(one.kind, one.name, one.events, one.late, one.rejected) for one in gone]
+
+
+def _held(name: str, workspace: Workspace, archive: Archive) -> _Held:
+    made = workspace.catalog.types.get(name)
+    if made is None:
+        return _Held(workspace.catalog.kind(name), name)
+    table = derived_table(name) if made.kind == "derived" else name
+    kind = "derived stream" if made.kind == "derived" else made.kind
+    if not archive.holds(table):
+        return _Held(kind, name)
+    info = archive.describe(table)
+    return _Held(kind, name, info.retained, info.late, info.rejected)

@@ -1,0 +1,100 @@
+"""Delta tables that a files source follows: which of their files hold new events, version by version.
+
+A table begins with the files of the version that is its newest then; of each later version those files are taken that
+add rows. What is rewritten without a change of its data, by a compaction for example, is skipped. The position of a
+table is a version, part of the source's cursor: `whole` says that all files of that version are taken.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from presage.errors import PresageError, error
+from presage.log.delta_folder import DeltaFile, DeltaFolder
+from presage.model.paths import Roots
+from presage.sources.pieces import Place
+
+Position = dict[str, Any]  # version, whole
+# Whether a file of that name was taken.
+IsTaken = Callable[[str], bool]
+
+
+@dataclass
+class FollowedTable:
+    """`name`: the table's folder below the one that is watched, empty for that itself."""
+
+    name: str
+    folder: Path
+    roots: Roots
+    pending: dict[str, DeltaFile] = field(default_factory=dict)  # by name, with the table's folder in front
+    during: Position | None = None  # where the table is until all of them are taken
+    target: Position | None = None  # and then
+
+    def look(self, position: Position | None, is_taken: IsTaken) -> None:
+        """Find the files of the next version that has some, if all that were found before are taken."""
+        if self.pending:
+            return
+        delta = DeltaFolder(self.folder, self.roots)
+        if position is None and self._was_read_as_files(delta, is_taken):
+            position = {"version": -1, "whole": True}
+        if position is None or not position["whole"]:
+            version, files = delta.files(None if position is None else position["version"])
+            self._expect(files, is_taken, {"version": version, "whole": False}, version)
+        else:
+            version = position["version"]
+        newest = delta.newest()
+        while not self.pending and version < newest:
+            version += 1
+            self._expect(self._added(delta, version), is_taken, {"version": version - 1, "whole": True}, version)
+
+    def after(self, position: Position | None, taken: Collection[str]) -> Position | None:
+        """Its position when these files are taken, too."""
+        if self.target is None:
+            return position
+        return self.during if self.pending.keys() - taken else self.target
+
+    def settle(self, taken: Collection[str]) -> None:
+        """These files are taken."""
+        for name in [*self.pending.keys() & taken]:
+            del self.pending[name]
+
+    def place(self, name: str) -> Place:
+        """The beginning of a file."""
+        try:
+            found = os.stat(self.path(name))
+        except FileNotFoundError:
+            raise self.gap(name) from None
+        return Place(name, found.st_size, found.st_mtime_ns)
+
+    def path(self, name: str) -> Path:
+        return DeltaFolder(self.folder, self.roots).path(self.pending[name].name)
+
+    def gap(self, name: str) -> PresageError:
+        version = (self.target or {}).get("version")
+        return error("TABLE_GAP", path=self.folder, what=f"the file '{name}' of version {version}")
+
+    def _expect(self, files: list[DeltaFile], is_taken: IsTaken, during: Position, version: int) -> None:
+        named = {f"{self.name}/{file.name}" if self.name else file.name: file for file in files}
+        self.pending = {name: file for name, file in named.items() if not is_taken(name)}
+        self.during, self.target = during, {"version": version, "whole": True}
+
+    def _added(self, delta: DeltaFolder, version: int) -> list[DeltaFile]:
+        commit = delta.commit(version)
+        if commit is None:
+            raise error("TABLE_GAP", path=self.folder, what=f"version {version}")
+        if commit.changes:
+            raise error("TABLE_CHANGED", path=self.folder, version=version, operation=commit.operation)
+        if not commit.added:
+            return []
+        # With the values of partition columns in their types, and the columns as they are called in that version.
+        known = {file.name: file for file in delta.files(version)[1]}
+        return [known[name] for name in commit.added]
+
+    def _was_read_as_files(self, delta: DeltaFolder, is_taken: IsTaken) -> bool:
+        """Whether files of it were taken before tables were followed: then it goes on from them, by its versions."""
+        first = delta.commit(0)
+        return first is not None and any(is_taken(f"{self.name}/{n}" if self.name else n) for n in first.added)
