@@ -41,6 +41,7 @@ from presage.log.files import read_files
 from presage.log.keeping import keep
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
+from presage.model.permissions import Permissions
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browsing import Browse
 from presage.operations.collecting import Collector
@@ -79,6 +80,8 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
+    `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
+    `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
     `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
@@ -91,6 +94,8 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         roots: Sequence[str | os.PathLike[str]] | None = None,
+        allow_env: Sequence[str] = (),
+        allow_hosts: Sequence[str] | None = None,
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
@@ -102,6 +107,7 @@ class Engine:
         driven: bool = True,
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
+        permissions = Permissions(allow_env, allow_hosts)
         self._session = HeldSession(spark, settings)
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
@@ -114,7 +120,7 @@ class Engine:
         base = Path.cwd()
         library = Library(self._log.home.path / "knowledge")
         roots = roots if roots is not None else [base, self._log.home.path]
-        self._workspace = Workspace(roots, base, library=library, optimizing=optimize)
+        self._workspace = Workspace(roots, base, library=library, optimizing=optimize, permissions=permissions)
         self._relations: dict[str, pa.Table] = {}
         try:
             self._standing = Standing(
@@ -140,8 +146,9 @@ class Engine:
             self._log.close()
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
-        topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
-        self._sources = Sources(self._log, types, resolve, self._standing.taken_in, 2 * rows_per_batch, topic, self)
+        topic = lambda of: KafkaTopic(self._session.get, of, permissions, resolve)  # noqa: E731
+        taken, ahead = self._standing.taken_in, 2 * rows_per_batch
+        self._sources = Sources(self._log, types, resolve, taken, ahead, topic, self, permissions)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         rows = RowRetention(self._log, self._standing, self._sinks.taken)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare_permissions import check_permitted
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.declare_statement import retention_said
@@ -33,6 +34,7 @@ from presage.lang.sequence_syntax import CreateModel, Subgoal
 from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Moment, Producer
 from presage.model.paths import read_text, resolve_under_roots
+from presage.model.permissions import Permissions
 from presage.model.semantics import Context
 from presage.model.text import Span
 from presage.model.time import parse_timestamp
@@ -86,6 +88,7 @@ class Workspace:
     now: Callable[[], int] = wall_clock
     library: Library = field(default_factory=Library)
     optimizing: bool = True
+    permissions: Permissions | None = None  # None: not known here, and checked where a source or a sink runs
 
     def parse(self, text: str, name: str = "query") -> s.Script:
         return parse(text, name)
@@ -100,6 +103,7 @@ class Workspace:
             after = declare_type(statement, self.catalog, _no_context if again else self._context)
             if not again:  # a home from before these options were checked opens: its source says what is wrong
                 check_source(after.types[statement.name], statement)
+                self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)
                 self._settle_path(statement)
             if statement.inference is not None and not again:
                 with placed(statement.span):
@@ -116,8 +120,9 @@ class Workspace:
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
         if isinstance(statement, s.CreateSink):
-            after = declare_sink(statement, self.catalog)
+            after = declare_sink(statement, self.catalog, again)
             if not again:
+                self._check_permitted(f"sink '{statement.name}'", after.sinks[statement.name].options, statement)
                 self._settle_path(statement)
             return after
         if isinstance(statement, s.Drop):
@@ -300,6 +305,10 @@ class Workspace:
     def resolve_folder(self, path: str) -> Path:
         """The folder of a source or sink, under the roots; it may not be there yet."""
         return resolve_under_roots(path, self.roots, self.base, must_exist=False)
+
+    def _check_permitted(self, owner: str, options: Mapping[str, str], node: s.CreateType | s.CreateSink) -> None:
+        if self.permissions is not None:
+            check_permitted(owner, options, self.permissions, {o.name.lower(): o.span for o in node.options})
 
     def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
         """The declaration with the whole path of its folder, if it has one."""

@@ -82,11 +82,11 @@ class Running:
         except PresageError as problem:
             if problem.code in ("ENGINE_CLOSED", "UNKNOWN_STREAM"):  # closed, or dropped: it is about to be stopped
                 return None
-            self._say(
-                FAILED if self._source is None else WAITING, "; ".join(filter(None, (problem.message, problem.fix)))
-            )
+            told = "; ".join(filter(None, (problem.message, problem.fix)))
             if self._source is None:  # it cannot be made as it is declared: waiting will not help
+                self._say(FAILED, f"{problem.code}: {told}")
                 return None
+            self._say(WAITING, told)
         except OSError as failure:
             self._say(WAITING, str(failure))
         except Exception as failure:
