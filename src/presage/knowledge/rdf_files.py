@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from presage.errors import PresageError, error
+from presage.knowledge.rdf_limits import check_limits, check_size
 
 Format = ox.RdfFormat
 
@@ -35,6 +36,7 @@ _PLACE = re.compile(r"^Parser error at line (\d+) (?:column|between columns) (\d
 def read_source(path: Path) -> bytes:
     """The content of a file of a knowledge base."""
     try:
+        check_size(path.stat().st_size, str(path))
         return path.read_bytes()
     except FileNotFoundError as failure:
         raise error("FILE_NOT_FOUND", path=path, fix="check the path of the knowledge base") from failure
@@ -55,6 +57,7 @@ def parse_source(data: bytes, path: str) -> Iterator[ox.Quad]:
     on the folder it lies in.
     """
     form = format_of(data, path)
+    check_limits(data, form, path)
     base = f"file:///{quote(Path(path).name)}"
     parsed = iter(_parsed(data, form, base, path))
     while True:
