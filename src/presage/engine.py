@@ -45,6 +45,7 @@ from presage.log.keeping import keep
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
+from presage.model.permissions import Permissions
 from presage.model.text import Source
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browsing import Browse
@@ -85,6 +86,8 @@ class Engine:
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements and loads may read files from, and nothing outside of them; without it all that
     the user of this process may read. Name them where statements come from others.
+    `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
+    `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
     `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
@@ -97,6 +100,8 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
+        allow_env: Sequence[str] = (),
+        allow_hosts: Sequence[str] | None = None,
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         rows_in_memory: int = ROWS_IN_MEMORY,
@@ -108,6 +113,7 @@ class Engine:
         driven: bool = True,
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
+        permissions = Permissions(allow_env, allow_hosts)
         self._session = HeldSession(spark, settings)
         self._optimize = optimize
         self._rows_in_memory = rows_in_memory
@@ -119,9 +125,8 @@ class Engine:
         self._log = Log.open(home)
         base = Path.cwd()
         library = Library(self._log.home.path / "knowledge")
-        self._workspace = Workspace(
-            Roots.of(roots, [base, self._log.home.path]), base, library=library, optimizing=optimize
-        )
+        within = Roots.of(roots, [base, self._log.home.path])
+        self._workspace = Workspace(within, base, library=library, optimizing=optimize, permissions=permissions)
         self._relations: dict[str, pa.Table] = {}
         try:
             self._standing = Standing(
@@ -147,8 +152,8 @@ class Engine:
             self._log.close()
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
-        topic = lambda of: KafkaTopic(self._session.get, of)  # noqa: E731
-        given = self._standing.taken_in, 2 * rows_per_batch, topic, self, self._workspace.allowed
+        topic = lambda of: KafkaTopic(self._session.get, of, permissions, resolve)  # noqa: E731
+        given = self._standing.taken_in, 2 * rows_per_batch, topic, self, within, permissions
         self._sources = Sources(self._log, types, resolve, *given)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)

@@ -358,6 +358,16 @@ CONDITIONS: dict[str, Condition] = {
     "NO_SECRET": Condition(
         ResourceError, "{owner} needs the variable {name} of the environment, which is not set", "{fix}"
     ),
+    "ENV_NOT_ALLOWED": Condition(
+        ResourceError,
+        "{owner} names the variable {name} of the environment, which statements may not use",
+        "open the engine with allow_env=['{name}'], or start the command with --allow-env {name}",
+    ),
+    "HOST_NOT_ALLOWED": Condition(
+        ResourceError,
+        "{owner} may not connect to {host}: {why}",
+        "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
+    ),
     "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
     "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
     "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
@@ -395,7 +405,7 @@ def warning(code: str, span: Span | None = None, **params: object) -> QueryWarni
 
 
 @contextmanager
-def placed(span: Span) -> Iterator[None]:
+def placed(span: Span | None) -> Iterator[None]:
     """An error of what is done inside, if it knows no place, is told that it stands here."""
     try:
         yield

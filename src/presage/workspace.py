@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
 from presage.analyze.declare_again import CREATES, Declared, declared_as, refuse_different
 from presage.analyze.declare_derived import check_fits, parse_producer, reads, refuse_circle, refuse_spelling
+from presage.analyze.declare_permissions import check_permitted
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.declare_statement import retention_said
@@ -33,6 +34,7 @@ from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.model.catalog import Attribute, Catalog, EventType, Model, Moment, Producer, Relation
 from presage.model.paths import AnyPath, Roots, read_text
+from presage.model.permissions import Permissions
 from presage.model.semantics import Context
 from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp
@@ -78,6 +80,7 @@ class Workspace:
     now: Callable[[], int] = wall_clock
     library: Library = field(default_factory=Library)
     optimizing: bool = True
+    permissions: Permissions | None = None  # None: not known here, and checked where a source or a sink runs
 
     @property
     def allowed(self) -> Roots:
@@ -104,6 +107,7 @@ class Workspace:
             after = declare_type(statement, self.catalog, _no_context if again else self._context)
             if not again:  # a home from before these options were checked opens: its source says what is wrong
                 check_source(after.types[statement.name], statement)
+                self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)
                 self._settle_path(statement)
             if statement.inference is not None and not again:
                 with placed(statement.span):
@@ -120,8 +124,9 @@ class Workspace:
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
         if isinstance(statement, s.CreateSink):
-            after = declare_sink(statement, self.catalog)
+            after = declare_sink(statement, self.catalog, again)
             if not again:
+                self._check_permitted(f"sink '{statement.name}'", after.sinks[statement.name].options, statement)
                 self._settle_path(statement)
             return after
         if isinstance(statement, s.Drop):
@@ -317,6 +322,10 @@ class Workspace:
     def resolve_folder(self, path: str) -> Path:
         """The folder of a source or sink, if it may be used; it may not be there yet."""
         return self.allowed.resolve(path, self.base, must_exist=False)
+
+    def _check_permitted(self, owner: str, options: Mapping[str, str], node: s.CreateType | s.CreateSink) -> None:
+        if self.permissions is not None:
+            check_permitted(owner, options, self.permissions, {o.name.lower(): o.span for o in node.options})
 
     def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
         """The declaration with the whole path of its folder, if it has one."""

@@ -27,6 +27,8 @@ TICK = "CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME a
 AVERAGE = "SELECT sym, avg(price) AS mean FROM Tick#time(10 sec) GROUP BY sym"
 PATIENCE = 180
 
+ALLOWED: dict[str, Any] = {"allow_env": ["K_USER", "K_PASSWORD"], "allow_hosts": ["localhost"]}
+
 
 def tick(n: int) -> bytes:
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_704_067_200 + n))
@@ -57,7 +59,7 @@ def prices(engine: Engine) -> list[int]:
 
 @pytest.fixture
 def engine(kafka_session: SparkSession, tmp_path: Path) -> Any:
-    with Engine(kafka_session, tmp_path / "home") as made:
+    with Engine(kafka_session, tmp_path / "home", **ALLOWED) as made:
         yield made
 
 
@@ -130,7 +132,7 @@ def test_partitions_that_are_added_are_read_and_what_retention_took_is_counted(
     engine.close()
     topics.put(topic, ticks(20, 30))
     topics.forget(topic, before=15)
-    with Engine(topics._spark, home) as again:
+    with Engine(topics._spark, home, **ALLOWED) as again:
         status = until(again, lambda status: status.rows == 25)
         assert prices(again) == [*range(20), *range(25, 30)]
         assert "5 offsets were gone before they could be read" in status.position
@@ -144,7 +146,7 @@ def test_the_source_waits_while_statements_have_rows_to_take_in(
     monkeypatch.setattr("presage.sources.kafka.FIRST_ROWS", 2_000)
     topic = topics.create()
     topics.put(topic, ticks(0, 12_000))
-    with Engine(kafka_session, tmp_path / "home", rows_per_batch=500) as engine:
+    with Engine(kafka_session, tmp_path / "home", rows_per_batch=500, **ALLOWED) as engine:
         standing = engine.deploy(f"{declared(kafka_broker.servers, topic)}; SELECT price FROM Tick", name="all")
         said = until(engine, lambda status: "rows of it to take in first" in status.why)
         assert said.rows < 12_000
@@ -157,7 +159,7 @@ def test_from_topic_to_topic_an_engine_that_is_killed_again_and_again_loses_and_
     kafka_session: SparkSession, tmp_path: Path, kafka_broker: Broker, topics: Topics
 ) -> None:
     topic, told, home = topics.create(2), topics.create(), tmp_path / "home"
-    with Engine(kafka_session, home, live=False) as engine:
+    with Engine(kafka_session, home, live=False, **ALLOWED) as engine:
         engine.execute(declared(kafka_broker.servers, topic))
         engine.deploy(AVERAGE, name="mean")
         engine.execute(
@@ -174,7 +176,7 @@ def test_from_topic_to_topic_an_engine_that_is_killed_again_and_again_loses_and_
                 if int(line.split()[0]) >= round * 40 + (1, 40, 20)[round]:
                     break
             killed.kill()
-    with Engine(kafka_session, home) as engine:
+    with Engine(kafka_session, home, **ALLOWED) as engine:
         until(engine, lambda status: status.rows >= 120)
         standing = engine.deployments["mean"]
         standing.drain(timeout=PATIENCE)

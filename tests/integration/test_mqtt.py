@@ -21,7 +21,7 @@ from integration.mosquitto import Mosquitto
 from presage.log import Log
 from presage.model.catalog import EventType
 from presage.sources import Sources
-from unit.sources.brokers import payload, stream
+from unit.sources.brokers import ALLOWED, payload, stream
 
 LIVES = 6
 
@@ -37,7 +37,7 @@ class Engine:
         self.log = Log.open(home)
         if "Tick" not in self.log.archive.streams():
             self.log.create_stream(tick)
-        self.sources = Sources(self.log, lambda: [tick], Path)
+        self.sources = Sources(self.log, lambda: [tick], Path, permissions=ALLOWED)
         self.sources.start()
 
     def connected(self) -> None:

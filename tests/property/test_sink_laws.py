@@ -38,7 +38,9 @@ class Life:
         self.world.create(
             f"CREATE SINK files FROM odd WITH (sink = 'parquet', path = '{folder / 'out'}', rows = {rows})"
         )
-        self.world.create(f"CREATE SINK out FROM odd WITH (sink = 'kafka', servers = 's', topic = 't', rows = {rows})")
+        self.world.create(
+            f"CREATE SINK out FROM odd WITH (sink = 'kafka', servers = 'localhost:9092', topic = 't', rows = {rows})"
+        )
 
     def open(self) -> None:
         job = {"rows_per_batch": self.dice.choice([2, 5, 1_000])}

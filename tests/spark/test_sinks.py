@@ -19,7 +19,7 @@ def test_rows_of_a_statement_are_in_files_at_a_server_and_with_a_function_over_a
     spark: SparkSession, tmp_path: Path
 ) -> None:
     server, seen = Server(), list[str]()
-    with Engine(spark, tmp_path / "home", roots=[tmp_path]) as engine:
+    with Engine(spark, tmp_path / "home", roots=[tmp_path], allow_hosts=["localhost"]) as engine:
         engine.execute("CREATE STREAM Tick (x LONG, at TIMESTAMP) EVENT TIME at")
         live = engine.deploy("SELECT x FROM Tick WHERE x % 2 = 1", name="odd")
         engine.execute(f"CREATE SINK files FROM odd WITH (sink = 'parquet', path = '{tmp_path / 'out'}', rows = 3)")
@@ -29,7 +29,7 @@ def test_rows_of_a_statement_are_in_files_at_a_server_and_with_a_function_over_a
             engine.execute("CREATE STREAM hook (x LONG, at TIMESTAMP) EVENT TIME at")
         engine.load("Tick", events(0, 20))
         live.drain(timeout=60)
-    with Engine(spark, tmp_path / "home", roots=[tmp_path]) as engine:
+    with Engine(spark, tmp_path / "home", roots=[tmp_path], allow_hosts=["localhost"]) as engine:
         live = engine.deployments["odd"]
         live.subscribe(lambda row: seen.append(row.id), name="mail")
         engine.load("Tick", events(20, 10))

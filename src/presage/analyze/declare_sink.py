@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from presage.analyze.declare import MAX_DURATION, refuse_known
+from presage.analyze.declare_kafka import check_client
+from presage.analyze.declare_permissions import check_secret
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog, Sink
-from presage.model.secrets import is_reference
+from presage.model.permissions import is_reference
 from presage.model.text import Span
 from presage.model.time import parse_duration
 
@@ -33,11 +35,12 @@ MOST_ROWS = {"parquet": 10_000_000, "webhook": 10_000, "kafka": 1_000_000}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 OURS = ("content-type", "content-length", "host", "transfer-encoding", "connection", "idempotency-key")
 # What goes by such a name is a secret: a declaration names the variable that holds it.
-SECRET = re.compile(r"authorization|cookie|api-?key|token|secret|password|jaas|signature")
+SECRET = re.compile(r"authorization|cookie|api-?key|token|secret|password|signature")
 
 
-def declare_sink(node: s.CreateSink, catalog: Catalog) -> Catalog:
-    """The catalog with a new sink. Whether its statement stands is known to the engine alone."""
+def declare_sink(node: s.CreateSink, catalog: Catalog, again: bool = False) -> Catalog:
+    """The catalog with a new sink. Whether its statement stands is known to the engine alone. `again`: it was accepted
+    before; what is refused since then, `check_sink` says where it is made."""
     refuse_known(node.name, catalog, node.span)
     owner = f"sink '{node.name}'"
     options: dict[str, str] = {}
@@ -51,50 +54,56 @@ def declare_sink(node: s.CreateSink, catalog: Catalog) -> Catalog:
         fix = f"write WITH (sink = 'parquet', path = '{node.name}') for example"
         raise error("MISSING_OPTION", node.span, owner=owner, name="sink", fix=fix)
     made = Sink(node.name, node.statement, options)
-    _check_one_of("sink", made.kind, tuple(SINK_OPTIONS), spans["sink"])
-    for name, example in NEEDED.get(made.kind, {}).items():
-        if name not in options:
-            whole = f"{owner} with sink = '{made.kind}'"
-            raise error("MISSING_OPTION", node.span, owner=whole, name=name, fix=f"add {example}")
-    for name, value in options.items():
-        _check_known(made, name, spans[name])
-        _check(made, name, value, spans[name])
+    if not again:
+        check_sink(made, node.span, spans)
     return catalog.with_sink(made)
 
 
-def _check_known(made: Sink, name: str, span: Span) -> None:
+def check_sink(made: Sink, span: Span | None = None, spans: Mapping[str, Span] | None = None) -> None:
+    """Refuse options that a sink cannot use; `spans`: their places, where they are known."""
+    places, options = spans or {}, made.options
+    _check_one_of("sink", made.kind, tuple(SINK_OPTIONS), places.get("sink"))
+    for name, example in NEEDED.get(made.kind, {}).items():
+        if name not in options:
+            whole = f"sink '{made.name}' with sink = '{made.kind}'"
+            raise error("MISSING_OPTION", span, owner=whole, name=name, fix=f"add {example}")
+    for name, value in options.items():
+        _check_known(made, name, places.get(name))
+        _check(made, name, value, places.get(name))
+
+
+def _check_known(made: Sink, name: str, span: Span | None) -> None:
     every = ("sink", "begin", *SINK_OPTIONS[made.kind])
     prefix = PREFIXES.get(made.kind)
     if name not in every and not (prefix is not None and name.startswith(prefix) and len(name) > len(prefix)):
         raise error("UNKNOWN_OPTION", span, name=name, owner=f"sink '{made.name}'", fix=did_you_mean(name, every))
 
 
-def _check(made: Sink, name: str, value: str, span: Span) -> None:
+def _check(made: Sink, name: str, value: str, span: Span | None) -> None:
     if name in _CHECKS:
         _CHECKS[name](made, name, value, span)
     if name.startswith("header."):
         _check_header(name.removeprefix("header."), value, span)
-    if SECRET.search(name) and not is_reference(value):
-        # Without a place: the lines around it would show the secret once more.
-        fix = f"put it in a variable of the environment and write {name} = 'env:NAME'"
-        what = f"{name} of sink '{made.name}'"
-        raise error("BAD_VALUE", what=what, found="written out", expected="the name of a secret", fix=fix)
+    if made.kind == "kafka":
+        check_client(f"sink '{made.name}'", made.options, name, span)
+    elif SECRET.search(name):
+        check_secret(f"sink '{made.name}'", name, value)
 
 
-def _check_one_of(name: str, value: str, several: tuple[str, ...], span: Span) -> None:
+def _check_one_of(name: str, value: str, several: tuple[str, ...], span: Span | None) -> None:
     if value not in several:
         raise error("BAD_VALUE", span, what=name, found=f"'{value}'",
                     expected=f"one of {', '.join(several)}", fix=did_you_mean(value, several))  # fmt: skip
 
 
-def _check_rows(made: Sink, name: str, value: str, span: Span) -> None:
+def _check_rows(made: Sink, name: str, value: str, span: Span | None) -> None:
     most = MOST_ROWS[made.kind]
     if not (value.isascii() and value.isdigit() and 0 < int(value) <= most):
         expected = f"a whole number more than 0 and at most {most:,}"
         raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected)
 
 
-def _check_duration(made: Sink, name: str, value: str, span: Span) -> None:
+def _check_duration(made: Sink, name: str, value: str, span: Span | None) -> None:
     found = parse_duration(value)
     if found is None or found >= MAX_DURATION:
         raise error("BAD_DURATION", span, found=value)
@@ -102,12 +111,12 @@ def _check_duration(made: Sink, name: str, value: str, span: Span) -> None:
         raise error("BAD_VALUE", span, what=name, found="0", expected="a duration that leaves time for an answer")
 
 
-def _check_text(made: Sink, name: str, value: str, span: Span) -> None:
+def _check_text(made: Sink, name: str, value: str, span: Span | None) -> None:
     if not value:
         raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
 
 
-def _check_url(made: Sink, name: str, value: str, span: Span) -> None:
+def _check_url(made: Sink, name: str, value: str, span: Span | None) -> None:
     why = None if is_reference(value) else url_problem(value)
     if why is not None:
         raise error("BAD_VALUE", span, what=name, found=why, expected="an address that begins with http:// or https://",
@@ -132,7 +141,7 @@ def url_problem(url: str) -> str | None:
     return None
 
 
-def _check_header(name: str, value: str, span: Span) -> None:
+def _check_header(name: str, value: str, span: Span | None) -> None:
     if not _TOKEN.fullmatch(name) or name in OURS:
         found = f"'{name}'"
         expected = "one that is not set by Presage itself" if name in OURS else "letters, digits and hyphens"
@@ -141,14 +150,12 @@ def _check_header(name: str, value: str, span: Span) -> None:
         raise error("BAD_VALUE", span, what=f"header.{name}", found="not printable", expected="a line of plain text")
 
 
-_CHECKS: dict[str, Callable[[Sink, str, str, Span], None]] = {
+_CHECKS: dict[str, Callable[[Sink, str, str, Span | None], None]] = {
     "on_error": lambda made, name, value, span: _check_one_of(name, value, ON_ERROR, span),
     "begin": lambda made, name, value, span: _check_one_of(name, value, BEGIN, span),
     "rows": _check_rows,
     "every": _check_duration,
     "timeout": _check_duration,
     "path": _check_text,
-    "servers": _check_text,
-    "topic": _check_text,
     "url": _check_url,
 }

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 
 from presage.analyze.declare import STREAM_OPTIONS
 from presage.analyze.declare_kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
+from presage.analyze.declare_permissions import check_secret
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, is_predicted_option
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import EventType
-from presage.model.secrets import is_reference
 from presage.model.text import Span
 from presage.model.time import parse_duration, parse_timestamp
 from presage.model.types import STRING, TIMESTAMP, DataType
@@ -112,11 +112,8 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
     if not _is_filter(options["topic"]):
         raise error("BAD_VALUE", spans.get("topic"), what="topic", found=f"'{options['topic']}'",
                     expected="a topic whose + stand alone between slashes, and # at its end")  # fmt: skip
-    if "password" in options and not is_reference(options["password"]):
-        # Without a place: the lines around it would show the secret once more.
-        fix = "put it in a variable of the environment and write password = 'env:NAME'"
-        raise error("BAD_VALUE", what=f"password of stream '{made.name}'", found="written out",
-                    expected="the name of a secret", fix=fix)  # fmt: skip
+    if "password" in options:
+        check_secret(f"stream '{made.name}'", "password", options["password"])
     if "password" in options and "username" not in options:
         raise error("MISSING_OPTION", span, owner=f"stream '{made.name}' with a password", name="username",
                     fix="add username = 'env:NAME'")  # fmt: skip

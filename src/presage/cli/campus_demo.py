@@ -71,7 +71,7 @@ def demonstrate_campus(sensors: int | None, seconds: float | None, serve: bool, 
         view = CampusView(console, kinds_of(Path(STATEMENTS).read_text(encoding="utf-8")))
         # The engine is closed last: requests that are still answered need it.
         with (
-            opened(Path("home"), debug, [Path.cwd()]) as engine,
+            opened(Path("home"), debug, roots=[Path.cwd()]) as engine,
             served(engine, port) if serve else nullcontext(NOT_SERVED) as at,
         ):
             view.introduce(course, len(campus.campus.floors), *at)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presage.console.gate import Gate
 from presage.console.plans import Plan
@@ -19,7 +19,8 @@ Text = tuple[str, str]  # name, and what is in it
 class Opening:
     """Opens an engine in a thread of its own, while the server answers already. `close` waits for it, and ends it.
 
-    `texts` are carried out in turn; `ended` is called if that fails, and `failure` says why.
+    `texts` are carried out in turn; `ended` is called if that fails, and `failure` says why. `allowed`: `allow_env` and
+    `allow_hosts` of the engine.
     """
 
     def __init__(
@@ -29,7 +30,9 @@ class Opening:
         texts: list[Text],
         ended: Callable[[], None],
         plans: Sequence[Plan] = (),
+        allowed: Mapping[str, Any] | None = None,
     ) -> None:
+        self._allowed = allowed or {}
         self._gate, self._home, self._texts, self._ended, self._plans = gate, home, texts, ended, plans
         self._leaving = threading.Event()
         self.engine: Engine | None = None
@@ -53,7 +56,8 @@ class Opening:
 
             self._gate.doing = "the home is opened"
             # Statements come from whoever has the token: they read what lies here, and nothing else of this machine.
-            self.engine = Engine(home=self._home, roots=[Path.cwd(), *([self._home] if self._home else [])])
+            roots = [Path.cwd(), *([self._home] if self._home else [])]
+            self.engine = Engine(home=self._home, roots=roots, **self._allowed)
             self.engine.start()
             for name, text in self._texts:
                 self._carry_out(self.engine, text, name)

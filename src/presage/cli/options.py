@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -75,6 +75,23 @@ class LogFormat(StrEnum):
 Logs = Annotated[
     LogFormat | None, typer.Option("--log", help="Write what happens to stderr; json is one object per line.")
 ]
+AllowEnv = Annotated[
+    list[str],
+    typer.Option("--allow-env", metavar="NAME", help="A variable that options may name as env:NAME. May be repeated."),
+]
+AllowHost = Annotated[
+    list[str],
+    typer.Option(
+        "--allow-host",
+        metavar="HOST",
+        help="A host that sources and sinks may connect to; all but this machine by default. May be repeated.",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
 
 ROWS = 200
+
+
+def permissions(allow_env: list[str], allow_host: list[str]) -> dict[str, Any]:
+    """What an engine is opened with. No host named: all but this machine."""
+    return {"allow_env": allow_env, "allow_hosts": allow_host or None}

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
-from presage.cli.options import ROWS, Debug, Events, File, Format, Home, OutputFormat, Rows
+from presage.cli.options import (
+    ROWS,
+    AllowEnv,
+    AllowHost,
+    Debug,
+    Events,
+    File,
+    Format,
+    Home,
+    OutputFormat,
+    Rows,
+    permissions,
+)
 from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
 
@@ -15,6 +27,8 @@ def query(
     format: OutputFormat = Format.table,
     rows: Rows = ROWS,
     home: Home = None,
+    allow_env: AllowEnv = [],  # noqa: B006
+    allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Carry out the declarations of a file, load events, and print the rows of its queries."""
@@ -24,4 +38,4 @@ def query(
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import answer
 
-        answer(text, name_of(file), files, format, rows, home, debug)
+        answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
-from presage.cli.options import ROWS, Debug, Events, File, Format, Home, Logs, OutputFormat, Rows, Seconds
+from presage.cli.options import (
+    ROWS,
+    AllowEnv,
+    AllowHost,
+    Debug,
+    Events,
+    File,
+    Format,
+    Home,
+    Logs,
+    OutputFormat,
+    Rows,
+    Seconds,
+    permissions,
+)
 from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
 from presage.logging import log_to
@@ -18,6 +32,8 @@ def run(
     home: Home = None,
     seconds: Seconds = None,
     log: Logs = None,
+    allow_env: AllowEnv = [],  # noqa: B006
+    allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Carry out every statement of a file in order, and say what each one did.
@@ -32,4 +48,5 @@ def run(
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
         from presage.cli.work import carry_out_all
 
-        carry_out_all(text, name_of(file), files, format, rows, home, debug, seconds)
+        allowed = permissions(allow_env, allow_host)
+        carry_out_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from presage.cli.failures import reported
-from presage.cli.options import Debug, Home
+from presage.cli.options import AllowEnv, AllowHost, Debug, Home, permissions
 
 Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to listen; the loopback alone by default.")]
 Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="0 takes one that is free.")]
@@ -34,6 +34,8 @@ def serve(
     token: Token = None,
     name: Names = [],  # noqa: B006
     plan: Plans = [],  # noqa: B006
+    allow_env: AllowEnv = [],  # noqa: B006
+    allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Serve the console and the HTTP API over a home. Everybody who asks needs the token."""
@@ -47,5 +49,5 @@ def serve(
             from presage.errors import error
 
             raise error("BAD_VALUE", what="--token", found="empty", expected="a secret, or env:NAME with one in NAME")
-        serve_home(files, home, host, port, secret, name, debug, plan)
+        serve_home(files, home, host, port, secret, name, debug, plan, permissions(allow_env, allow_host))
         sys.stdout.write("stopped\n")

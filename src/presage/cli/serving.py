@@ -6,10 +6,10 @@ import importlib.util
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presage.cli.text import name_of, read_text
 from presage.errors import error
@@ -34,9 +34,10 @@ def serve_home(
     names: list[str],
     debug: bool,
     plans: Sequence[str] = (),
+    allowed: Mapping[str, Any] | None = None,
 ) -> None:
     """Until it is interrupted. Whoever listens on other addresses must say which token he wants. `plans`: files that
-    say what lies under the maps."""
+    say what lies under the maps; `allowed`: `allow_env` and `allow_hosts` of the engine."""
     check_packages("presage serve")
     if host not in LOOPBACK and token is None:
         fix = "choose a token: --token env:PRESAGE_TOKEN"
@@ -57,7 +58,7 @@ def serve_home(
     def end() -> None:
         server.should_exit = True
 
-    opening = Opening(gate, home, texts, end, read)
+    opening = Opening(gate, home, texts, end, read, allowed)
     hidden = "" if token is not None else f"?token={secret}"
     sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
     sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from presage.analyze.warnings import warnings_in
 from presage.cli.carrying import Outcome, carry_out, check_script, standing_queries
@@ -21,12 +22,16 @@ from presage.lang.acting_syntax import CreateStatement
 from presage.logging import log_as_environment_says
 from presage.spark.jvm import launched
 
+Allowed = Mapping[str, Any]  # what statements may use: `allow_env` and `allow_hosts` of an engine
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
 QUIET = {"spark.log.level": "OFF"}
+NOTHING: Allowed = {}
 
 
 @contextmanager
-def opened(home: Path | None, debug: bool, roots: Sequence[Path] | None = None) -> Iterator[Engine]:
+def opened(
+    home: Path | None, debug: bool, allowed: Allowed = NOTHING, roots: Sequence[Path] | None = None
+) -> Iterator[Engine]:
     """An engine for the time of a command."""
     before, py4j = logging.root.manager.disable, logging.getLogger("py4j")
     loud = py4j.disabled
@@ -35,7 +40,7 @@ def opened(home: Path | None, debug: bool, roots: Sequence[Path] | None = None) 
     if not debug and not log_as_environment_says():
         logging.disable(logging.CRITICAL)
     try:
-        with Engine(home=home, roots=roots, settings={} if debug else QUIET, live=False) as engine:
+        with Engine(home=home, roots=roots, settings={} if debug else QUIET, live=False, **allowed) as engine:
             try:
                 yield engine
             except BaseException:
@@ -57,12 +62,13 @@ def carry_out_all(
     rows: int,
     home: Path | None,
     debug: bool,
+    allowed: Allowed = NOTHING,
     seconds: float | None = None,
 ) -> None:
     """Every statement in order: rows where there are some, else one line. Queries over streams that a source fills are
     followed when all others are done, for so many seconds or without end."""
     printer = Printer(format, rows)
-    with opened(home, debug) as engine:
+    with opened(home, debug, allowed) as engine:
         script = check_script(text, name, engine)
         as_json = format is Format.json
         warn(warnings_in(script), as_json)
@@ -83,11 +89,18 @@ def carry_out_all(
 
 
 def answer(
-    text: str, name: str, files: list[EventFile], format: Format, rows: int, home: Path | None, debug: bool
+    text: str,
+    name: str,
+    files: list[EventFile],
+    format: Format,
+    rows: int,
+    home: Path | None,
+    debug: bool,
+    allowed: Allowed = NOTHING,
 ) -> None:
     """The rows of every query; of a last INSERT INTO, too, since a text that ends so asks for them."""
     printer = Printer(format, rows)
-    with opened(home, debug) as engine:
+    with opened(home, debug, allowed) as engine:
         script = check_script(text, name, engine)
         warn(warnings_in(script), format is Format.json)
         last = script.statements[-1] if script.statements else None

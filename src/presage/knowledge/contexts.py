@@ -21,6 +21,7 @@ from presage.errors import error
 from presage.model.semantics import ENTITY, LITERAL, TERM, Context, Meaning
 
 UNMAPPED = ""
+MAX_CHAIN = 100  # names that are told through each other
 
 _KEYWORD = re.compile(r"@[A-Za-z]+\Z")
 _GENERAL_DELIMITERS = tuple(":/?#[]@")
@@ -246,6 +247,10 @@ class _Merged:
             dict(self.meanings), dict(self.terms), dict(self.prefixes), self.base, self.vocab, text, self.path
         )
 
+    def now(self) -> Context:
+        """As it is while it is read."""
+        return Context(self.meanings, self.terms, self.prefixes, self.base, self.vocab, "", self.path)
+
     def add(self, local: object) -> _Merged:
         if isinstance(local, str):
             _refuse_remote(self.path, local)
@@ -290,7 +295,7 @@ class _Merged:
             return
         if not isinstance(value, str):
             _refuse(self.path, f"@vocab is {_kind(value)}", "write an IRI or null")
-        vocab = _expand(self.context(), value, terms=True, relative=True)
+        vocab = _expand(self.now(), value, terms=True, relative=True)
         if vocab is None:
             _refuse(
                 self.path, f"@vocab is '{value}', which is not an absolute IRI", "write for example http://…/terms#"
@@ -334,6 +339,8 @@ class _Definitions:
         if name in self.open:
             circle = " -> ".join([*self.open[self.open.index(name) :], name])
             _refuse(self.into.path, f"the definition of '{name}' leads back to itself: {circle}", "break the circle")
+        if len(self.open) >= MAX_CHAIN:
+            _refuse(self.into.path, f"more than {MAX_CHAIN} names are told through each other", "write their IRIs out")
         self.open.append(name)
         # What an earlier context said of the name holds no longer, also while this definition is read.
         self.into.terms.pop(name, None)
@@ -404,7 +411,7 @@ class _Definitions:
         if prefix and colon and not rest.startswith("//"):
             self.define(prefix)
             self._check_prefix(name, prefix, written)
-        iri = _expand(self.into.context(), written, terms=True, relative=False)
+        iri = _expand(self.into.now(), written, terms=True, relative=False)
         if iri is None:
             fix = "write an absolute IRI, a compact one with a prefix of the context, or add @vocab"
             self._refuse(name, f"is mapped to '{written}', which is no IRI", fix)

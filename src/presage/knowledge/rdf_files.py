@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from presage.errors import PresageError, error
+from presage.knowledge.rdf_limits import check_limits, check_size
 from presage.model.paths import ANYWHERE, Roots
 
 Format = ox.RdfFormat
@@ -37,6 +39,7 @@ def read_source(path: Path, roots: Roots = ANYWHERE) -> bytes:
     """The content of a file of a knowledge base."""
     try:
         with roots.opened(path) as file:
+            check_size(os.fstat(file.fileno()).st_size, str(path))
             return file.read()
     except FileNotFoundError as failure:
         raise error("FILE_NOT_FOUND", path=path, fix="check the path of the knowledge base") from failure
@@ -57,6 +60,7 @@ def parse_source(data: bytes, path: str) -> Iterator[ox.Quad]:
     on the folder it lies in.
     """
     form = format_of(data, path)
+    check_limits(data, form, path)
     base = f"file:///{quote(Path(path).name)}"
     parsed = iter(_parsed(data, form, base, path))
     while True:

@@ -6,19 +6,21 @@ A message's key is the id of its row, its value the row as JSON: whoever reads i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pyarrow as pa
 
+from presage.analyze.declare_permissions import reachable
 from presage.errors import PresageError, error
 from presage.model.catalog import Sink
-from presage.model.secrets import Secrets
+from presage.model.permissions import Permissions
 from presage.sinks.rows import rows_as_json
 from presage.sinks.sink import Batch, NotTaken
 
 ROWS = 10_000
 # Writes keys and values, both texts: all of them, or it raises. Options: servers, topic, user, password, kafka.*
 Writer = Callable[[pa.Table, Mapping[str, str]], None]
-CLIENT = ("servers", "topic", "user", "password")
+CLIENT = ("sink", "servers", "topic", "user", "password")
 # What Kafka calls a message that no broker will ever take.
 TOO_LARGE = "RecordTooLarge"
 
@@ -33,19 +35,21 @@ class KafkaTarget:
     every = 0.0
     why = ""
 
-    def __init__(self, sink: Sink, write: Writer, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, sink: Sink, write: Writer, permissions: Permissions, file: Callable[[str], Path]) -> None:
         options = sink.options
         self.most = int(options.get("rows", ROWS))
         self._write = write
         self._options = {n: v for n, v in options.items() if n in CLIENT or n.startswith("kafka.")}
-        self._secrets = Secrets(f"sink '{sink.name}'", environment)
+        self._file = file
+        self._grant = permissions.of(f"sink '{sink.name}'")
 
     def prepare(self, batch: Batch) -> None:
         """A message is nothing before it is sent."""
 
     def deliver(self, batch: Batch) -> int:
         messages = pa.table({"key": pa.array(batch.ids()), "value": pa.array(rows_as_json(batch))})
-        options = {name: self._secrets.resolve(value) for name, value in self._options.items()}
+        usable = reachable(self._options, self._grant, self._file)
+        options = {name: self._grant.resolve(value) for name, value in usable.items() if name != "sink"}
         try:
             self._write(messages, options)
         except PresageError:
@@ -65,4 +69,4 @@ class KafkaTarget:
         """The writer keeps nothing open."""
 
     def masked(self, text: str) -> str:
-        return self._secrets.masked(text)
+        return self._grant.masked(text)

@@ -22,6 +22,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LONGEST_ASKED = 300.0  # a server may ask for a longer pause than ours, up to this one
 JOIN_SECONDS = 30.0
 MOST_SHOWN = 500  # characters of a failure
+FINAL = ("HOME_CORRUPT", "ENV_NOT_ALLOWED", "HOST_NOT_ALLOWED")
 ALL = 1 << 62  # more rows than any statement makes
 
 
@@ -141,8 +142,8 @@ class Running:
             if problem.code == "ENGINE_CLOSED":
                 return None
             told = "; ".join(filter(None, (problem.message, problem.fix)))
-            if self._target is None or self._place is None or problem.code == "HOME_CORRUPT":
-                self._say(FAILED, told)  # waiting will not help
+            if self._target is None or self._place is None or problem.code in FINAL:
+                self._say(FAILED, f"{problem.code}: {told}")  # waiting will not help
                 return None
             return self._wait_out(told)
         except OSError as failure:

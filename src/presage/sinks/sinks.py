@@ -12,12 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.analyze.declare_permissions import check_permitted
+from presage.analyze.declare_sink import check_sink
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.log import Log
 from presage.log.keeping import BEGIN
 from presage.model.catalog import Sink
+from presage.model.permissions import Permissions
 from presage.sinks.callback import CallbackTarget, Function
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
@@ -50,6 +53,7 @@ class Sinks(Mapping[str, SinkStatus]):
         self._statements = statements
         self._declaring = declaring
         self._kafka = kafka
+        self._permissions = workspace.permissions or Permissions()
         self._running: dict[str, Running] = {}
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
@@ -209,12 +213,15 @@ class Sinks(Mapping[str, SinkStatus]):
         return Running(sink, partial(self._made, sink), self._statements, file, self._log.reach)
 
     def _made(self, sink: Sink) -> Target:
+        # Again: the home may have been made before these checks, or opened with other permissions.
+        check_sink(sink)
+        check_permitted(f"sink '{sink.name}'", sink.options, self._permissions)
         if sink.kind == "parquet":
             return ParquetTarget(sink, self._log.home, self._folder)
         if sink.kind == "webhook":
-            return WebhookTarget(sink)
+            return WebhookTarget(sink, self._permissions)
         if sink.kind == "kafka":
-            return KafkaTarget(sink, self._kafka)
+            return KafkaTarget(sink, self._kafka, self._permissions, self._workspace.resolve_folder)
         return CallbackTarget(sink.name, sink.statement, lambda: self._functions.get(sink.name))
 
     def _folder(self, path: str) -> Path:

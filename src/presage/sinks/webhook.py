@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
 from presage.analyze.declare_sink import url_problem
 from presage.errors import error
 from presage.model.catalog import Sink
-from presage.model.secrets import Secrets
+from presage.model.permissions import Permissions
 from presage.model.time import parse_duration
 from presage.sinks.rows import rows_as_json
 from presage.sinks.sink import Batch, NotTaken
@@ -27,7 +29,24 @@ TIMEOUT = "10 sec"
 # Answers that speak of what the rows hold. Others speak of the server, of the address or of the sender: those pass.
 REFUSALS = (400, 413, 415, 422)
 MOST_ANSWER = 64 << 10  # bytes that are read of an answer
-MOST_SHOWN = 200  # characters of it that are shown
+
+
+class _Plain(http.client.HTTPConnection):
+    """A connection to an address that `open` has checked."""
+
+    open: Callable[[str, int, float | None], socket.socket]
+
+    def connect(self) -> None:
+        self.sock = self.open(self.host, self.port, self.timeout)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+class _Secure(_Plain):
+    default_port = http.client.HTTPS_PORT
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
 
 
 class WebhookTarget:
@@ -36,7 +55,7 @@ class WebhookTarget:
     every = 0.0
     why = ""
 
-    def __init__(self, sink: Sink, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, sink: Sink, permissions: Permissions) -> None:
         options = sink.options
         self.most = int(options.get("rows", ROWS))
         self._sink = sink
@@ -44,8 +63,8 @@ class WebhookTarget:
         self._headers = {
             name.removeprefix("header."): value for name, value in options.items() if name.startswith("header.")
         }
-        self._secrets = Secrets(f"sink '{sink.name}'", environment)
-        self._connection: http.client.HTTPConnection | None = None
+        self._grant = permissions.of(f"sink '{sink.name}'")
+        self._connection: _Plain | None = None
         self._address = ""  # that the connection is for
 
     def prepare(self, batch: Batch) -> None:
@@ -56,21 +75,21 @@ class WebhookTarget:
         name = json.dumps(batch.statement, ensure_ascii=False)
         body = f'{{"id":{json.dumps(batch.id, ensure_ascii=False)},"statement":{name},"rows":[{rows}]}}\n'.encode()
         # Looked up for every request: a token that is renewed needs no restart.
-        url = self._secrets.resolve(self._sink.options["url"])
+        url = self._grant.resolve(self._sink.options["url"])
         headers = {name: self._header(name, value) for name, value in self._headers.items()}
         # A header is one line of Latin letters; a name may hold any.
         key = batch.id.encode("unicode_escape").decode("ascii")
         headers |= {"content-type": "application/json; charset=utf-8", "idempotency-key": key}
-        answer, text = self._post(url, headers, body)
+        answer = self._post(url, headers, body)
         if 200 <= answer.status < 300:
             return int(batch.rows.num_rows)
-        said = " ".join(text.split())[:MOST_SHOWN]
-        why = f"the server answered {answer.status} {answer.reason}{': ' if said else ''}{said}"
+        # The number alone: what a server says is not for whoever named its address.
+        why = f"the server answered {answer.status}{_phrase(answer.status)}"
         raise NotTaken(why, answer.status in REFUSALS, pause=_asked(answer.getheader("retry-after")))
 
     def _header(self, name: str, value: str) -> str:
         """What a header says. One that cannot be sent is refused here: who refuses it later quotes it."""
-        found = self._secrets.resolve(value)
+        found = self._grant.resolve(value)
         if not found.isprintable() or any(letter > "\xff" for letter in found):
             fix = "look at the end of the variable that it names: a line feed there is easily overlooked"
             what = f"header.{name} of sink '{self._sink.name}'"
@@ -81,9 +100,9 @@ class WebhookTarget:
         return False  # only the server knows
 
     def masked(self, text: str) -> str:
-        return self._secrets.masked(text)
+        return self._grant.masked(text)
 
-    def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[http.client.HTTPResponse, str]:
+    def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> http.client.HTTPResponse:
         try:
             used = self._connection is not None and self._address == url
             try:
@@ -96,20 +115,22 @@ class WebhookTarget:
         except (OSError, http.client.HTTPException, ValueError) as failure:
             # ValueError: an address, from the environment, that cannot be asked for.
             self.close()
-            told = str(failure) or type(failure).__name__
+            # What is no HTTP is quoted by the library: a server's words again.
+            said = "" if isinstance(failure, http.client.HTTPException) else str(failure)
+            told = said or type(failure).__name__
             raise NotTaken(f"no answer from {urlsplit(url).hostname}: {told}") from failure
 
-    def _ask(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[http.client.HTTPResponse, str]:
+    def _ask(self, url: str, headers: Mapping[str, str], body: bytes) -> http.client.HTTPResponse:
         parts = urlsplit(url)
         connection = self._connected(url)
         connection.request("POST", f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}", body, dict(headers))
         answer = connection.getresponse()
-        text = answer.read(MOST_ANSWER).decode("utf-8", errors="replace")
+        answer.read(MOST_ANSWER)  # the connection can be used again if that is all
         if answer.will_close or not answer.isclosed():
             self.close()
-        return answer, text
+        return answer
 
-    def _connected(self, url: str) -> http.client.HTTPConnection:
+    def _connected(self, url: str) -> _Plain:
         if self._connection is None or self._address != url:
             problem = url_problem(url)
             if problem is not None:
@@ -119,13 +140,9 @@ class WebhookTarget:
             self.close()
             parts = urlsplit(url)
             assert parts.hostname is not None
-            if parts.scheme == "https":
-                context = ssl.create_default_context()
-                self._connection = http.client.HTTPSConnection(
-                    parts.hostname, parts.port, timeout=self._timeout, context=context
-                )
-            else:
-                self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=self._timeout)
+            kind = _Secure if parts.scheme == "https" else _Plain
+            self._connection = kind(parts.hostname, parts.port, timeout=self._timeout)
+            self._connection.open = self._grant.connect
             self._address = url
         return self._connection
 
@@ -133,6 +150,12 @@ class WebhookTarget:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _phrase(status: int) -> str:
+    """What a number means, in our words."""
+    known = {each.value: each.phrase for each in HTTPStatus}
+    return f" {known[status]}" if status in known else ""
 
 
 def _asked(retry_after: str | None) -> float | None:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from presage.analyze.declare_permissions import MQTT_PORT, MQTT_TLS_PORT
 from presage.errors import PresageError
 from presage.log import Arrival, Cursor, Delivery
 from presage.log.home import Home
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType
-from presage.model.secrets import Secrets
+from presage.model.permissions import Grant, Permissions
 from presage.model.time import parse_duration
 from presage.sources.mqtt_client import Client, PahoClient, Settings
 from presage.sources.mqtt_messages import Messages
@@ -27,7 +28,6 @@ from presage.sources.spool import Spool
 
 FOLDER = "spool"
 NOTE = "subscribed"
-PORT, TLS_PORT = 1883, 8883
 INFLIGHT = 1_000
 SESSION = "7 days"
 SPOOL_MB = 1_024
@@ -50,11 +50,11 @@ class MqttSource:
         home: Home,
         generation: int,
         resolve: Callable[[str], Path],
-        make: Callable[[Settings, Secrets], Client] | None = None,
-        environment: Mapping[str, str] | None = None,
+        permissions: Permissions,
+        make: Callable[[Settings, Grant], Client] | None = None,
     ) -> None:
         options = event_type.options
-        secrets = Secrets(f"stream '{event_type.name}'", environment)
+        grant = permissions.of(f"stream '{event_type.name}'")
         default = f"presage-{home.id[:8]}-{generation}"
         folder = home.path / FOLDER / f"{generation:014d}"
         settings = replace(settings_of(options, default, resolve), note=folder / NOTE)
@@ -62,7 +62,7 @@ class MqttSource:
         self._messages = Messages(event_type)
         most = int(options.get("spool_mb", SPOOL_MB)) << 20
         self._spool = Spool(folder, home.disk, most)
-        self._client = (make or PahoClient)(settings, secrets)
+        self._client = (make or PahoClient)(settings, grant)
         self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
         self._next = 0
         self.why = ""
@@ -109,7 +109,7 @@ def settings_of(options: Mapping[str, str], client: str, resolve: Callable[[str]
     files = {n: str(resolve(options[f"tls_{n}"])) for n in TLS_FILES if f"tls_{n}" in options}
     return Settings(
         options["host"],
-        int(options.get("port", TLS_PORT if tls else PORT)),
+        int(options.get("port", MQTT_TLS_PORT if tls else MQTT_PORT)),
         options["topic"],
         options.get("client", client),
         options.get("version", "5"),

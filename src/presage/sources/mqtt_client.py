@@ -7,6 +7,7 @@ acknowledged. paho connects anew by itself, with growing pauses; what it meets i
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from presage.errors import PresageError, error
-from presage.model.secrets import Secrets
+from presage.model.permissions import Grant
 from presage.sources.spool import Message
 
 KEEP_ALIVE_SECONDS = 30
@@ -59,10 +60,10 @@ class Client(Protocol):
 
 
 class PahoClient:
-    def __init__(self, settings: Settings, secrets: Secrets) -> None:
+    def __init__(self, settings: Settings, grant: Grant) -> None:
         mqtt = _paho()
         self._settings = settings
-        self._secrets = secrets
+        self._grant = grant
         self._place = f"the broker at {settings.host}:{settings.port}"
         self.why = self._unanswered = f"{self._place} has not answered yet"
         is_new = settings.version == "5"
@@ -74,6 +75,8 @@ class PahoClient:
             manual_ack=True,
         )
         self._client.reconnect_delay_set(1, LONGEST_PAUSE)
+        # paho would look the name up and connect to any of its addresses; it has no public way to be given a socket.
+        self._client._create_socket_connection = self._connect
         if settings.tls:
             _use_files(self._client, settings.tls_files or {})
 
@@ -136,23 +139,33 @@ class PahoClient:
         self._client.disconnect()
         self._client.loop_stop()
 
+    def _connect(self) -> socket.socket:
+        try:
+            return self._grant.connect(self._settings.host, self._settings.port, self._client.connect_timeout)
+        except PresageError as refused:
+            raise _as_os_error(refused) from refused
+
     def _log_in(self) -> None:
         names = (self._settings.username, self._settings.password)
         try:
-            username, password = (name if name is None else self._secrets.resolve(name) for name in names)
+            username, password = (name if name is None else self._grant.resolve(name) for name in names)
         except PresageError as missing:
-            raise PermissionError("; ".join(filter(None, (missing.message, missing.fix)))) from missing
+            raise _as_os_error(missing) from missing
         if username is not None:
             self._client.username_pw_set(username, password)
 
     def _explain(self, failure: BaseException | None) -> None:
         if isinstance(failure, PermissionError) and isinstance(failure.__cause__, PresageError):
-            self.why = self._secrets.masked(str(failure))  # the broker has not been asked
+            self.why = self._grant.masked(str(failure))  # the broker has not been asked
         else:
             self._say(f"cannot be reached: {failure}")
 
     def _say(self, what: str) -> None:
-        self.why = self._secrets.masked(f"{self._place} {what}; it is tried again")
+        self.why = self._grant.masked(f"{self._place} {what}; it is tried again")
+
+
+def _as_os_error(problem: PresageError) -> PermissionError:
+    return PermissionError("; ".join(filter(None, (problem.message, problem.fix))))
 
 
 def _use_files(client: Any, files: Mapping[str, str]) -> None:

@@ -85,9 +85,11 @@ class Running:
                 return None
             # It cannot be made as it is declared, or what it follows has no next step: waiting will not help.
             is_final = self._source is None or problem.code in FINAL
-            self._say(FAILED if is_final else WAITING, "; ".join(filter(None, (problem.message, problem.fix))))
+            told = "; ".join(filter(None, (problem.message, problem.fix)))
             if is_final:
+                self._say(FAILED, f"{problem.code}: {told}")
                 return None
+            self._say(WAITING, told)
         except OSError as failure:
             self._say(WAITING, str(failure))
         except Exception as failure:

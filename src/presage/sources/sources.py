@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from presage.analyze.declare_permissions import check_permitted
 from presage.analyze.declare_source import check_source
 from presage.errors import error
 from presage.log import Log
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
+from presage.model.permissions import Permissions
 from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
@@ -33,7 +35,8 @@ class Session(Protocol):
 class Sources(Mapping[str, SourceStatus]):
     """The sources of an engine, by stream. `types`: what is declared now; `resolve`: the real path of a folder that a
     statement names, under the roots; `topic` opens one of Kafka, which needs the `session`: it is started by the
-    thread of whoever declares the stream. Nothing runs before `start`."""
+    thread of whoever declares the stream. `permissions`: which variables and hosts options may name. Nothing runs
+    before `start`."""
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Sources(Mapping[str, SourceStatus]):
         topic: Callable[[EventType], Topic] | None = None,
         session: Session | None = None,
         roots: Roots = ANYWHERE,
+        permissions: Permissions | None = None,
     ) -> None:
         self._log = log
         self._types = types
@@ -54,6 +58,7 @@ class Sources(Mapping[str, SourceStatus]):
         self._topic = topic
         self._session = session
         self._roots = roots
+        self._permissions = permissions or Permissions()
         self._running: dict[str, Running] = {}
         self._lock = threading.Lock()
         self._started = False
@@ -119,6 +124,7 @@ class Sources(Mapping[str, SourceStatus]):
     def _made(self, event_type: EventType) -> Source:
         kind = event_type.options["source"]
         check_source(event_type)
+        check_permitted(f"stream '{event_type.name}'", event_type.options, self._permissions)
         if kind == "files":
             taken = self._log.deliveries.taken(event_type.name, kind)
             return FilesSource(event_type, self._resolve, taken, roots=self._roots)
@@ -128,7 +134,7 @@ class Sources(Mapping[str, SourceStatus]):
             return KafkaSource(event_type, self._topic(event_type))
         if kind == "mqtt":
             generation = self._log.deliveries.generation(event_type.name)
-            return MqttSource(event_type, self._log.home, generation, self._resolve)
+            return MqttSource(event_type, self._log.home, generation, self._resolve, self._permissions)
         raise error(
             "UNSUPPORTED",
             what=f"the source '{kind}' of stream '{event_type.name}'",

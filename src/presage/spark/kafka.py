@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,13 @@ from pyspark import __version__ as SPARK_VERSION
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from presage.analyze.declare_permissions import KAFKA_SERVERS, reachable
 from presage.errors import error
 from presage.model.catalog import EventType
-from presage.model.secrets import Secrets
+from presage.model.masking import masked as without_secrets
+from presage.model.permissions import Permissions
 
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}"
-SERVERS = "localhost:9092"  # what Kafka's own tools take for granted
 ASK_SECONDS = 10
 READ_SECONDS = 20  # that a task waits for messages which the broker has said to have
 # That a producer waits for a broker, or a topic, that is not there: it is tried again anyway, and whoever closes the
@@ -53,15 +55,21 @@ class KafkaTopic:
     """The topic of a stream. `session` gives the Spark session, and waits while it is starting; it may not take the
     engine's lock, which is held by whoever drops the stream and waits for its source."""
 
-    def __init__(self, session: Callable[[], SparkSession], event_type: EventType) -> None:
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        event_type: EventType,
+        permissions: Permissions,
+        file: Callable[[str], Path],
+    ) -> None:
         stream, options = event_type.name, event_type.options
         self._spark = session()
         require_connector(self._spark, f"stream '{stream}' with source = 'kafka'")
         self._jvm: Any = self._spark._jvm
         self._topic = options["topic"]
-        self._options = options
-        self._secrets = Secrets(f"stream '{stream}'")
-        self._servers = options.get("servers", SERVERS)
+        self._grant = permissions.of(f"stream '{stream}'")
+        self._options = reachable(options, self._grant, file)
+        self._servers = options.get("servers", KAFKA_SERVERS)
         # Spark keeps consumers by this name: one that is opened again goes on with those that are there.
         self._group = f"presage-{stream}"
         self._admin: Any = None
@@ -148,7 +156,7 @@ class KafkaTopic:
             admin.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def _settings(self) -> dict[str, str]:
-        return client_settings(self._options, self._secrets, self._servers)
+        return client_settings(self._options, self._grant.resolve, self._servers)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -158,7 +166,7 @@ class KafkaTopic:
         except (Py4JJavaError, PySparkException) as failure:
             kind, said = kafka_says(failure)
             where = f"the topic '{self._topic}' on {self._servers}"
-            told = masked(self._secrets, f"{kind}: {said}" if said else kind)
+            told = masked(f"{kind}: {said}" if said else kind)
             if kind in _ABSENT:
                 raise FileNotFoundError(f"{where} does not exist") from None
             if _REFUSED.fullmatch(kind):
@@ -174,13 +182,12 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
     It is a `ValueError` if a row is larger than the broker ever takes, an `OSError` if it may pass.
 
     `rows`: `key` and `value`, texts or bytes, and if there is one `headers`, a map from text to text. `options`:
-    `topic`, `servers`, `user` and `password`, `kafka.*`; what they name as `env:NAME` is looked up now.
+    `topic`, `servers`, `user` and `password`, `kafka.*`, with secrets looked up.
     """
     require_connector(spark, f"writing to the topic '{options['topic']}'")
-    secrets = Secrets(f"the topic '{options['topic']}'")
     # What was written once must not be lost with one broker, nor change its order when it is sent again.
     limits = {"acks": "all", "max.block.ms": str(WRITE_SECONDS * 1_000)}
-    settings = {**limits, **client_settings(options, secrets, options.get("servers", SERVERS))}
+    settings = {**limits, **client_settings(options, str, options.get("servers", KAFKA_SERVERS))}
     frame = spark.createDataFrame(rows).coalesce(1)  # one task, which keeps the order
     columns = [f"CAST({name} AS BINARY) AS {name}" for name in ("key", "value")]
     if "headers" in rows.column_names:
@@ -195,7 +202,7 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
         writer.save()
     except (Py4JJavaError, PySparkException) as failure:
         kind, said = kafka_says(failure)
-        told = masked(secrets, f"{kind}: {said}" if said else kind)
+        told = masked(f"{kind}: {said}" if said else kind)
         # What no broker will ever take is not to be sent again as it is.
         raised = ValueError if kind == "RecordTooLargeException" else ConnectionError
         raise raised(f"the topic '{options['topic']}' did not take the rows ({told})") from None
@@ -214,12 +221,12 @@ def require_connector(spark: SparkSession, owner: str) -> None:
         raise error("NO_CONNECTOR", owner=owner, where="the Spark session", fix=fix)
 
 
-def client_settings(options: Mapping[str, str], secrets: Secrets, servers: str) -> dict[str, str]:
-    """Settings of Kafka's clients, as options say, with secrets looked up."""
-    given = {n.removeprefix("kafka."): secrets.resolve(v) for n, v in options.items() if n.startswith("kafka.")}
+def client_settings(options: Mapping[str, str], resolve: Callable[[str], str], servers: str) -> dict[str, str]:
+    """Settings of Kafka's clients, as options say; `resolve` looks secrets up."""
+    given = {n.removeprefix("kafka."): resolve(v) for n, v in options.items() if n.startswith("kafka.")}
     settings = {"bootstrap.servers": servers, **given}
     if "user" in options:
-        user, password = (secrets.resolve(options[name]) for name in ("user", "password"))
+        user, password = (resolve(options[name]) for name in ("user", "password"))
         mechanism = settings.setdefault("sasl.mechanism", "PLAIN")
         settings.setdefault("security.protocol", "SASL_SSL")
         kind = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
@@ -248,9 +255,9 @@ def kafka_says(failure: Exception) -> tuple[str, str]:
     return type(failure).__name__, text.strip().splitlines()[0] if text.strip() else ""
 
 
-def masked(secrets: Secrets, text: str) -> str:
+def masked(text: str) -> str:
     """What Kafka says without any secret, quoted as in `client_settings` or not."""
-    return secrets.masked(text.replace('\\"', '"').replace("\\\\", "\\"))
+    return without_secrets(text.replace('\\"', '"').replace("\\\\", "\\"))
 
 
 def _quoted(text: str) -> str:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from presage.lang import syntax as s
 from presage.live.following import Following
 from presage.log.crash import CrashPoints
+from presage.model.permissions import Permissions
 from presage.sinks import Sinks
 from presage.sinks.running import Running
 from recovery.crashing import MemoryDisk
@@ -26,17 +27,27 @@ def events(first: int, count: int) -> list[dict[str, Any]]:
     return [{"x": x, "at": f"2024-01-01T00:{x // 60 % 60:02d}:{x % 60:02d}Z"} for x in range(first, first + count)]
 
 
+# Servers of these tests are on the loopback.
+ALLOWED = Permissions(["HOOK_TOKEN", "HOOK_URL", "JAAS"], ["localhost"])
+
+
 class Delivering:
     """A statement 'odd' over the ticks, and sinks of it. Nothing runs by itself."""
 
     def __init__(
-        self, folder: Path, disk: MemoryDisk | None = None, points: CrashPoints | None = None, **more: Any
+        self,
+        folder: Path,
+        disk: MemoryDisk | None = None,
+        points: CrashPoints | None = None,
+        permissions: Permissions = ALLOWED,
+        **more: Any,
     ) -> None:
         self.folder = folder
         self.home = Living(folder / "home", disk, points, roots=[folder], **more.pop("job", {}))
         if "Tick" not in self.home.catalog.types:
             self.home.declare(TICK)
             self.home.deploy(ODD, "odd")
+        self.home.workspace.permissions = permissions
         self.sinks = Sinks(self.home.log, self.home.workspace, Following(self.home.standing), threading.RLock(), **more)
         self.home.standing.subscribe = self.sinks.subscribe
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_rows_that_are_sent_again_have_the_same_key_and_company(world: Deliverin
     world.load(0, 4)
     server.answers = [(503, {}), (500, {})]
     assert [world.step("hook"), world.step("hook")] == [1.0, 2.0]
-    assert world.sinks["hook"].why == "the server answered 500 Internal Server Error: no such thing"
+    assert world.sinks["hook"].why == "the server answered 500 Internal Server Error"
     world.load(4, 20)
     world.drain("hook")
     assert server.taken() == world.expected()
@@ -110,7 +111,7 @@ def test_skipped_rows_are_kept_with_the_reason_and_the_others_go(world: Deliveri
     assert server.taken() == [row for row in world.expected() if row[1] not in server.poison]
     skipped = world.sinks.skipped("hook").to_pylist()
     assert [row["id"] for row in skipped] == ["odd/1/1", "odd/1/6"]
-    assert skipped[0]["reason"] == "the server answered 422 Unprocessable Entity: no such thing"
+    assert skipped[0]["reason"] == f"the server answered 422 {HTTPStatus(422).phrase}"
     status = world.sinks["hook"]
     assert (status.rows, status.skipped, status.left) == (8, 2, 0)
 

@@ -9,12 +9,17 @@ from typing import Any
 
 from presage.log import LoadReport, Log
 from presage.model.catalog import Attribute, EventType
+from presage.model.permissions import Permissions
 from presage.model.types import LONG, STRING, TIMESTAMP
 from presage.sources.mqtt import MqttSource
 from presage.sources.mqtt_client import Listener, Settings
 from presage.sources.spool import Message
 
 ATTRIBUTES = (Attribute("x", LONG), Attribute("at", TIMESTAMP))
+
+
+# Brokers of these tests are on the loopback.
+ALLOWED = Permissions(["MQTT_USER", "MQTT_PASSWORD"], ["localhost"])
 
 
 def stream(**options: str) -> EventType:
@@ -116,7 +121,7 @@ class Listening:
         self.client = FakeClient(broker)
         make: Callable[[Settings, Any], FakeClient] = lambda settings, masked: self.client  # noqa: E731
         generation = self.log.deliveries.generation("Tick")
-        self.source = MqttSource(self.type, self.log.home, generation, Path, make)
+        self.source = MqttSource(self.type, self.log.home, generation, Path, ALLOWED, make)
         _, _, arguments, _ = self.source._end.peek()  # type: ignore[misc]
         stopped, writer = arguments[3], arguments[4]
         stopped.set()

@@ -19,7 +19,7 @@ from presage.sources import Sources
 from presage.sources.mqtt_messages import Messages
 from presage.sources.spool import Message
 from presage.workspace import Workspace
-from unit.sources.brokers import Broker, FakeClient, Listening, payload, stream
+from unit.sources.brokers import ALLOWED, Broker, FakeClient, Listening, payload, stream
 
 DECLARED = "CREATE STREAM Tick (x LONG, topic STRING, at TIMESTAMP) EVENT TIME at WITH (source = 'mqtt', {})"
 
@@ -263,7 +263,7 @@ def test_a_source_that_runs_by_itself_listens_and_says_what_it_waits_for(
     monkeypatch.setattr("presage.sources.mqtt.PahoClient", lambda settings, masked: client)
     with Log.open(tmp_path / "home", durable=False) as log:
         log.create_stream(stream())
-        sources = Sources(log, lambda: [stream()], Path)
+        sources = Sources(log, lambda: [stream()], Path, permissions=ALLOWED)
         sources.start()
         until(lambda: sources["Tick"].why == "not connected")
         assert sources["Tick"].state == "waiting"
@@ -287,7 +287,7 @@ def test_without_its_package_the_source_says_how_to_install_it(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "paho.mqtt", None)
     with Log.open(tmp_path / "home", durable=False) as log:
         log.create_stream(stream())
-        sources = Sources(log, lambda: [stream()], Path)
+        sources = Sources(log, lambda: [stream()], Path, permissions=ALLOWED)
         sources.start()
         until(lambda: sources["Tick"].state == "failed")
         assert "pip install 'presage[mqtt]'" in sources["Tick"].why

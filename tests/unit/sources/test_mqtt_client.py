@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from presage.model.secrets import Secrets
+from presage.model.permissions import Grant, Permissions
 from presage.sources.mqtt_client import PahoClient, Settings
 from presage.sources.receiver import Receiver
 
@@ -26,6 +26,10 @@ def settings(port: int, **more: object) -> Settings:
     return Settings("127.0.0.1", port, "t/#", "test", "5", 60, 10, **more)  # type: ignore[arg-type]
 
 
+def grant(environment: dict[str, str] | None = None, hosts: tuple[str, ...] = ("localhost",)) -> Grant:
+    return Permissions(["USER_OF_MQTT", "PASSWORD_OF_MQTT"], hosts, environment).of("stream 'Tick'")
+
+
 def until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not true():
@@ -36,7 +40,7 @@ def until(true: Callable[[], bool]) -> None:
 def test_a_variable_that_is_not_set_is_waited_for_and_why_nobody_answers_is_said(port: int) -> None:
     environment = {"USER_OF_MQTT": "me"}
     named = settings(port, username="env:USER_OF_MQTT", password="env:PASSWORD_OF_MQTT")
-    client = PahoClient(named, Secrets("stream 'Tick'", environment))
+    client = PahoClient(named, grant(environment))
     client.start(Receiver.__new__(Receiver))
     until(lambda: "stream 'Tick' needs the variable PASSWORD_OF_MQTT" in client.why)
     environment["PASSWORD_OF_MQTT"] = "open-sesame"
@@ -47,7 +51,7 @@ def test_a_variable_that_is_not_set_is_waited_for_and_why_nobody_answers_is_said
 
 def test_a_broker_that_hangs_up_may_want_tls() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        client = PahoClient(settings(server.getsockname()[1]), Secrets("stream 'Tick'", {}))
+        client = PahoClient(settings(server.getsockname()[1]), grant())
         client.start(Receiver.__new__(Receiver))
         server.accept()[0].close()
         until(lambda: "if it expects TLS" in client.why)
@@ -57,7 +61,18 @@ def test_a_broker_that_hangs_up_may_want_tls() -> None:
 def test_files_for_tls_are_named_where_they_are_not_there_or_not_what_they_should_be(tmp_path: Path) -> None:
     broken = tmp_path / "ca.pem"
     with pytest.raises(FileNotFoundError, match=r"tls_ca '.*ca.pem' is not there"):
-        PahoClient(settings(1, tls=True, tls_files={"ca": str(broken)}), Secrets("stream 'Tick'", {}))
+        PahoClient(settings(1, tls=True, tls_files={"ca": str(broken)}), grant())
     broken.write_text("none")
     with pytest.raises(OSError, match=r"tls_ca '.*ca.pem' cannot be used"):
-        PahoClient(settings(1, tls=True, tls_files={"ca": str(broken)}), Secrets("stream 'Tick'", {}))
+        PahoClient(settings(1, tls=True, tls_files={"ca": str(broken)}), grant())
+
+
+def test_a_broker_on_this_machine_is_not_connected_to_unless_it_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = PahoClient(settings(server.getsockname()[1]), grant(hosts=("broker.example",)))
+        client.start(Receiver.__new__(Receiver))
+        until(lambda: "may not connect to 127.0.0.1" in client.why)
+        client.stop()
+        server.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            server.accept()

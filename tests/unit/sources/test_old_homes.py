@@ -1,4 +1,4 @@
-"""Homes from before the options of sources were checked: they open, and the source says what is wrong with it."""
+"""Homes from before options or permissions were checked: they open, and the source says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,23 @@ from recovery.living import Living
 
 DECLARED = "CREATE STREAM Tick (x LONG, at TIMESTAMP) EVENT TIME at WITH ({})"
 OLD = [
-    ("source = 'files'", "stream 'Tick' with source = 'files' needs the option 'path'; add path = 'incoming'"),
-    ("source = 'files', path = 'in', topic = 'faults'", "'topic' is not an option of stream 'Tick'"),
-    ("source = 'files', path = 'in', settle = 'soon'", "'soon' is not a duration"),
-    ("source = 'rate', rows_per_second = 'many'", "rows_per_second is 'many'; it must be a number"),
+    (
+        "source = 'files'",
+        "MISSING_OPTION: stream 'Tick' with source = 'files' needs the option 'path'; add path = 'incoming'",
+    ),
+    ("source = 'files', path = 'in', topic = 'faults'", "UNKNOWN_OPTION: 'topic' is not an option of stream 'Tick'"),
+    ("source = 'files', path = 'in', settle = 'soon'", "BAD_DURATION: 'soon' is not a duration"),
+    ("source = 'rate', rows_per_second = 'many'", "BAD_VALUE: rows_per_second is 'many'; it must be a number"),
+    (
+        "source = 'mqtt', host = 'localhost', topic = 't'",
+        "HOST_NOT_ALLOWED: stream 'Tick' may not connect to localhost:1883: 127.0.0.1 is this machine or its link; "
+        "open the engine with allow_hosts=['localhost'], or start the command with --allow-host localhost",
+    ),
+    (
+        "source = 'mqtt', host = 'b.example', topic = 't', username = 'me', password = 'env:BROKER'",
+        "ENV_NOT_ALLOWED: stream 'Tick' names the variable BROKER of the environment, which statements may not use; "
+        "open the engine with allow_env=['BROKER']",
+    ),
 ]
 
 

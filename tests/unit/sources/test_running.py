@@ -103,7 +103,7 @@ def test_files_are_taken_while_it_runs_and_the_status_says_how_far_it_is(log: Lo
 
 @pytest.mark.parametrize("kind", ["kafka"])  # an engine gives the topics of Kafka
 def test_a_source_that_is_not_built_says_so_by_name_and_what_to_do(kind: str, log: Log) -> None:
-    event_type = replace(RATE, options={"source": kind, "topic": "faults"})
+    event_type = replace(RATE, options={"source": kind, "topic": "faults", "servers": "broker:9092"})
     log.create_stream(event_type)
     sources = sources_of(log, event_type)
     sources.start()

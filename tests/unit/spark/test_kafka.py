@@ -8,37 +8,41 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from presage.errors import PresageError
-from presage.model.secrets import Secrets
+from presage.model.permissions import Permissions
 from presage.spark.kafka import KafkaTopic, client_settings, kafka_says, masked
 
 
 def test_user_and_password_become_what_kafka_wants_and_are_masked_in_what_is_said() -> None:
-    secrets = Secrets("stream 'Fault'", {"KAFKA_PASSWORD": 'open"sesame\\'})
+    permissions = Permissions(["KAFKA_PASSWORD"], environment={"KAFKA_PASSWORD": 'open"sesame\\'})
     options = {
         "topic": "t",
         "user": "me",
         "password": "env:KAFKA_PASSWORD",
         "kafka.security.protocol": "SASL_PLAINTEXT",
     }
-    settings = client_settings(options, secrets, "a:1")
+    settings = client_settings(options, permissions.of("stream 'Fault'").resolve, "a:1")
     assert settings["bootstrap.servers"] == "a:1"
     assert settings["security.protocol"] == "SASL_PLAINTEXT"
     assert settings["sasl.mechanism"] == "PLAIN"
     assert settings["sasl.jaas.config"] == (
         'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="open\\"sesame\\\\";'
     )
-    told = masked(secrets, f"SaslException: {settings['sasl.jaas.config']}, {'open' + chr(34) + 'sesame' + chr(92)}")
+    told = masked(f"SaslException: {settings['sasl.jaas.config']}, {'open' + chr(34) + 'sesame' + chr(92)}")
     assert "sesame" not in told
 
 
 def test_scram_has_a_login_of_its_own() -> None:
     options = {"user": "me", "password": "pass", "kafka.sasl.mechanism": "SCRAM-SHA-512"}
-    assert "scram.ScramLoginModule" in client_settings(options, Secrets("x", {}), "a:1")["sasl.jaas.config"]
+    assert "scram.ScramLoginModule" in client_settings(options, str, "a:1")["sasl.jaas.config"]
 
 
 def test_a_secret_that_is_not_there_is_named() -> None:
     with pytest.raises(PresageError) as refused:
-        client_settings({"kafka.sasl.jaas.config": "env:JAAS"}, Secrets("stream 'Fault'", {}), "a:1")
+        client_settings(
+            {"kafka.sasl.jaas.config": "env:JAAS"},
+            Permissions(["JAAS"], environment={}).of("stream 'Fault'").resolve,
+            "a:1",
+        )
     assert "stream 'Fault' needs the variable JAAS of the environment" in str(refused.value)
 
 
@@ -77,7 +81,7 @@ class Reader:
 def topic_of(session: Any, **options: str) -> KafkaTopic:
     topic = object.__new__(KafkaTopic)  # without a look for the connector, which is not there
     topic._spark, topic._jvm, topic._topic = session, session, "doors"
-    topic._options, topic._secrets, topic._servers = options, Secrets("stream 'Door'"), "broker:9092"
+    topic._options, topic._grant, topic._servers = options, Permissions().of("stream 'Door'"), "broker:9092"
     topic._group, topic._admin, topic._names = "presage-Door", None, {}
     return topic
 
