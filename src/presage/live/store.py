@@ -240,7 +240,8 @@ class StateStore:
         used: dict[str, int] = {}
         for ref in {ref for chain in chains for ref in chain}:
             used[ref.file] = used.get(ref.file, 0) + ref.length
-        remove_unnamed(self._home.states, used)
+        with storage(self._home.path):
+            remove_unnamed(self._home.states, used)
         self._sparse = {name for name, size in used.items() if _is_sparse(self._home.states / name, size)}
 
 

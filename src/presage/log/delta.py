@@ -22,7 +22,7 @@ from deltalake.exceptions import DeltaError
 from presage.errors import PresageError, error
 from presage.log.checkpoints import Checkpoints
 from presage.log.columns import SEQ, TIME
-from presage.log.delta_log import check_log, checkpoint_of, entry, entry_path, obsolete
+from presage.log.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete
 from presage.log.failures import first_line
 from presage.log.home import Home
 from presage.log.journal import FileAdd
@@ -150,7 +150,9 @@ class DeltaTables:
             adds, gone = [], []  # another program has rewritten these rows: its files stand, and ours would double them
         version = known.version + 1
         try:
-            data = entry(version, self._home.id, n, adds, [(f.name, f.size) for f in gone], data_change=not rewrites)
+            data = entry(
+                Seal(version, n, known.transaction), self._home.id, adds, [(f.name, f.size) for f in gone], not rewrites
+            )
             self._home.disk.write_new(entry_path(folder, version), data)
         except FileExistsError:
             del self._tables[folder]  # another program has written to the table: what it did stays

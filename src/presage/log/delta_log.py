@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from presage.log.journal import FileAdd
 
@@ -22,17 +22,12 @@ SEAL = "presage"  # in the commitInfo of our entries, which holds whatever its w
 
 
 def entry(
-    version: int,
-    application: str,
-    n: int,
-    adds: Sequence[FileAdd],
-    removes: Sequence[tuple[str, int]],
-    data_change: bool,
+    seal: Seal, application: str, adds: Sequence[FileAdd], removes: Sequence[tuple[str, int]], data_change: bool
 ) -> bytes:
-    """The log entry of transaction n of an application. `removes`: names and sizes."""
+    """The log entry of a record, which is a transaction of an application. `removes`: names and sizes."""
     now = time.time_ns() // 1_000_000
     operation = "WRITE" if adds and not removes else "DELETE" if data_change else "OPTIMIZE"
-    actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": n, "lastUpdated": now}}]
+    actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": seal.record, "lastUpdated": now}}]
     kept = {"partitionValues": {}, "dataChange": data_change}
     actions += [
         {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **kept}}
@@ -43,14 +38,26 @@ def entry(
         for name, size in removes
     ]
     said = "".join(json.dumps(action) + "\n" for action in actions).encode()
-    seal = {"version": version, "crc": _checksum(version, said)}
-    told = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage", SEAL: seal}
-    return json.dumps({"commitInfo": told}).encode() + b"\n" + said
+    told = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}
+    info = {"commitInfo": {**told, SEAL: [*seal, seal.checksum(said)]}}
+    return json.dumps(info).encode() + b"\n" + said
+
+
+class Seal(NamedTuple):
+    """By which an entry of ours is known to be the one that was written as that version, after another of ours."""
+
+    version: int
+    record: int
+    previous: int  # the record of our entry before it, 0 if it is the first
+
+    def checksum(self, said: bytes) -> int:
+        """Of the entry without its first line, which holds the seal."""
+        return zlib.crc32(said, zlib.crc32(repr(tuple(self)).encode()))
 
 
 def check_log(folder: Path, made: int | None) -> None:
     """ValueError if an entry or a checkpoint that readers start from is not what was written under its name, as far as
-    it has a checksum: entries of ours, our checkpoints, and the creation of the table, whose checksum is given."""
+    it has a checksum, or if one of our entries is missing among them. `made`: the checksum of the table's creation."""
     log, start = folder / "_delta_log", checkpoint_of(folder)
     seal = log / _seal_of(start)
     if (
@@ -59,16 +66,34 @@ def check_log(folder: Path, made: int | None) -> None:
         and int(seal.read_text()) != zlib.crc32((log / f"{start:020d}{_CHECKPOINT}").read_bytes())
     ):
         raise ValueError(f"checkpoint {start} is damaged")
+    last = None if start or made is None else 0
     for version, name in _entries(folder):
-        if version < start or not name.endswith(".json") or (version == start and start):
+        if version < start or not name.endswith(".json"):
             continue
         data = (log / name).read_bytes()
-        first, _, said = data.partition(b"\n")
-        sealed = json.loads(first).get("commitInfo", {}).get(SEAL)
-        expected = made if not version else sealed["crc"] if sealed is not None else None
-        found = zlib.crc32(data) if not version else _checksum(version, said)
-        if expected is not None and found != expected:
-            raise ValueError(f"entry {version} is damaged, or has the place of another")
+        if not version:
+            if made is not None and zlib.crc32(data) != made:
+                raise ValueError("the creation of the table is damaged")
+            continue
+        found = _sealed(data)
+        if found is None:
+            continue  # of another program, or of an earlier version
+        if found.version != version or last not in (None, found.previous):
+            raise ValueError(f"entry {version} has the place of another, or one before it is missing")
+        last = found.record
+
+
+def _sealed(data: bytes) -> Seal | None:
+    """The seal of an entry, if it has one; ValueError if it is not that of the entry."""
+    first, _, said = data.partition(b"\n")
+    found = json.loads(first).get("commitInfo", {}).get(SEAL)
+    if found is None:
+        return None
+    *named, checksum = found
+    seal = Seal(*named)
+    if seal.checksum(said) != checksum:
+        raise ValueError(f"entry {seal.version} is damaged")
+    return seal
 
 
 def seal_checkpoint(folder: Path, version: int) -> Path:
@@ -81,10 +106,6 @@ def seal_checkpoint(folder: Path, version: int) -> Path:
 
 def _seal_of(version: int) -> str:
     return f".{version:020d}.checkpoint.crc"  # with a dot: readers of Delta pass over it
-
-
-def _checksum(version: int, said: bytes) -> int:
-    return zlib.crc32(said, version)
 
 
 def entry_path(folder: Path, version: int) -> Path:

@@ -219,14 +219,16 @@ def read_head(folder: Path) -> dict[str, Any] | None:
     try:
         head = unseal(path.read_bytes())
         return {"n": int(head["n"]), "state": head["state"]}
-    except (ValueError, KeyError, TypeError) as broken:
+    except (OSError, ValueError, KeyError, TypeError) as broken:
         raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
 
 
 def read_record(path: Path) -> Record:
     try:
         return Record.from_bytes(path.read_bytes())
-    except (ValueError, KeyError, TypeError, AttributeError) as broken:
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
         raise corrupt_journal(path.parent, f"record {path.stem}", str(broken)) from broken
 
 
