@@ -6,6 +6,9 @@ The rivals know that all keys have the same steps and write probabilities to one
 textbook (a vector times a matrix), `all keys at once` a product of two matrices for each step, by BLAS on one thread.
 Ours starts from an Arrow table of readings in order of time and ends with rows of a stream. Interleaved runs, the
 minimum of seven. Run as: python benchmarks/inference.py [steps]
+
+PARTICLES: what twice the particles cost, and ten times the places. The antenna reads everywhere alike, so that everybody
+may be anywhere: FILTER then costs the places, a particle filter the particles.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import pyarrow as pa
 from interleaved import minima, report
 
 from presage.probability.inference.model import Model, parse_model
-from presage.probability.inference.rows import filter_rows, smooth_rows
+from presage.probability.inference.rows import filter_rows, particle_rows, smooth_rows
 from presage.probability.inference.tables import tables_of
 from presage.probability.kernel.hmm_filter import FilterKernel
 from presage.probability.kernel.hmm_spec import SEQ, TIME, Columns
@@ -153,6 +156,37 @@ def measure(places: int, steps: int) -> None:
             print(f"  {case:<48} {count / seconds / 1e3:8.0f} thousand readings/s")
 
 
+def blind(places: int) -> Model:
+    """A ring of places, and an antenna that reads everywhere alike."""
+    content: dict[str, Any] = {
+        "states": list(range(places)),
+        "transition": {"graph": {"edges": [[i, (i + 1) % places] for i in range(places)], "stay": 0.5}},
+        "emission": {"kind": "discrete", "table": [{"a": 0.5}] * places},
+    }
+    return parse_model(content, "ring")
+
+
+def measure_particles(steps: int) -> None:
+    keys = 20
+    table = pa.table(
+        {
+            TIME: np.repeat(np.arange(steps) * SECOND, keys),
+            "tag": pa.array([f"tag{k}" for k in range(keys)] * steps),
+            "antenna": pa.array(["a"] * (keys * steps)),
+        }
+    )
+    best = {}
+    for places in (1_000, 10_000):
+        model = blind(places)
+        cases: dict[str, Callable[[], object]] = {
+            f"PARTICLES {n:,}, {places:,} places": lambda m=model, n=n: particle_rows(m, table, COLUMNS, n)  # type: ignore[misc]
+            for n in (100, 200, 400, 800)
+        }
+        cases[f"FILTER, {places:,} places"] = lambda m=model: filter_rows(m, table, COLUMNS)  # type: ignore[misc]
+        best |= minima(cases)
+    report(f"PARTICLES, {keys} keys × {steps} steps, one core", best, "PARTICLES 200, 1,000 places")
+
+
 def main() -> None:
     if os.environ.get(THREADS) != "1":
         # NumPy reads it once, when it is imported.
@@ -160,6 +194,7 @@ def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     for places in (50, 500):
         measure(places, steps)
+    measure_particles(steps)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from presage.columnar.key_hashes import hashes_of_several
 from presage.probability.inference.model import Model, parse_model
-from presage.probability.inference.rows import filtered, most_likely, particle_rows, smooth_rows, smoothed
+from presage.probability.inference.rows import filtered, most_likely, particle_rows, sampled, smooth_rows, smoothed
 from presage.probability.inference.tables import tables_of
 from presage.probability.kernel import hmm_spec
 from presage.probability.kernel.hmm_filter import IGNORED, FilterKernel
+from presage.probability.kernel.hmm_particle_filter import ParticleKernel
 from presage.probability.kernel.hmm_spec import ORDINAL, PROBABILITY, SEQ, TIME, Columns
 from reference.cut_input import cuts, run_calls
 from reference.hidden_markov import (
@@ -30,6 +32,7 @@ from reference.hidden_markov import (
     smooth_marginals,
     smooth_tables,
 )
+from reference.particle_filter import particle_steps
 
 Row = dict[str, Any]
 MSEC = 1000
@@ -231,11 +234,53 @@ def test_particles_of_a_key_do_not_depend_on_other_keys(
         own = pa.Table.from_pylist([row for row in rows if row["key"] == key], SCHEMA)
         alone += particle_rows(model, own, COLUMNS, particles, seed).to_pylist()
     assert together == alone
-    totals: dict[tuple[Any, int], float] = {}
-    for row in together:
-        assert row[PROBABILITY] * particles == pytest.approx(round(row[PROBABILITY] * particles))
-        totals[row["key"], row[TIME]] = totals.get((row["key"], row[TIME]), 0.0) + row[PROBABILITY]
-    assert all(total == pytest.approx(1.0) for total in totals.values())
+
+
+SEEDS = st.integers(-(2**63), 2**63 - 1)
+
+
+def check_particles(hidden: Hidden, rows: list[Row], table: pa.Table, columns: Columns, count: int, seed: int) -> None:
+    found = sampled(loaded(hidden), table, columns, count, seed)
+    wanted, restarts = {}, 0
+    for key, segments in segments_by_key(hidden, rows).items():
+        number = int(hashes_of_several([pa.chunked_array([pa.array([key], pa.string())])], 1)[0])
+        for segment in segments:
+            steps = particle_steps(hidden, segment, count, seed, number)
+            restarts += sum(step.anew for step in steps)
+            for time, step in zip(segment.times, steps, strict=True):
+                wanted |= {(key, time, f"s{state}"): share for state, share in step.shares.items()}
+    assert marginals(found.rows.to_pylist()) == pytest.approx(wanted, abs=1e-12)
+    assert found.restarts == restarts
+
+
+@LAWS
+@given(models(), readings(), st.integers(1, 20), SEEDS)
+def test_particles_agree_with_a_list_of_particles(hidden: Hidden, rows: list[Row], count: int, seed: int) -> None:
+    check_particles(hidden, rows, pa.Table.from_pylist(rows, SCHEMA), COLUMNS, count, seed)
+
+
+@LAWS
+@given(models(normal=True), readings(normal=True), st.integers(1, 20), SEEDS)
+def test_particles_weighed_by_normal_readings_agree_with_a_list_of_particles(
+    hidden: Hidden, rows: list[Row], count: int, seed: int
+) -> None:
+    check_particles(hidden, rows, pa.Table.from_pylist(rows, NORMAL_SCHEMA), NORMAL_COLUMNS, count, seed)
+
+
+@LAWS
+@given(st.data(), models(), readings(most=7), st.integers(1, 20), SEEDS)
+def test_particles_do_not_depend_on_how_their_input_is_cut(
+    data: st.DataObject, hidden: Hidden, rows: list[Row], count: int, seed: int
+) -> None:
+    kernel = ParticleKernel(tables_of(loaded(hidden)), COLUMNS, hidden.step is not None, count, seed, hashes_of_several)
+    clock = data.draw(st.integers(rows[-1][TIME], 10 * MSEC))
+    calls = data.draw(cuts(rows, (TIME, SEQ), clock))
+    whole = run_calls(kernel, [(rows, clock, 0)], SCHEMA, end=True)
+    assert run_calls(kernel, calls, SCHEMA, end=True) == whole
+    alone = marginals(
+        particle_rows(loaded(hidden), pa.Table.from_pylist(rows, SCHEMA), COLUMNS, count, seed).to_pylist()
+    )
+    assert alone.items() <= marginals(whole).items()
 
 
 @LAWS

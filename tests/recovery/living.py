@@ -21,6 +21,7 @@ from presage.log.columns import SEQ
 from presage.log.crash import CrashPoints
 from presage.log.delta import DeltaTables
 from presage.log.home import DERIVED
+from presage.log.keeping import keep
 from presage.log.relations import relation_table
 from presage.model.catalog import Catalog, EventType
 from presage.workspace import Workspace
@@ -64,11 +65,14 @@ class Living:
     def declare(self, text: str) -> None:
         for statement in self.workspace.parse(text).statements:
             before, after = self.catalog, self.workspace.declare(statement)
+            name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
+            _, extra = keep(self.log.home.path, name, before, after)
             self.log.append_catalog(
                 "create",
                 type(statement).__name__,
-                str(getattr(statement, "insert_into", None) or getattr(statement, "name", "")),
+                name,
                 print_statement(statement),
+                extra,
                 creates=[t for n, t in after.types.items() if t.kind == "stream" and n not in before.types],
             )
             self._see(after)

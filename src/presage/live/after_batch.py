@@ -70,7 +70,7 @@ def _failed(
 ) -> dict[str, Any]:
     if failure.code in LOST_STATE and can_repeat():
         skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
-        return {**skip, "rows_in": 0, "unknown_entities": 0, "fingerprint": program.fingerprint}
+        return {**skip, "rows_in": 0, "unknown_entities": 0, "inference": {}, "fingerprint": program.fingerprint}
     failure.fix = "deploy it again with replace=True" if failure.code in LOST_STATE else failure.fix
     return {"status": FAILED, "place": span.start, "error": failure.render()}
 
@@ -85,6 +85,7 @@ class _Done:
     joined: dict[str, str] = field(default_factory=dict)
     partial: dict[str, int] = field(default_factory=dict)
     recalls: dict[str, int] = field(default_factory=dict)
+    inference: dict[str, int] = field(default_factory=dict)
 
 
 def _together(several: list[Outcome]) -> _Done:
@@ -97,6 +98,7 @@ def _together(several: list[Outcome]) -> _Done:
             done.joined[str(o.shard)] = o.shared.name
         done.partial |= {f"{o.shard}/{place}": count for place, count in o.partial.items()}
         done.recalls |= {f"{o.shard}/{key}": count for key, count in o.recalls.items()}
+        done.inference |= {f"{o.shard}/{key}": count for key, count in o.inference.items()}
     return done
 
 
@@ -111,6 +113,8 @@ def _kept(statement: Statement, chains: Mapping[str, Chain], done: _Done) -> dic
         values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
     if not done.partial.items() <= statement.partial.items():
         values["partial"] = {**statement.partial, **done.partial}
+    if not done.inference.items() <= statement.inference.items():
+        values["inference"] = {**statement.inference, **done.inference}
     places = {_place(key) for key in done.recalls}
     recalls = {k: count for k, count in statement.recalls.items() if _place(k) not in places} | done.recalls
     return values if recalls == statement.recalls else values | {"recalls": recalls}

@@ -40,6 +40,8 @@ class Status:
     `partial_matches`: matches of its patterns that have begun and may still go on. `unknown_entities`: values that
     should have named an entity, for a PATH, and named none that is known. `recalls_ready`, `recalls_suspended`: events
     that wait for more of history, or for somebody who asks for it. `rows_kept`: the rows that its retention has left.
+    `particle_restarts`: steps at which no particle of PARTICLES could give the readings, so that they started anew.
+    `readings_ignored`: readings that its inference could not use, because no state can give them.
     """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
@@ -55,6 +57,8 @@ class Status:
     recalls_ready: int = 0
     recalls_suspended: int = 0
     rows_kept: int = 0
+    particle_restarts: int = 0
+    readings_ignored: int = 0
 
     def __getitem__(self, name: str) -> Any:
         """A field by its name, for those who print or send them all."""
@@ -135,6 +139,8 @@ class Deployment:
             statement.recalls_ready,
             statement.recalls_suspended,
             statement.rows_out - statement.removed,
+            statement.particle_restarts,
+            statement.readings_ignored,
         )
 
     @property
@@ -346,7 +352,8 @@ def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
     names = (
         "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches",
-        "unknown_entities", "recalls_ready", "recalls_suspended", "rows_kept", "retention", "last_error", "text",
+        "unknown_entities", "recalls_ready", "recalls_suspended", "particle_restarts", "readings_ignored",
+        "rows_kept", "retention", "last_error", "text",
     )  # fmt: skip
     rows = []
     for name, deployment in deployments.items():
@@ -354,8 +361,11 @@ def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
         known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
         figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
         further = (status.unknown_entities, status.recalls_ready, status.recalls_suspended)
+        inferred = (status.particle_restarts, status.readings_ignored)
         kept = (status.rows_kept, deployment.retention or "")
-        rows.append((name, status.state, *figures, *further, *kept, status.last_error or "", deployment.text))
+        rows.append(
+            (name, status.state, *figures, *further, *inferred, *kept, status.last_error or "", deployment.text)
+        )
     return names, rows
 
 

@@ -12,6 +12,7 @@ from presage.plan.nodes import Node, Retime
 from presage.prediction import columnar as prediction
 from presage.prediction.columnar import foresees
 from presage.probability import columnar as probability
+from presage.probability.columnar import counted_readings
 from presage.recall import columnar as recall
 from presage.recall.asking import EVER
 from presage.recall.columnar import described, has_similar, lags, recalls, revises, standing, waited_for
@@ -26,6 +27,7 @@ __all__ = [
     "Said",
     "check_end",
     "check_order",
+    "counted_readings",
     "described",
     "foresees",
     "has_patterns",

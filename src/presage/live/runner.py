@@ -22,7 +22,7 @@ from presage.live.events import BatchEvents, Source
 from presage.live.families import LEAST_MEMBERS, Family, Shared
 from presage.live.program import Program
 from presage.live.reading import Reader
-from presage.live.rooms import OPERATORS, open_matches, outlook_of
+from presage.live.rooms import OPERATORS, counted_readings, open_matches, outlook_of
 from presage.live.statement import DUE, READY, REOPENED, SUSPENDED
 from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Outcome, Outcomes, Part, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
@@ -290,6 +290,11 @@ class Runner:
         outcome.states = {place: book.states[place] for place in book.changed}
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
+        outcome.inference = {
+            f"{place}/{what}": count
+            for place, state in outcome.states.items()
+            for what, count in counted_readings(state).items()
+        }
         recalls: dict[str, int] = {}
         for place, state in outcome.states.items():
             outlook = outlook_of(state)

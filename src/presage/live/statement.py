@@ -12,6 +12,7 @@ from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # what is known of open recalls
+RESTARTS, IGNORED = "restarts", "ignored"  # what is counted of inference
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Statement:
     shared: dict[str, str] = field(default_factory=dict)  # by shard: the family whose states its own are a part of
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place as well
     recalls: dict[str, int] = field(default_factory=dict)  # its open recalls, by shard, place and what is counted
+    inference: dict[str, int] = field(default_factory=dict)  # what its filters count, by shard, place and what it is
     made_to: int | None = None  # where rows come later than their time: up to when all have been made
     fingerprint: str = ""
     shards: int = 1
@@ -73,25 +75,30 @@ class Statement:
         return sum(self.partial.values())
 
     @property
+    def particle_restarts(self) -> int:
+        return sum(_counts(self.inference, RESTARTS))
+
+    @property
+    def readings_ignored(self) -> int:
+        return sum(_counts(self.inference, IGNORED))
+
+    @property
     def recalls_ready(self) -> int:
-        return sum(self._of_recalls(READY))
+        return sum(_counts(self.recalls, READY))
 
     @property
     def recalls_suspended(self) -> int:
-        return sum(self._of_recalls(SUSPENDED))
+        return sum(_counts(self.recalls, SUSPENDED))
 
     @property
     def recalls_due(self) -> int | None:
         """By the wall clock: after this time one that waits for somebody is given up."""
-        return min(self._of_recalls(DUE), default=None)
+        return min(_counts(self.recalls, DUE), default=None)
 
     @property
     def recalls_reopened(self) -> int | None:
         """The sequence number of the first open event that came late within the time of `made_to`."""
-        return min(self._of_recalls(REOPENED), default=None)
-
-    def _of_recalls(self, what: str) -> list[int]:
-        return [count for key, count in self.recalls.items() if key.endswith(f"/{what}")]
+        return min(_counts(self.recalls, REOPENED), default=None)
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
@@ -117,6 +124,10 @@ class Statement:
         values["place"] = None if content.get("place") is None else Place(**content["place"])
         values["states"] = chains_from_json(content.get("states", {}))
         return cls(**values)
+
+
+def _counts(found: dict[str, int], what: str) -> list[int]:
+    return [count for key, count in found.items() if key.endswith(f"/{what}")]
 
 
 def _plain(value: Any) -> Any:

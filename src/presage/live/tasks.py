@@ -102,6 +102,7 @@ class Outcome:
     chains: Mapping[str, Chain] = field(default_factory=_nothing)  # where they lie, once they are written
     partial: Mapping[str, int] = field(default_factory=_nothing)  # open partial matches in those that keep some
     recalls: Mapping[str, int] = field(default_factory=_nothing)  # in states that keep some: by place and what it is
+    inference: Mapping[str, int] = field(default_factory=_nothing)  # what its filters count: by place and what it is
     made_to: int | None = None  # rows that it makes later are not before this time; None if it had no work
     rows_in: int = 0
     unknown: int = 0  # of those: values that should name an entity and name none

@@ -65,6 +65,8 @@ def statement_figures(
         "partial_matches": statement.partial_matches,
         "recalls": {"ready": statement.recalls_ready, "suspended": statement.recalls_suspended},
         "unknown_entities": statement.unknown_entities,
+        "particle_restarts": statement.particle_restarts,
+        "readings_ignored": statement.readings_ignored,
         "position": place.position,
         "error": masked(statement.error) or None,
     }

@@ -10,8 +10,12 @@ import pyarrow as pa
 from presage.columnar.steps import MOMENT, Rows, StepContext, aligned, prepared_columns, run, united
 from presage.errors import error
 from presage.model.arrow import to_arrow
+from presage.model.state import State
 from presage.plan.nodes import SEQ, TIME, Node
 from presage.probability.compile import KEYS, infer_kernel, sequence_kernel
+from presage.probability.inference.kernel import STEPWISE as INFERRED_STEPWISE
+from presage.probability.kernel.hmm_filter import FilterKernel
+from presage.probability.kernel.hmm_particle_filter import ParticleKernel
 from presage.probability.kernel.sequence import ORDINAL
 from presage.probability.kernel.spec import SOURCE
 from presage.probability.methods import STEPWISE
@@ -69,10 +73,10 @@ def spreads(node: Node) -> bool:
 def check_end(plan: Node, ends: int | None) -> None:
     """What is not computed step by step keeps all its rows: a standing statement must have an end."""
     for node in plan.walk() if ends is None else ():
-        if isinstance(node, Infer) and node.method != "filter":
+        if isinstance(node, Infer) and node.method not in INFERRED_STEPWISE:
             raise error("UNSUPPORTED", what=f"INFERENCE by {node.method.upper()}",
                         where="in a statement that never ends: it looks at all readings",
-                        fix="infer with FILTER, or add WITHIN with an upper bound")  # fmt: skip
+                        fix="infer with FILTER or PARTICLES, or add WITHIN with an upper bound")  # fmt: skip
         if isinstance(node, SequenceMatch) and (node.tables.method != STEPWISE or node.tables.by is not None):
             by, kind = node.tables.by, node.verdict.kind
             what = f"SEQUENCE […] BY {by.upper()}" if by else f"a sequence that is {kind}"
@@ -80,6 +84,11 @@ def check_end(plan: Node, ends: int | None) -> None:
                 what = "a sequence that reads several Markov chains at once"
             raise error("UNSUPPORTED", what=what, where="in a statement that never ends: its state would grow for ever",
                         fix="add WITHIN with an upper bound, or ask it as a query")  # fmt: skip
+
+
+def counted_readings(state: State) -> dict[str, int]:
+    """What a filter counts of the readings: those ignored, and how often its particles started anew."""
+    return dict(state.numbers) if state.kernel in (FilterKernel.name, ParticleKernel.name) else {}
 
 
 OPERATORS: Mapping[type[Node], Callable[..., Rows]] = {SequenceMatch: _run_sequence, Infer: _run_infer}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from presage.plan.explain import Report
 from presage.plan.nodes import Node
 from presage.probability.classify import UNSAFE
+from presage.probability.inference.kernel import STEPWISE as INFERRED_STEPWISE
 from presage.probability.kernel.plans import Follow, Project, Regular, SafePlan
 from presage.probability.kernel.query import dividing
 from presage.probability.kernel.spec import worlds_needed
@@ -59,10 +60,17 @@ def describe_infer(node: Infer) -> Report:
         f"kernel  {node.label()}",
         INDENT * 4 + f"a hidden Markov model of {_counted(len(node.model.states), 'state')}",
     ]
-    state = "one belief for each key" if node.method == "filter" else "all readings, until the input ends"
+    state = "all readings, until the input ends"
+    if node.method in INFERRED_STEPWISE:
+        state = "one belief for each key" if node.method == "filter" else f"{node.particles:,} particles for each key"
+    if node.method == "particles":
+        lines += [
+            INDENT * 4 + f"a bootstrap filter of {_counted(node.particles, 'particle')}, resampled at every step",
+            INDENT * 4 + "cost: linear in particles, whatever the number of states",
+        ]
     key = ", ".join(node.key)
     warnings: tuple[str, ...] = ()
-    if node.method == "filter" and node.model.step is not None and node.model.forget is None:
+    if node.method in INFERRED_STEPWISE and node.model.step is not None and node.model.forget is None:
         warnings = (f'model {node.name} forgets no key: one that falls silent has rows at every step, for ever; '
                     'let it "forget" such keys',)  # fmt: skip
     return Report("\n".join(lines), f"inference: parallel, partitioned by [{key}]", f"inference: {state}", warnings)

@@ -1,6 +1,7 @@
 """Readings come in, rows of a probabilistic stream go out: one kernel for each method of inference.
 
-FILTER goes on with every step. The others look at all readings of a key: they keep them and answer when input ends.
+FILTER and PARTICLES go on with every step. SMOOTH and VITERBI look at all readings of a key: they keep them and answer
+when input ends.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import pyarrow as pa
 
 from presage.arrays.columns import ints
 from presage.arrays.rows import append_rows, changes, ordinals, take_rows
+from presage.columnar.key_hashes import hashes_of_several
 from presage.model.state import State
 from presage.probability.inference.model import Model
-from presage.probability.inference.rows import particle_rows, smooth_rows, viterbi_rows
+from presage.probability.inference.rows import smooth_rows, viterbi_rows
 from presage.probability.inference.tables import tables_of
 from presage.probability.kernel.hmm_filter import FilterKernel
+from presage.probability.kernel.hmm_particle_filter import ParticleKernel
 from presage.probability.kernel.hmm_spec import ORDINAL, SEQ, TIME, TIMER, Columns
 
 KERNEL = "inference"
@@ -25,15 +28,13 @@ READINGS = "readings"
 
 @dataclass(frozen=True)
 class WholeKernel:
-    """SMOOTH, VITERBI and PARTICLES. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key,
-    attribute, for SMOOTH the attribute before, probability."""
+    """SMOOTH and VITERBI. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key, attribute, for
+    SMOOTH the attribute before, probability."""
 
     model: Model
     columns: Columns
     method: str
-    particles: int = 0
     markov: bool = False
-    seed: int = 0
 
     def initial(self) -> State:
         return State(KERNEL)
@@ -48,9 +49,7 @@ class WholeKernel:
         if self.method == "smooth":
             # Steps of other keys may lie between those of one: there its marginal counts.
             return smooth_rows(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov)
-        if self.method == "viterbi":
-            return viterbi_rows(self.model, rows, self.columns)
-        return particle_rows(self.model, rows, self.columns, self.particles, self.seed)
+        return viterbi_rows(self.model, rows, self.columns)
 
     def _in_order(self, made: pa.Table) -> pa.Table:
         made = take_rows(made, np.argsort(ints(made, TIME), kind="stable")) if made.num_rows else made
@@ -60,9 +59,15 @@ class WholeKernel:
         return pa.table(columns | {name: made[name] for name in made.column_names if name != TIME})
 
 
+STEPWISE = ("filter", "particles")  # methods that need no more of the past than their state
+
+
 def inference_kernel(
     model: Model, columns: Columns, method: str, particles: int, markov: bool, seed: int = 0
 ) -> FilterKernel | WholeKernel:
+    idle = model.step is not None
     if method == "filter":
-        return FilterKernel(tables_of(model), columns, idle=model.step is not None)
-    return WholeKernel(model, columns, method, particles, markov, seed)
+        return FilterKernel(tables_of(model), columns, idle)
+    if method == "particles":
+        return ParticleKernel(tables_of(model), columns, idle, particles, seed, hashes_of_several)
+    return WholeKernel(model, columns, method, markov)

@@ -6,7 +6,7 @@ then by time: key, TIME, the state, for SMOOTH the state before, probability. On
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,11 +35,13 @@ MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two 
 @dataclass(frozen=True)
 class Inferred:
     """Rows; how many readings said nothing because no (reachable) state can give them; and, by key in the order of the
-    rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN)."""
+    rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN). `restarts`: how
+    often no particle could give the readings."""
 
     rows: pa.Table
     ignored: int
     log_likelihood: Floats
+    restarts: int = 0
 
 
 class Sequences:
@@ -133,21 +135,26 @@ def most_likely(model: Model, table: pa.Table, columns: Columns) -> Inferred:
 
 
 def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, seed: int = 0) -> Inferred:
-    """Shares of particles in each state: FILTER, approximately. The same rows for the same seed, key and times."""
+    """FILTER, approximately, by particles. The same rows for the same seed, key and times."""
     if particles < 1:
         raise error("BAD_VALUE", what="the number of PARTICLES", found=particles, expected="at least 1", fix="raise it")
     s = Sequences(tables_of(model), table, columns)
     keys = [pa.chunked_array([taken(table, name, s.key_rows)]) for name in columns.key]
-    ends, states, chances, usable = particle_steps(
-        s.model.chain,
+    nobody = np.zeros(0, np.int64)
+    ends, states, chances, usable, anew, *_ = particle_steps(
+        s.model.draws,
         s.model.emission,
         *s.arguments,
         s.steps.time,
         hashes_of_several(keys, len(s.key_rows)).view(np.int64),
         (seed + 2**63) % 2**64 - 2**63,
         particles,
+        np.zeros(len(s.key_rows) + 1, np.int64),
+        nobody,
+        nobody,
     )
-    return s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
+    found = s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
+    return replace(found, restarts=int(anew.sum()))
 
 
 def filter_rows(model: Model, table: pa.Table, columns: Columns) -> pa.Table:

@@ -1,18 +1,21 @@
-"""Readings in time order in, filtered beliefs out, step by step: FILTER as a kernel with state.
+"""FILTER as a kernel with state: readings in time order in, filtered beliefs out, step by step.
 
 A step is settled when the clock has passed it, because several readings of one time count together. State: one belief
-for each key, until it is forgotten, and the readings of steps that are not settled.
+for each key, until it is forgotten, and the readings of steps that are not settled. `ParticleKernel` has the same steps
+and rows with another belief.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import first_of, grouped_order
-from presage.arrays.columns import Universe, column, ints, selected
+from presage.arrays.columns import Universe, column, ints, selected, taken
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import append_rows, changes, lexical_order, ordinals, take_rows
 from presage.model.state import State
@@ -26,6 +29,18 @@ AT, SEEN, SINCE, LOGS, BELIEF = "_at", "_seen", "_since", "_logs", "_belief"
 IGNORED = "ignored"  # number of readings that said nothing, in the state's numbers
 
 
+class Followed(NamedTuple):
+    """Entries of step s: `ends[s]` to `ends[s + 1]` of (states, chances). By step whether its readings were used.
+    `saved` gives the columns of the state for the keys that stay; `numbers` are counts of these steps."""
+
+    ends: Ints
+    states: Ints
+    chances: Floats
+    usable: Bools
+    saved: Callable[[Bools], dict[str, pa.Array]]
+    numbers: dict[str, int]
+
+
 @dataclass(frozen=True)
 class FilterKernel:
     """FILTER. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key, attribute, probability.
@@ -37,9 +52,10 @@ class FilterKernel:
     model: HiddenMarkov
     columns: Columns
     idle: bool = False
+    name: ClassVar[str] = KERNEL
 
     def initial(self) -> State:
-        return State(KERNEL)
+        return State(self.name)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
         names = [TIME, SEQ, *dict.fromkeys((*self.columns.key, *self.columns.observes))]
@@ -58,25 +74,36 @@ class FilterKernel:
         at, seen, since = (_known(universe, name, count) for name in (AT, SEEN, SINCE))
         steps = steps_of(self.model, bounds, when[order], at, seen, until if self.idle else NONE)
         readings = readings_of(self.model, rows, self.columns.observes)
-        before, in_logs = self._beliefs(kept, count)
+        first = first_of(codes, count)
+        keys = universe.table(self.columns.key, first, {})
+        found = self._follow(kept, keys, steps, readings)
+
+        seq, since_step = self._order(steps, ints(rows, SEQ), since)
+        out = self._rows(keys, steps, seq, since_step, found)
+        last = np.where(np.diff(steps.bounds) > 0, steps.bounds[1:] - 1, -1)
+        since = np.where(last >= 0, np.append(since_step, 0)[last], since)
+        forget = self.model.forget
+        stays = np.ones(count, np.bool_) if forget < 0 else clock - steps.seen <= forget
+        further = {AT: steps.at, SEEN: steps.seen, SINCE: since}
+        arrays = {name: pa.array(values[stays]) for name, values in further.items()} | found.saved(stays)
+        tables = {"open": waiting.combine_chunks(), "beliefs": universe.table(self.columns.key, first[stays], arrays)}
+        counted = {IGNORED: count_ignored(steps, readings, found.usable), **found.numbers}
+        numbers = {name: state.numbers.get(name, 0) + more for name, more in counted.items()}
+        return State(self.name, tables, numbers), out
+
+    def _follow(self, kept: pa.Table | None, keys: pa.Table, steps: Steps, readings: Readings) -> Followed:
+        """The beliefs of all steps. Rows of `kept` are those of the first keys."""
         model = self.model
+        before, in_logs = self._beliefs(kept, len(steps.bounds) - 1)
         ends, states, chances, beliefs, in_logs, _, usable = filter_steps(
             model.chain, model.emission, *steps[:1], *steps[2:5], readings.codes, readings.values, before, in_logs
         )
 
-        first = first_of(codes, count)
-        seq, since_step = self._order(steps, ints(rows, SEQ), since)
-        out = self._rows(universe, steps, first, seq, since_step, ends, states, chances)
-        last = np.where(np.diff(steps.bounds) > 0, steps.bounds[1:] - 1, -1)
-        since = np.where(last >= 0, np.append(since_step, 0)[last], since)
-        stays = np.ones(count, np.bool_) if model.forget < 0 else clock - steps.seen <= model.forget
-        further = {AT: steps.at, SEEN: steps.seen, SINCE: since, LOGS: in_logs}
-        arrays = {name: pa.array(values[stays]) for name, values in further.items()}
-        flat = pa.array(beliefs[stays].reshape(-1))
-        arrays[BELIEF] = pa.FixedSizeListArray.from_arrays(flat, model.size)
-        tables = {"open": waiting.combine_chunks(), "beliefs": universe.table(self.columns.key, first[stays], arrays)}
-        ignored = state.numbers.get(IGNORED, 0) + count_ignored(steps, readings, usable)
-        return State(KERNEL, tables, {IGNORED: ignored}), out
+        def saved(stays: Bools) -> dict[str, pa.Array]:
+            flat = pa.array(beliefs[stays].reshape(-1))
+            return {LOGS: pa.array(in_logs[stays]), BELIEF: pa.FixedSizeListArray.from_arrays(flat, model.size)}
+
+        return Followed(ends, states, chances, usable, saved, {})
 
     def _beliefs(self, kept: pa.Table | None, count: int) -> tuple[Floats, Ints]:
         beliefs = np.zeros((count, self.model.size))
@@ -102,30 +129,20 @@ class FilterKernel:
         here = begun >= np.repeat(steps.bounds[:-1], of_key)
         return seq, np.where(here, seqs[steps.low[begun]], np.repeat(since, of_key))
 
-    def _rows(
-        self,
-        universe: Universe,
-        steps: Steps,
-        first: Ints,
-        seq: Ints,
-        since: Ints,
-        ends: Ints,
-        states: Ints,
-        chances: Floats,
-    ) -> pa.Table:
+    def _rows(self, keys: pa.Table, steps: Steps, seq: Ints, since: Ints, found: Followed) -> pa.Table:
+        ends, states, chances = found.ends, found.states, found.chances
         turn = lexical_order([steps.time, seq, since])
         counts = np.diff(ends)[turn]
         entry = np.repeat(ends[:-1][turn] - np.cumsum(counts) + counts, counts) + np.arange(len(states))
         of_step = np.repeat(turn, counts)
-        key = np.repeat(np.arange(len(first)), np.diff(steps.bounds))[of_step]
+        key = np.repeat(np.arange(len(steps.bounds) - 1), np.diff(steps.bounds))[of_step]
         time, seq = steps.time[of_step], seq[of_step]
-        keys = universe.table(self.columns.key, first[key], {})
         return pa.table(
             {
                 TIME: time,
                 SEQ: seq,
                 ORDINAL: ordinals(changes([time, seq], len(time))),
-                **{name: keys[name] for name in self.columns.key},
+                **{name: taken(keys, name, key) for name in self.columns.key},
                 self.columns.attribute: self.model.names(states[entry], self.columns.type),
                 PROBABILITY: np.minimum(chances[entry], 1.0),
             }

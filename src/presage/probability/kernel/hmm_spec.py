@@ -26,6 +26,8 @@ DENSE_FROM = 0.2
 
 Chain = tuple[Floats, Ints, Ints, Floats, Floats]  # initial, offsets, targets, weights, dense (0 rows: sparse)
 Emission = tuple[Floats, Floats, Floats, Floats, Floats]  # table, absent, mean, half precision, log factor
+# initial; its states above 0 and their running sums; offsets, targets, running sums of the weights of each row
+Draws = tuple[Floats, Ints, Floats, Ints, Ints, Floats]
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ class HiddenMarkov:
         precision = 0.5 / self.variance
         factor = -0.5 * np.log(2.0 * np.pi * self.variance)
         return cast("Emission", _fixed(self.table, self.absent, self.mean, precision, factor))
+
+    @cached_property
+    def draws(self) -> Draws:
+        """For random states: a number between 0 and the last sum of a row is looked up in the row's sums."""
+        states = np.flatnonzero(self.initial > 0.0)
+        sums = np.empty(len(self.weights))
+        for low, high in zip(self.offsets, self.offsets[1:], strict=False):
+            sums[low:high] = np.cumsum(self.weights[low:high])
+        return cast(
+            "Draws",
+            _fixed(self.initial, states, np.cumsum(self.initial[states]), self.offsets, self.targets, sums),
+        )
 
     @cached_property
     def log_chain(self) -> Chain:

@@ -34,4 +34,4 @@ def warm_hidden_markov() -> None:
     steps = (bounds, zero, np.array([1]), np.array([1]), code, np.zeros((0, 1)))
     smooth_steps(model.chain, model.emission, *steps, 1, 0, 0.0)
     path_steps(model.log_chain, model.emission, *steps)
-    particle_steps(model.chain, model.emission, *steps, zero, zero, 0, 1)
+    particle_steps(model.draws, model.emission, *steps, zero, zero, 0, 1, np.zeros(2, np.int64), zero[:0], zero[:0])

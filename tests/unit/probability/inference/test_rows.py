@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_an_unknown_reading_says_nothing_and_is_counted() -> None:
     assert found.ignored == 2
 
 
-@pytest.mark.parametrize("infer", [filtered, smoothed, most_likely, lambda *args: sampled(*args, 100)])
+@pytest.mark.parametrize("infer", [filtered, smoothed, most_likely])
 def test_readings_that_contradict_all_before_them_say_nothing_and_are_counted(infer: Any) -> None:
     table = {"h": {"A": 0.8}, "o": {"B": 0.8}}
     model = floor(transition=[[1, 0], [0, 1]], emission={"kind": "discrete", "table": table})
@@ -288,6 +289,33 @@ def test_particles_are_the_same_for_a_seed_and_differ_between_seeds_and_keys() -
     assert first != particle_rows(model, table, COLUMNS, 10, 2)
     of_t, of_u = (first.filter(pa.compute.equal(first["tag"], tag)).drop_columns(["tag"]) for tag in "tu")
     assert of_t != of_u
+
+
+def test_particles_that_cannot_give_the_readings_start_anew_from_likelihood_times_prior_and_are_counted() -> None:
+    table = {"h": {"A": 0.8}, "o": {"B": 0.8}}
+    frozen = {"transition": [[1, 0], [0, 1]], "emission": {"kind": "discrete", "table": table}}
+    rows = readings((1, "t", "A"), (2, "t", "B"), (2, "t", "B"), (3, "t", "A"))
+    found = sampled(floor(**frozen), rows, COLUMNS, 100)
+    assert shown(found.rows, TIME, "value", PROBABILITY) == [(1, "h", 1.0), (2, "o", 1.0), (3, "h", 1.0)]
+    assert (found.restarts, found.ignored) == (2, 0)
+    # Where the prior excludes them as well, the readings say nothing, as for FILTER.
+    found = sampled(floor(initial={"h": 1}, **frozen), rows, COLUMNS, 100)
+    assert set(found.rows["value"].to_pylist()) == {"h"}
+    assert (found.restarts, found.ignored) == (0, 2)
+
+
+def test_a_particle_is_in_one_state_and_moves_by_the_transitions_alone() -> None:
+    names = [f"s{i}" for i in range(6)]
+    ring = {name: {names[(i + 1) % 6]: 0.5, names[(i + 2) % 6]: 0.5} for i, name in enumerate(names)}
+    emission = {"kind": "discrete", "table": {name: {"A": 0.5} for name in names}}
+    model = floor(states=names, transition=ring, emission=emission)
+    path = [
+        int(s[1:])
+        for s in particle_rows(model, readings(*((i, "t", "A") for i in range(200))), COLUMNS, 1)["value"].to_pylist()
+    ]
+    assert len(path) == 200
+    steps = {(after - before) % 6 for before, after in pairwise(path)}
+    assert steps == {1, 2}
 
 
 def test_there_must_be_a_particle() -> None:
