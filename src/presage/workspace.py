@@ -434,4 +434,4 @@ class Workspace:
 def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:
     if bound is None or bound.micros is not None:
         return bound
-    return replace(bound, micros=now + bound.offset, offset=0)
+    return replace(bound, micros=bound.at(now), offset=0, months=0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from presage.lang import match_syntax as m
 from presage.lang import pattern_syntax as p
 from presage.lang.syntax import DurationLiteral, Expr
-from property.syntax_trees import durations, names, plain_names, tuples
+from property.syntax_trees import names, plain_names, spans, tuples
 
 positive = st.integers(1, 2**40)
 
@@ -83,7 +83,7 @@ skips = st.builds(m.SkipClause, st.sampled_from(["past_last", "to_next", "to_cur
 def matches(exprs: st.SearchStrategy[Expr]) -> st.SearchStrategy[m.MatchClause]:
     """`MATCH_RECOGNIZE ( … )`."""
 
-    def build(within: int | None, word: str, terminated: bool, **fields: object) -> m.MatchClause:
+    def build(within: DurationLiteral | None, word: str, terminated: bool, **fields: object) -> m.MatchClause:
         if within is None:
             word, terminated = "WITHIN", False
         made = {"within": within, "within_word": word, "or_terminated": terminated and word == "INTERVAL"}
@@ -91,7 +91,7 @@ def matches(exprs: st.SearchStrategy[Expr]) -> st.SearchStrategy[m.MatchClause]:
 
     return st.builds(
         build,
-        within=st.none() | durations.filter(bool),
+        within=st.none() | spans,
         word=st.sampled_from(["WITHIN", "INTERVAL"]),
         terminated=st.booleans(),
         pattern=regexes,
@@ -100,7 +100,7 @@ def matches(exprs: st.SearchStrategy[Expr]) -> st.SearchStrategy[m.MatchClause]:
         measures=tuples(st.builds(m.MeasureItem, exprs, st.none() | names), 0, 2),
         rows=st.sampled_from(["one", "all", "all_omit", "all_unmatched"]),
         skip=skips,
-        gap=st.none() | durations.filter(bool),
+        gap=st.none() | spans,
         emit_timeout=st.booleans(),
         subsets=tuples(st.builds(m.SubsetItem, names, tuples(names)), 0, 2),
         definitions=tuples(st.builds(m.Definition, names, exprs), 0, 2),

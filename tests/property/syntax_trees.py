@@ -42,10 +42,12 @@ floats = st.floats(min_value=0, allow_nan=False, allow_infinity=False) | st.samp
 integers = st.integers(0, 10**30) | st.sampled_from([0, 2**31, 2**63, 10**300])
 times = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 
+spans = st.builds(s.DurationLiteral, durations.filter(bool)) | st.builds(
+    lambda n, rest: s.DurationLiteral(n * MONTH + rest, n), st.integers(1, 9), st.integers(0, MONTH - 1)
+)
 literals = st.one_of(
     st.builds(s.Literal, st.one_of(strings, integers, floats.map(abs), st.booleans(), st.none())),
-    st.builds(s.DurationLiteral, durations),
-    st.builds(lambda n, rest: s.DurationLiteral(n * MONTH + rest, n), st.integers(1, 9), st.integers(0, MONTH - 1)),
+    spans | st.just(s.DurationLiteral(0)),
     st.builds(s.Name, names),
 )
 
@@ -100,7 +102,10 @@ small_expressions: st.SearchStrategy[s.Expr] = st.recursive(literals, _grow, max
 
 windows = st.builds(s.WindowClause, names, tuples(small_expressions, 0, 2))
 bounds = st.builds(s.Bound, times, st.booleans()) | st.builds(
-    s.Bound, st.none(), st.booleans(), st.integers(-(2**53), 2**53)
+    lambda within, span, sign: s.Bound(None, within, sign * span.micros, sign * span.months),
+    st.booleans(),
+    spans | st.just(s.DurationLiteral(0)),
+    st.sampled_from([1, -1]),
 )
 within = st.builds(s.WithinClause, st.none() | bounds, st.none() | bounds)
 from_items = st.builds(s.FromItem, names, st.none() | small_expressions, tuples(windows, 0, 2), alias=st.none() | names)

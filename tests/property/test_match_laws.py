@@ -97,9 +97,11 @@ def options(draw: st.DrawFn, skip: dict[str, Any] | None = None) -> dict[str, An
     return chosen | (draw(skips()) if skip is None else skip) | {"waits": draw(st.integers(0, 5)) == 0}
 
 
-def check(data: st.DataObject, pattern: Regex, pairs: dict[str, Any], rows: list[dict[str, Any]], chosen: Any) -> None:
+def check(
+    data: st.DataObject, pattern: Regex, pairs: dict[str, Any], rows: list[dict[str, Any]], chosen: Any, unit: int = 1
+) -> None:
     spec, query = queries(pattern, pairs, **chosen)
-    clock = max([0, *(r[TIME] for r in rows)]) + data.draw(st.sampled_from([0, 0, 1, 3, 9]), "clock")
+    clock = max([0, *(r[TIME] for r in rows)]) + unit * data.draw(st.sampled_from([0, 0, 1, 3, 9]), "clock")
     calls = data.draw(cuts(rows, (TIME, SEQ, ORDER), clock), "cuts")
     kernel = MatchKernel(spec, Parity())
     if "sort" in chosen:
@@ -123,6 +125,19 @@ def conditions(pool: list[Any]) -> st.SearchStrategy[dict[str, Any]]:
 @given(st.data(), patterns(), conditions(PURE), events(), options())
 def test_conditions_over_rows_and_their_neighbours(data, pattern, pairs, rows, chosen):
     check(data, pattern, pairs, rows, chosen)
+
+
+@LAW
+@given(st.data(), patterns(), conditions(PURE + PATH[:1]), events(), options(), st.integers(0, 2), st.integers(0, 2))
+def test_bounds_in_months(data, pattern, pairs, rows, chosen, within_months, gap_months):
+    # From 29 January 1971 in steps of 37 hours: the last days of January lead to the end of February, not in order.
+    hour = 3_600_000_000
+    rows = [row | {TIME: 393 * 24 * hour + row[TIME] * 37 * hour} for row in rows]
+    for bound, months in (("within", within_months), ("gap", gap_months)):
+        if chosen[bound] is not None:
+            chosen[bound] = (chosen[bound] - (months > 0)) * 20 * hour
+            chosen[f"{bound}_months"] = months
+    check(data, pattern, pairs, rows, chosen, 37 * hour)
 
 
 @LAW

@@ -13,7 +13,7 @@ from presage.live.state_changes import apply_change, change_between
 from presage.model.state import State
 from presage.patterns.kernel.pattern import LEAST_KEYS, PatternKernel, open_matches
 from presage.patterns.kernel.pattern_spec import TIME, PatternSpec
-from reference.pattern_terms import Term, spec_of, table_of
+from reference.pattern_terms import Months, Term, spec_of, table_of
 from reference.pattern_worlds import cuts_of, patterns, streams
 from reference.patterns import TooMuchError, run_pattern
 
@@ -75,6 +75,26 @@ def test_rows_do_not_depend_on_cuts_clocks_and_restarts(
     spec = spec_of(term, discard=discard, begin=begin)
     want = expected(spec, rows, end)
     assert stepped(spec, rows, cuts_of(data.draw, rows, end)) == want
+
+
+def in_months(term: Term) -> Term:
+    """With months in place of periods that are written."""
+    period, more = term.more.get("period"), dict(term.more)
+    if isinstance(period, int) and period:
+        more["period"] = Months(1 + period // 3_000_000)
+    return Term(term.kind, [in_months(child) for child in term.children], more)
+
+
+@given(worlds(), st.data())
+def test_timers_count_months_by_the_calendar(
+    world: tuple[Term, list[dict[str, Any]], int], data: st.DataObject
+) -> None:
+    # From 28 January 1971 in steps of 11 hours for each second: months do not end in the order in which they began.
+    term, rows, end = world
+    slow, begin = 11 * 3_600, 392 * 86_400_000_000
+    rows = [row | {TIME: begin + slow * row[TIME]} for row in rows]
+    end, spec = begin + slow * end + data.draw(st.sampled_from([0, 40, 70])) * 86_400_000_000, spec_of(in_months(term))
+    assert stepped(spec, rows, cuts_of(data.draw, rows, end)) == expected(spec, rows, end)
 
 
 @given(worlds(), st.data())

@@ -16,6 +16,7 @@ from presage.model import types as t
 from presage.model.time import parse_timestamp
 from presage.model.types import ArrayOf, DataType
 from presage.plan import expr as e
+from reference.pattern_programs import add_months
 
 Row = dict[str, Any]
 RANGES = {t.INT: (-(2**31), 2**31 - 1), t.LONG: (-(2**63), 2**63 - 1)}
@@ -103,6 +104,10 @@ def _arithmetic(expr: e.Arithmetic, row: Row) -> Any:
         return a + b
     if expr.left.type == t.TIMESTAMP and expr.right.type == t.TIMESTAMP:
         return (a - b) / 1e6
+    if isinstance(expr.right, e.Duration) and expr.right.months:
+        moved = add_months(a, expr.right.months if expr.op == "+" else -expr.right.months)
+        b = expr.right.micros - expr.right.months * 30 * 86_400_000_000
+        return within(moved + b if expr.op == "+" else moved - b, t.LONG)
     if expr.type == t.TIMESTAMP:
         return within(a + b if expr.op == "+" else a - b, t.LONG)
     if expr.op in "/%" and b == 0:

@@ -24,6 +24,7 @@ from presage.patterns.regex import (
     StartAnchor,
     Variable,
 )
+from reference.pattern_programs import add_months
 
 Row = dict[str, Any]
 END = 1 << 62
@@ -53,7 +54,9 @@ class Query:
     skip: str = "past_last"
     skip_to: tuple[str, ...] = ()
     within: int | None = None
+    within_months: int = 0
     gap: int | None = None
+    gap_months: int = 0
     held: bool = False
     timeouts: bool = False
     wait: int = 0  # rows after the last one of a match that measures look at
@@ -162,9 +165,9 @@ class Search:
         if self.path:
             due = END
             if self.query.within is not None:
-                due = self.rows[self.start][TIME] + self.query.within
+                due = add_months(self.rows[self.start][TIME], self.query.within_months) + self.query.within
             if self.query.gap is not None:
-                due = min(due, self.rows[at - 1][TIME] + self.query.gap)
+                due = min(due, add_months(self.rows[at - 1][TIME], self.query.gap_months) + self.query.gap)
             if (self.rows[at][TIME] if at < len(self.rows) else self.clock) >= due:
                 self.moment = max(self.moment, (due, -1))
                 if self.cut is None:
@@ -296,7 +299,8 @@ def match_rows(query: Query, events: list[Row], clock: int) -> list[Row]:
             first = rows[found.start]
             time, row = found.moment
             if query.held and found.kind == "match" and query.within is not None:
-                time, row = max((time, row), (first[TIME] + query.within, -1))
+                due = add_months(first[TIME], query.within_months) + query.within
+                time, row = max((time, row), (due, -1))
             moment = {TIME: time, SEQ: rows[row][SEQ] if row >= 0 else TIMER}
             moment |= {name: rows[row][name] if row >= 0 else 0 for name in query.order}
             if time > clock:

@@ -18,16 +18,21 @@ def plain(value: Any) -> Any:
     return value
 
 
+ERA = 146_097 * 86_400_000_000  # 400 years, after which the calendar repeats
+
+
 def add_months(time: int, months: int) -> int:
     if not months:
         return time
+    era, time = divmod(time, ERA)
+    era, time = (era, time) if months > 0 else (era - 1, time + ERA)
     moment = EPOCH + dt.timedelta(microseconds=time)
     total = moment.year * 12 + moment.month - 1 + months
     year, month = divmod(total, 12)
     first = dt.datetime(year, month + 1, 1)
     after = dt.datetime(year + (month == 11), (month + 1) % 12 + 1, 1)
     moved = moment.replace(year=year, month=month + 1, day=min(moment.day, (after - first).days))
-    return (moved - EPOCH) // dt.timedelta(microseconds=1)
+    return (moved - EPOCH) // dt.timedelta(microseconds=1) + era * ERA
 
 
 def evaluate(code: op.Code, program: int, rows: list[Row | None]) -> Any:

@@ -135,7 +135,9 @@ def expressions(draw: st.DrawFn, data_type: DataType, depth: int) -> e.Expr:
         name = {t.STRING: "room", t.INT: "Room", t.DOUBLE: "a.b"}[data_type]
         return e.FieldOf(data_type, e.ColumnRef(WHERE, "where"), name)
     if kind == "later":
-        return e.Arithmetic(t.TIMESTAMP, draw(st.sampled_from("+-")), sub(t.TIMESTAMP), e.Duration(t.LONG, 90_000_000))
+        month = 30 * 86_400_000_000
+        span = e.Duration(t.LONG, *draw(st.sampled_from([(90_000_000, 0), (month, 1), (13 * month + 5, 13)])))
+        return e.Arithmetic(t.TIMESTAMP, draw(st.sampled_from("+-")), sub(t.TIMESTAMP), span)
     if kind == "seconds":
         return e.Arithmetic(t.DOUBLE, "-", sub(t.TIMESTAMP), sub(t.TIMESTAMP))
     return call(kind, *FUNCTION_ARGUMENTS[kind])

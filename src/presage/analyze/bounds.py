@@ -26,9 +26,7 @@ def bind_within(clause: WithinClause | None, now: int) -> tuple[TimeRange, int |
 
 
 def _time(bound: Bound | None, now: int) -> int | None:
-    if bound is None:
-        return None
-    return bound.micros if bound.micros is not None else now + bound.offset
+    return bound.at(now) if bound is not None else None
 
 
 def _edge(bound: Bound | None, now: int, shift_if_inclusive: bool) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.aggregates import is_aggregate, resolve_aggregate
 from presage.analyze.coerce import cast_to, coerce_literal, unify
-from presage.analyze.functions import constants_of, resolve_function
+from presage.analyze.functions import check_known, constants_of, resolve_function
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -54,7 +54,13 @@ class ExpressionBinder:
     def bind(self, node: s.Expr) -> e.Expr:
         """An expression that is a value: a duration that does not stand beside a time is a number of seconds."""
         bound = self.bind_term(node)
-        return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span) if isinstance(bound, e.Duration) else bound
+        if not isinstance(bound, e.Duration):
+            return bound
+        if bound.months:
+            raise error("UNSUPPORTED", node.span, what="a month",
+                        where="as a number of seconds: months differ in length",
+                        fix="compare times, as in b.at < a.at + 1 month, or write 30 days")  # fmt: skip
+        return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span)
 
     def bind_term(self, node: s.Expr) -> e.Expr:
         """An expression, or a Duration."""
@@ -85,7 +91,7 @@ class ExpressionBinder:
         return e.Constant(t.STRING, value, span=node.span)
 
     def _duration(self, node: s.DurationLiteral) -> e.Expr:
-        return e.Duration(t.LONG, node.micros, span=node.span)
+        return e.Duration(t.LONG, node.micros, node.months, span=node.span)
 
     def _name(self, node: s.Name) -> e.Expr:
         item = self.scope.item(node.name)
@@ -201,8 +207,10 @@ class ExpressionBinder:
                 "WRONG_ARGUMENTS", node.span, name=node.name, expected="no DISTINCT", found="DISTINCT",
                 fix="DISTINCT belongs to the aggregates count, sum and avg",
             )  # fmt: skip
-        args = tuple(self.bind(a) for a in node.args)
         relations = self.scope.catalog.relations
+        if any(isinstance(arg, s.Star) for arg in node.args):
+            check_known(node.name, node.span, relations)
+        args = tuple(self.bind(a) for a in node.args)
         resolved = resolve_function(node.name, tuple(a.type for a in args), node.span, constants_of(args), relations)
         cast = tuple(cast_to(coerce_literal(a, want), want) for a, want in zip(args, resolved.coerced, strict=True))
         return e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)

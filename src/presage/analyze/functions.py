@@ -54,6 +54,20 @@ def resolve_function(
     With `constants` (see `constants_of`) patterns, units and formats are checked too; named_struct cannot do without.
     `relations`, which look like calls, are other names that may have been meant.
     """
+    check_known(name, span, relations)
+    lower = name.lower()
+    entry = BY_NAME[lower]
+    if entry.names[0] in _MAKERS:
+        result = _MAKERS[entry.names[0]](name, arg_types, span, constants or {})
+    else:
+        result = _fit_forms(entry, name, arg_types, span)
+    if constants is not None:
+        check_constants(lower, len(arg_types), constants, span)
+    return ResolvedFunction(entry.names[0], result.result, result.coerced)
+
+
+def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> None:
+    """Raises where there is no such function, or none that a query may call."""
     lower = name.lower()
     if lower in REFUSED:
         raise error("FUNCTION_NOT_ALLOWED", span, name=name, why=REFUSED[lower])
@@ -64,14 +78,6 @@ def resolve_function(
         )
     if lower not in BY_NAME:
         raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, [*BY_NAME, *relations], _FAMILIES_HINT))
-    entry = BY_NAME[lower]
-    if entry.names[0] in _MAKERS:
-        result = _MAKERS[entry.names[0]](name, arg_types, span, constants or {})
-    else:
-        result = _fit_forms(entry, name, arg_types, span)
-    if constants is not None:
-        check_constants(lower, len(arg_types), constants, span)
-    return ResolvedFunction(entry.names[0], result.result, result.coerced)
 
 
 # What only the rows of a match have, with the arguments of an example.

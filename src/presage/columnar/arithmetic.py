@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from presage.arrays.calendar import DAY, days_after
 from presage.columnar.vectors import Bools, Flat, Numbers, Vector, both_valid
 from presage.model import types as t
+from presage.model.time import MOST_DAYS
 from presage.model.types import DataType
 
 Binary = Callable[[Vector, Vector], Vector]
@@ -137,3 +139,17 @@ def seconds_between(a: Vector, b: Vector) -> Vector:
     micros = _large("-")(a, b)
     assert isinstance(micros, Flat)
     return Flat(micros.values.astype(np.float64) / 1e6, micros.valid)
+
+
+def months_later(op: str, months: int, rest: int) -> Binary:
+    """TIMESTAMP ± months of the calendar, then microseconds; NULL past what a TIMESTAMP can hold."""
+
+    def run(a: Vector, _: Vector) -> Vector:
+        assert isinstance(a, Flat)
+        days = np.floor_divide(a.values, DAY)
+        moved = days_after(days, months if op == "+" else -months)
+        fits = np.abs(moved) <= MOST_DAYS
+        time = np.where(fits, moved, 0) * DAY + (a.values - days * DAY)
+        return _large(op)(Flat(time, a.valid if fits.all() else both_valid(a.valid, fits)), Flat(np.array([rest])))
+
+    return run

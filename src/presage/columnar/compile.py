@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from presage.columnar import logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
-from presage.columnar.arithmetic import compute, negate, seconds_between
+from presage.columnar.arithmetic import compute, months_later, negate, seconds_between
 from presage.columnar.casts import cast
 from presage.columnar.functions import compile_function
 from presage.columnar.functions.call import Kernel
@@ -178,6 +178,8 @@ def _arithmetic(expr: e.Arithmetic) -> Kernel:
         return concatenated
     if expr.left.type == t.TIMESTAMP and expr.right.type == t.TIMESTAMP:
         return seconds_between
+    if isinstance(expr.right, e.Duration) and expr.right.months:
+        return months_later(expr.op, expr.right.months, expr.right.rest)
     return compute(expr.op, t.LONG if expr.type == t.TIMESTAMP else expr.type)
 
 

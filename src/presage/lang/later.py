@@ -1,6 +1,6 @@
 """Forms of the language that have no grammar yet: the tokens of a failed text in, the form's name out.
 
-Looked at only when parsing has failed. A capability that adds its grammar removes its rows here.
+Looked at only when parsing has failed. A capability that adds its grammar removes its rows here, or in `epl_forms`.
 """
 
 from __future__ import annotations
@@ -8,79 +8,69 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from presage.errors import PresageError, error
+from presage.lang.epl_forms import EPL, Form, form
 from presage.lang.lexer import Token
 from presage.model.text import Span
 
-
-class Form(NamedTuple):
-    """`pattern` is matched where a token starts; one of the words or marks in `after`, if any, must stand before it."""
-
-    what: str
-    pattern: str
-    after: tuple[str, ...] = ()
-    where: str = "in this version yet"
-    fix: str = ""
-
-
-def _form(what: str, pattern: str, *after: str, where: str = "in this version yet", fix: str = "") -> Form:
-    return Form(what, pattern, after, where, fix)
-
-
+_ALONE = (
+    "JOIN leaves out events without a partner; a pattern finds those: "
+    "EVERY a=A -> (timer:interval(1 min) AND NOT B(k = a.k))"
+)
 FORMS = (
+    *EPL,
     # Forms of SQL that the language does without.
-    _form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time"),
-    _form("LIMIT", r"LIMIT\s+[0-9]", where="in queries", fix="take the first rows of the result instead"),
-    _form("UNION", r"UNION\b", where="in queries", fix="INSERT INTO one stream from several statements"),
-    _form("a subquery", r"SELECT\b", "(", where="in queries", fix="INSERT INTO a stream and read that"),
-    _form("an outer join", r"LEFT\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
-    _form("an outer join", r"(RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix="write JOIN … ON …"),
-    _form("CROSS JOIN", r"CROSS\s+JOIN\b", where="in queries", fix="write FROM a, b"),
-)
-# Those that have their place in the parentheses of a RECALL.
-RECALLED = frozenset(
-    form for form in FORMS if form.what in ("ORDER BY", "LIMIT", "a subquery") or "LEFT" in form.pattern
-)
+    form("ORDER BY", r"ORDER\s+BY\b", where="in queries", fix="rows come in the order of their event time",
+         at_home=("MATCH_RECOGNIZE", "RECALL")),
+    form("LIMIT", r"LIMIT\s+[0-9]", where="in queries", fix="take the first rows of the result instead",
+         at_home=("RECALL",)),
+    form("UNION", r"UNION\b", where="in queries", fix="INSERT INTO one stream from several statements"),
+    form("a subquery", r"SELECT\b", "(", where="in queries", fix="INSERT INTO a stream and read that",
+         at_home=("RECALL",)),
+    form("an outer join", r"LEFT\s+(OUTER\s+)?JOIN\b", where="in queries", fix=_ALONE, at_home=("RECALL",)),
+    form("an outer join", r"(RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where="in queries", fix=_ALONE),
+    form("CROSS JOIN", r"CROSS\s+JOIN\b", where="in queries", fix="write FROM a, b"),
+)  # fmt: skip
+_HOMES = frozenset(word for each in FORMS for word in each.at_home)
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], list[tuple[Form, re.Pattern[str]]]]:
     """One pattern for all forms, and one for each. Compiled when first needed: most texts have no errors."""
-    every = [(form, re.compile(form.pattern, re.IGNORECASE)) for form in FORMS]
-    return re.compile("|".join(form.pattern for form in FORMS), re.IGNORECASE), every
+    every = [(each, re.compile(each.pattern, re.IGNORECASE)) for each in FORMS]
+    return re.compile("|".join(each.pattern for each in FORMS), re.IGNORECASE), every
 
 
 def find_later_form(text: str, tokens: Sequence[Token]) -> PresageError | None:
     """The error for the first form of a later version among the tokens up to the place where parsing failed."""
     any_form, every = _patterns()
-    before, in_match = "", False
-    # How many parentheses are open since that of a RECALL; None between the word and its parenthesis.
-    recalled: int | None = 0
-    for token in tokens:
-        if recalled is None or recalled:
-            recalled = _inside(recalled, token.text)
-        elif token.text.upper() == "RECALL":
-            recalled = None
-        in_match = in_match or token.text.upper() == "MATCH_RECOGNIZE"
+    before, inside = "", _Inside()
+    for number, token in enumerate(tokens):
+        inside.take(token.text)
         # Most tokens start no form: one look instead of one per form keeps long texts quick.
-        for form, pattern in every if any_form.match(text, token.start) else ():
-            if in_match and form.what == "ORDER BY":
-                continue  # it has its place there
-            if recalled and form in RECALLED:
+        for each, pattern in every if any_form.match(text, token.start) else ():
+            if any(word in inside.words for word in each.at_home) or 0 < each.near < len(tokens) - number:
                 continue
-            if (not form.after or before in form.after) and (match := pattern.match(text, token.start)):
+            if (not each.after or before in each.after) and (match := pattern.match(text, token.start)):
                 # The form's own words, without the bracket or the letter that was looked at behind them.
-                words = re.match(r"\?|[\w\s]+", match[0])
-                width = len(words[0].rstrip()) if words else 1
-                span = Span(token.start, token.start + width)
-                return error("UNSUPPORTED", span, what=form.what, where=form.where, fix=form.fix)
+                words = re.match(r"[\w\s]+", match[0])
+                span = Span(token.start, token.start + len((words or match)[0].rstrip()))
+                return error("UNSUPPORTED", span, what=each.what, where=each.where, fix=each.fix)
         before = token.text.upper()
     return None
 
 
-def _inside(recalled: int | None, mark: str) -> int | None:
-    if recalled is None:
-        return 1 if mark == "(" else None
-    return recalled + (mark == "(") - (mark == ")")
+class _Inside:
+    """The words in whose parentheses or brackets the token at hand stands."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, int] = {}  # to how many brackets are open since then; 0 before the first
+
+    def take(self, mark: str) -> None:
+        if mark.upper() in _HOMES:
+            self.words.setdefault(mark.upper(), 0)
+        for word, depth in list(self.words.items()):
+            self.words[word] = depth + (mark in ("(", "[")) - (mark in (")", "]"))
+            if depth and not self.words[word]:
+                del self.words[word]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from presage.lang.syntax import Expr, Node
+from presage.lang.syntax import DurationLiteral, Expr, Node
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Definition(Node):
 
 @dataclass(frozen=True)
 class MatchClause(Node):
-    """`MATCH_RECOGNIZE ( … )`. `rows`: one, all, all_omit, all_unmatched. Durations in microseconds; `within_word` is
-    the word that stood there (WITHIN, INTERVAL), `or_terminated` belongs to INTERVAL."""
+    """`MATCH_RECOGNIZE ( … )`. `rows`: one, all, all_omit, all_unmatched. `within_word` is the
+    word that stood there (WITHIN, INTERVAL), `or_terminated` belongs to INTERVAL."""
 
     pattern: RegexTerm
     partition_by: tuple[Expr, ...] = ()
@@ -113,10 +113,10 @@ class MatchClause(Node):
     measures: tuple[MeasureItem, ...] = ()
     rows: str = "one"
     skip: SkipClause = field(default_factory=lambda: SkipClause("past_last"))
-    within: int | None = None
+    within: DurationLiteral | None = None
     within_word: str = "WITHIN"
     or_terminated: bool = False
-    gap: int | None = None
+    gap: DurationLiteral | None = None
     emit_timeout: bool = False
     subsets: tuple[SubsetItem, ...] = ()
     definitions: tuple[Definition, ...] = ()

@@ -34,7 +34,6 @@ from presage.lang.pattern_syntax import (
 from presage.lang.print_terms import print_expression
 from presage.lang.syntax import Expr, Index, Member, Method
 from presage.lang.words import spell_name
-from presage.model.time import format_duration
 
 # Levels of binding in a pattern, from loose to tight, as patterns.lark has them.
 ARROW, ANY, ALL, REPEAT, UNARY, GUARDED = range(1, 7)
@@ -173,10 +172,10 @@ def _skip(skip: SkipClause) -> str:
 def _bounds(clause: MatchClause) -> str:
     text = ""
     if clause.within is not None:
-        text += f" {clause.within_word} {format_duration(clause.within)}"
+        text += f" {clause.within_word} {print_expression(clause.within)}"
         text += " OR TERMINATED" if clause.or_terminated else ""
     if clause.gap is not None:
-        text += f" GAP {format_duration(clause.gap)}"
+        text += f" GAP {print_expression(clause.gap)}"
     return text + (" EMIT TIMEOUT" if clause.emit_timeout else "")
 
 

@@ -45,9 +45,7 @@ def print_expression(expr: Expr) -> str:
 
 def print_duration(micros: int, months: int = 0) -> str:
     """The text of a duration, of which `months` months were written as such."""
-    rest = micros - months * MICROS["month"]
-    parts = [f"{months} month"] if months else []
-    return " ".join([*parts, *([format_duration(rest)] if rest or not parts else [])])
+    return format_duration(micros - months * MICROS["month"], months)
 
 
 def print_type(data_type: DataType) -> str:

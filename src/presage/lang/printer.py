@@ -22,7 +22,7 @@ from presage.lang.print_options import print_options
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
-from presage.lang.print_terms import print_expression, print_type
+from presage.lang.print_terms import print_duration, print_expression, print_type
 from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.lang.syntax import (
@@ -190,7 +190,7 @@ def _bound(bound: Bound | None) -> str:
     if bound.micros is not None:
         return format_timestamp(bound.micros)
     if bound.offset:
-        return f"now {'-' if bound.offset < 0 else '+'} {format_duration(abs(bound.offset))}"
+        return f"now {'-' if bound.offset < 0 else '+'} {print_duration(abs(bound.offset), abs(bound.months))}"
     return "now"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from presage.model.text import NOWHERE, Source, Span
+from presage.model.time import MICROS, moved_by_months
 from presage.model.types import DataType
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Literal(Expr):
 
 @dataclass(frozen=True)
 class DurationLiteral(Expr):
-    """`5 min`, in microseconds. A month is 30 days in them; patterns count the `months` by the calendar instead."""
+    """`5 min`, in microseconds. A month is 30 days in them, as the width of a window; timers, arithmetic and the
+    bounds of a match count the `months` by the calendar instead."""
 
     micros: int
     months: int = 0
@@ -248,11 +250,19 @@ class FromItem(Node):
 
 @dataclass(frozen=True)
 class Bound(Node):
-    """One end of WITHIN: microseconds, or None for `now`, to which `offset` microseconds are added (`now - 5 min`)."""
+    """One end of WITHIN: microseconds, or None for `now`, to which `offset` microseconds are added (`now - 5 min`), of
+    which `months` are counted by the calendar instead, with the same sign."""
 
     micros: int | None
     inclusive: bool
     offset: int = 0
+    months: int = 0
+
+    def at(self, now: int) -> int:
+        if self.micros is not None:
+            return self.micros
+        rest = self.offset - self.months * MICROS["month"]
+        return moved_by_months(now, self.months) + rest if self.months else now + rest
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,16 @@ from presage.lang.print_patterns import print_regex
 from presage.lang.print_terms import print_expression
 from presage.model import types as t
 from presage.model.catalog import Catalog
+from presage.model.time import MICROS, format_duration
 from presage.patterns import regex
 from presage.patterns.automaton import build_automaton
 from presage.patterns.define import Definitions
 from presage.patterns.kernel.match_spec import MatchTables, Skip
+from presage.patterns.kernel.pattern_spec import Period
 from presage.patterns.match_terms import MatchTermBinder, Variables
 from presage.patterns.measures import Measures
 from presage.patterns.nodes import Match
+from presage.patterns.pattern_bounds import fixed_period
 from presage.plan import expr as e
 from presage.plan.nodes import SHOWN_TIME, Field, Named, Node, Project
 from presage.plan.prepared import Prepared
@@ -89,6 +92,7 @@ class _MatchBinder:
                 for (name, _), column in zip(self.given.item.attributes, self.given.item.all_columns(), strict=True)
                 if name not in shown
             )
+        within, gap = _within(clause.within, self.given.span), _within(clause.gap, None)
         tables = MatchTables(
             self.automaton,
             definitions.conditions(),
@@ -100,8 +104,10 @@ class _MatchBinder:
             by_time=by_time,
             rows=clause.rows,
             skip=skip,
-            within=_smallest(clause.within, self.given.span),
-            gap=clause.gap,
+            within=None if within is None else within.micros,
+            within_months=0 if within is None else within.months,
+            gap=None if gap is None else gap.micros,
+            gap_months=0 if gap is None else gap.months,
             held=clause.within_word == "INTERVAL" and clause.within is not None and not clause.or_terminated,
             timeouts=clause.emit_timeout,
             whole=self.given.whole,
@@ -274,8 +280,18 @@ class _MatchBinder:
         return [*columns, *made]
 
 
-def _smallest(*bounds: int | None) -> int | None:
-    return min((b for b in bounds if b is not None), default=None)
+def _within(written: s.DurationLiteral | None, width: int | None) -> Period | None:
+    """The bound of a match: the shorter one of what is written and of the window's width."""
+    if written is None or width is None:
+        return fixed_period(written) if written is not None else None if width is None else Period(micros=width)
+    period = fixed_period(written)
+    if period.micros + period.months * 31 * MICROS["day"] <= width:
+        return period
+    if period.micros + period.months * 28 * MICROS["day"] >= width:
+        return Period(micros=width)
+    raise error("UNSUPPORTED", written.span, what=f"a bound of {print_expression(written)}",
+                where=f"over a window of {format_duration(width)}: now the one is shorter, now the other",
+                fix="write the bound in days, or leave the window out")  # fmt: skip
 
 
 def _variables(term: m.RegexTerm) -> list[m.VariableTerm]:

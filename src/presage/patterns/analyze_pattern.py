@@ -296,8 +296,12 @@ class _PatternBinder:
                 raise error("TYPE_MISMATCH", part.span, what=name, expected="a number of seconds or a period",
                             found=value.type, fix="write 5 sec, or a.x seconds")  # fmt: skip
             unit = part.unit or "sec"
+            whole = isinstance(value, e.Constant) and isinstance(value.value, int | float) and not value.value % 1
+            if unit == "month" and not whole:
+                raise error("UNSUPPORTED", part.span, what="a number of months that is not written as a whole number",
+                            where=f"in {name}", fix="count in days: 30 days, or (a.x * 30) days")  # fmt: skip
             if isinstance(value, e.Constant) and isinstance(value.value, int | float):
-                if unit == "month" and float(value.value).is_integer():
+                if unit == "month":
                     months += value.value
                 else:
                     micros += value.value * MICROS[unit]

@@ -58,8 +58,10 @@ def _source_table(number: int, node: PatternMatch, table: pa.Table, depth: int, 
 def has_timers(plan: Node) -> bool:
     """Whether time alone can make this plan yield rows."""
     for node in plan.walk():
-        if isinstance(node, Match) and (node.tables.within or node.tables.gap or node.tables.sort):
-            return True
+        if isinstance(node, Match):
+            bounded = node.tables.within is not None or node.tables.gap is not None
+            if bounded or node.tables.sort:
+                return True
         if isinstance(node, PatternMatch) and _makes_rows_by_time(node):
             return True
     return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import sqrt
 
 from presage.lang.words import spell_name
-from presage.model.time import format_duration
 from presage.patterns.kernel.match_spec import ACCEPT, Edge
 from presage.patterns.layers import columns
 from presage.patterns.nodes import Match
@@ -45,8 +44,8 @@ def heading(node: Match) -> str:
     tables = node.tables
     by_name = {n.name: n.expr for n in node.prepared}
     text = f"PATTERN ({node.text})"
-    text += f" WITHIN {format_duration(tables.within)}" if tables.within is not None else ""
-    text += f" GAP {format_duration(tables.gap)}" if tables.gap is not None else ""
+    text += f" WITHIN {tables.within_text}" if tables.within is not None else ""
+    text += f" GAP {tables.gap_text}" if tables.gap is not None else ""
     return text + (f" by [{', '.join(show(by_name[key]) for key in tables.keys)}]" if tables.keys else "")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presage.lang.words import spell_name
-from presage.model.time import format_duration
 from presage.patterns.growth import growth, head_of, period_text
 from presage.patterns.kernel.match_spec import ACCEPT, Automaton, Condition, MatchTables, Place
 from presage.patterns.kernel.pattern_spec import Node as Term
@@ -111,12 +110,12 @@ def _match_state(node: Match, keys: str) -> list[str]:
         return [f"the rows of the open batch{per}"]
     longest = _longest(tables.automaton)
     if tables.within is not None:
-        size = f"of the last {format_duration(tables.within)}"
+        size = f"of the last {tables.within_text}"
     else:
         size = "however long" if longest is None else f"at most {longest}"
     parts = [f"the rows of the open match{per}, {size}"]
     if tables.gap is not None:
-        parts[0] += f"; none after {format_duration(tables.gap)} without a row"
+        parts[0] += f"; none after {tables.gap_text} without a row"
     back = max([0, *(-place.moved for place in _places(tables))])
     if back:
         last = "the last row" if back == 1 else f"the last {back} rows"
@@ -128,7 +127,7 @@ def _match_state(node: Match, keys: str) -> list[str]:
         wait = "until ORDER BY knows their place" if tables.by_time else "until the end: ORDER BY is not by time"
         parts.append(f"rows that wait {wait}")
     if tables.held and tables.within is not None:
-        parts.append(f"matches that INTERVAL holds back, {format_duration(tables.within)} from their first row")
+        parts.append(f"matches that INTERVAL holds back, {tables.within_text} from their first row")
     return parts
 
 

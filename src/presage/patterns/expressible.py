@@ -46,6 +46,8 @@ def _node_expressible(expr: e.Expr) -> bool:
             return expr.op != "||"
         case e.FunctionCall():
             return expr.name in FUNCTIONS
+        case e.Duration():
+            return not expr.months
     return isinstance(expr, _TERMS)
 
 

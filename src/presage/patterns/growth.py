@@ -34,8 +34,7 @@ def period_text(period: Period) -> str:
     """A span of time in words."""
     if period.program >= 0:
         return "a time taken from events"
-    months = [f"{period.months} month{'s' if period.months > 1 else ''}"] if period.months else []
-    return " ".join([*months, *([format_duration(period.micros)] if period.micros or not months else [])])
+    return format_duration(period.micros, period.months)
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:

@@ -67,11 +67,13 @@ class Partition:
     def too_late(self, path: Path, row: int) -> list[Answer]:
         """The bounds of time that a row breaks."""
         found, times = [], self.times
-        if self.spec.within is not None and times[row] - times[path.start] >= self.spec.within:
+        first, last = int(times[path.start]), int(times[row - 1])
+        over, apart = self.spec.within_ends(first), self.spec.gap_ends(last)
+        if over is not None and times[row] >= over:
             word = "INTERVAL" if self.spec.held else "WITHIN"
-            found.append(_bound_answer(word, self.spec.within, "the first row", int(times[row] - times[path.start])))
-        if self.spec.gap is not None and times[row] - times[row - 1] >= self.spec.gap:
-            found.append(_bound_answer("GAP", self.spec.gap, "the row before", int(times[row] - times[row - 1])))
+            found.append(_bound_answer(f"{word} {self.spec.within_text}", "the first row", int(times[row]) - first))
+        if apart is not None and times[row] >= apart:
+            found.append(_bound_answer(f"GAP {self.spec.gap_text}", "the row before", int(times[row]) - last))
         return found
 
     def taken(self, paths: Iterable[Path], row: int, begin: bool) -> list[Path]:
@@ -200,5 +202,5 @@ class Partition:
         return 0 <= leaf.number - len(condition.folds) < len(condition.classified)
 
 
-def _bound_answer(word: str, bound: int, since: str, found: int) -> Answer:
-    return Answer(f"{word} {format_duration(bound)}", False, ((f"time since {since}", format_duration(found)),))
+def _bound_answer(bound: str, since: str, found: int) -> Answer:
+    return Answer(bound, False, ((f"time since {since}", format_duration(found)),))

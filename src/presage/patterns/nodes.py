@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from presage.model.time import format_duration
 from presage.patterns.kernel.match_spec import Fold, MatchTables
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.terms import RowValue
@@ -81,8 +80,8 @@ class Match(Node):
 
     def label(self) -> str:
         tables = self.tables
-        bounds = f" within {format_duration(tables.within)}" if tables.within is not None else ""
-        bounds += f" gap {format_duration(tables.gap)}" if tables.gap is not None else ""
+        bounds = f" within {tables.within_text}" if tables.within is not None else ""
+        bounds += f" gap {tables.gap_text}" if tables.gap is not None else ""
         by_name = {n.name: n.expr for n in self.prepared}
         by = f" by [{', '.join(show(by_name[k]) for k in tables.keys)}]" if tables.keys else ""
         said = "; ".join(c.text for c in tables.conditions if c.text)

@@ -76,9 +76,9 @@ class _Asked:
     def reasons(self) -> Reasons:
         mine = [found for found in self.matches if found.start <= self.row < found.end]
         notes = [self._told(found) for found in mine]
-        if mine and self.spec.held and self.spec.within is not None:
-            until = int(self.partition.times[mine[-1].start]) + self.spec.within
-            if until > self.clock:
+        if mine and self.spec.held:
+            until = self.spec.within_ends(int(self.partition.times[mine[-1].start]))
+            if until is not None and until > self.clock:
                 notes.append(f"INTERVAL holds its row until {format_timestamp(until)}.")
         # What a match took is told; what else it could have been says nothing more.
         settled = {found.start for found in mine}
@@ -134,7 +134,8 @@ class _Asked:
 
     def _bounded_to(self, row: int) -> bool:
         times = self.partition.times
-        return self.spec.within is not None and times[self.row] - times[row - 1] >= self.spec.within
+        over = self.spec.within_ends(int(times[row - 1]))
+        return over is not None and times[self.row] >= over
 
     # -- ways -----------------------------------------------------------------------------------------------
 
@@ -219,9 +220,8 @@ class _Asked:
     def _ends(self, path: Path) -> int | None:
         """From when on no row can follow."""
         times, spec = self.partition.times, self.spec
-        bounds = [] if spec.within is None else [int(times[path.start]) + spec.within]
-        bounds += [] if spec.gap is None else [int(times[path.end - 1]) + spec.gap]
-        return min(bounds, default=None)
+        bounds = (spec.within_ends(int(times[path.start])), spec.gap_ends(int(times[path.end - 1])))
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     def _failed(self, paths: Sequence[Path], row: int) -> str:
         """Why no variable took a row: of the first path, each variable with what failed."""

@@ -22,7 +22,7 @@ def show(expr: e.Expr) -> str:
         case e.ColumnRef():
             return expr.name
         case e.Duration():
-            return format_duration(expr.micros)
+            return format_duration(expr.rest, expr.months)
         case e.FieldOf():
             return f"{show(expr.base)}.{expr.name}"
         case e.ElementOf():

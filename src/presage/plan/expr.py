@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 
 from presage.model.text import Span
+from presage.model.time import MICROS
 from presage.model.types import BOOLEAN, DataType
 
 _NAMES: dict[type, tuple[str, ...]] = {}
@@ -124,9 +125,15 @@ class Arithmetic(Expr):
 
 @dataclass(frozen=True)
 class Duration(Expr):
-    """A duration beside a TIMESTAMP; type LONG, in microseconds."""
+    """A duration beside a TIMESTAMP, or the width of a window; type LONG, in microseconds, of which a month is 30 days.
+    Beside a time the `months` are those of the calendar, and `rest` is what comes on top."""
 
     micros: int
+    months: int = 0
+
+    @property
+    def rest(self) -> int:
+        return self.micros - self.months * MICROS["month"]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
+from presage.model.time import MOST_DAYS
+
 SECOND, DAY = 1_000_000, 86_400_000_000
 _ISO = (
     r"^\s*((?!0000)\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,9})?)?)?\s*"
@@ -40,6 +42,13 @@ def date_of(timestamp: Column) -> Column:
 def midnight(date: Column) -> Column:
     """TIMESTAMP at 00:00 UTC of a DATE; NULL if it lies outside of what a TIMESTAMP can hold."""
     return from_micros(F.try_multiply(F.unix_date(date).cast(s.LongType()), whole(DAY)))
+
+
+def months_later(timestamp: Column, months: int) -> Column:
+    """TIMESTAMP at the same time of day, so many months later; NULL if it lies outside of what a TIMESTAMP can hold."""
+    moved = F.unix_date(F.add_months(date_of(timestamp), months)).cast(s.LongType())
+    near = F.when(F.abs(moved) <= whole(MOST_DAYS), moved)
+    return from_micros(near * whole(DAY) + F.pmod(F.unix_micros(timestamp), whole(DAY)))
 
 
 def second_of_day(timestamp: Column) -> Column:

@@ -115,6 +115,9 @@ class _Compiler:
             return micros.cast(s.DoubleType()) / F.lit(1e6)
         if expr.type == t.TIMESTAMP:
             operator = F.try_add if expr.op == "+" else F.try_subtract
+            if isinstance(expr.right, e.Duration) and expr.right.months:
+                months = expr.right.months if expr.op == "+" else -expr.right.months
+                left, right = clock.months_later(left, months), clock.whole(expr.right.rest)
             return clock.from_micros(operator(F.unix_micros(left), right))
         return compute(expr.op, left, right, expr.type)
 

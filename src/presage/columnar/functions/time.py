@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from presage.arrays.calendar import days_after, first_day_of, months_of
 from presage.columnar.arithmetic import compute
 from presage.columnar.casts import cast
 from presage.columnar.distinct import per_distinct
@@ -39,32 +40,22 @@ def _days(micros: Ints) -> Ints:
     return np.floor_divide(micros, DAY)
 
 
-def _months(days: Ints) -> Ints:
-    """Months since January 1970."""
-    return days.astype("M8[D]").astype("M8[M]").astype(np.int64)
-
-
-def _first_of(months: Ints) -> Ints:
-    """The day number of a month's first day."""
-    return months.astype("M8[M]").astype("M8[D]").astype(np.int64)
-
-
 def _year(micros: Ints) -> Ints:
-    return np.floor_divide(_months(_days(micros)), 12) + 1970
+    return np.floor_divide(months_of(_days(micros)), 12) + 1970
 
 
 def _month(micros: Ints) -> Ints:
-    return np.mod(_months(_days(micros)), 12) + 1
+    return np.mod(months_of(_days(micros)), 12) + 1
 
 
 def _day(micros: Ints) -> Ints:
     days = _days(micros)
-    return days - _first_of(_months(days)) + 1
+    return days - first_day_of(months_of(days)) + 1
 
 
 def _day_of_year(micros: Ints) -> Ints:
     days = _days(micros)
-    return days - _first_of(np.floor_divide(_months(days), 12) * 12) + 1
+    return days - first_day_of(np.floor_divide(months_of(days), 12) * 12) + 1
 
 
 def _weekday(micros: Ints) -> Ints:
@@ -116,7 +107,7 @@ def _truncation(unit: str) -> Callable[[Flat], Flat]:
     if unit in _WIDTHS:
         return lambda x: _truncated(x, _WIDTHS[unit])
     size = {"year": 12, "quarter": 3, "month": 1}[unit]
-    return lambda x: _midnight(_first_of(np.floor_divide(_months(_days(x.values)), size) * size), x.valid)
+    return lambda x: _midnight(first_day_of(np.floor_divide(months_of(_days(x.values)), size) * size), x.valid)
 
 
 def _trunc(unit_at: int, time_at: int) -> Builder:
@@ -141,17 +132,9 @@ def _moved(move: Callable[[Ints, Ints], Ints], most: int) -> Builder:
     return lambda call: run
 
 
-def _add_months(days: Ints, count: Ints) -> Ints:
-    """The same day of the month, or its last one."""
-    months = _months(days)
-    day = days - _first_of(months)
-    last = _first_of(months + count + 1) - 1
-    return np.minimum(_first_of(months + count) + day, last)
-
-
 def _last_day(x: Vector) -> Vector:
     assert isinstance(x, Flat)
-    return _midnight(_first_of(_months(_days(x.values)) + 1) - 1, x.valid)
+    return _midnight(first_day_of(months_of(_days(x.values)) + 1) - 1, x.valid)
 
 
 def _next_day(call: FunctionCall) -> Kernel | None:
@@ -212,7 +195,7 @@ def _parsed(then: Callable[[Flat], Flat]) -> Builder:
 
 
 TIME: dict[str, Builder] = {
-    "add_months": _moved(_add_months, _MAX_MONTHS),
+    "add_months": _moved(days_after, _MAX_MONTHS),
     "date_add": _moved(lambda days, count: days + count, _MAX_DAYS),
     "date_sub": _moved(lambda days, count: days - count, _MAX_DAYS),
     "date_trunc": _trunc(0, 1),

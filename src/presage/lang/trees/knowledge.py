@@ -20,10 +20,9 @@ from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.syntax import DurationLiteral, Expr, Literal, Not
 from presage.lang.trees.clause import Clause
-from presage.lang.trees.terms import depth_over, read_duration, read_number, read_string
+from presage.lang.trees.terms import depth_over, read_number, read_span, read_string
 from presage.lang.words import read_name
 from presage.model.text import Span
-from presage.model.time import count_months
 
 REASONINGS = ("OWL_RL",)
 WINDOW_FORMS = ("sliding", "batch")
@@ -101,7 +100,7 @@ def clause_window(span: Span, word: Token, *rest: Token | JoinPart) -> Parts:
 
 def _size(token: Token) -> DurationLiteral | Literal:
     if token.kind == "DURATION":
-        return DurationLiteral(read_duration(token), count_months(token.text), span=token.span)
+        return read_span(token)
     return Literal(read_number(token), span=token.span)
 
 

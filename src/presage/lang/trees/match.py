@@ -24,9 +24,9 @@ from presage.lang.match_syntax import (
     VariableTerm,
 )
 from presage.lang.scanner import MAX_DEPTH
-from presage.lang.syntax import Expr, RowsSeen
+from presage.lang.syntax import DurationLiteral, Expr, RowsSeen
 from presage.lang.trees.clause import Clause, collect_clauses
-from presage.lang.trees.terms import depth_over, read_duration, read_number, read_string
+from presage.lang.trees.terms import depth_over, read_number, read_span, read_string
 from presage.lang.words import read_name
 from presage.model.text import Span
 
@@ -81,13 +81,15 @@ def match_gap(span: Span, duration: Token) -> Clause:
     return Clause("GAP", "gap", _span(duration), span)
 
 
-def _span(token: Token) -> int:
+def _span(token: Token) -> DurationLiteral:
     """A duration; a plain number counts seconds."""
-    seconds = token.kind == "NUMBER"
-    micros = round(float(read_number(token)) * 1_000_000) if seconds else read_duration(token)
-    if micros <= 0:
+    if token.kind == "NUMBER":
+        found = DurationLiteral(round(float(read_number(token)) * 1_000_000), span=token.span)
+    else:
+        found = read_span(token)
+    if found.micros <= 0:
         raise error("BAD_VALUE", token.span, what="the bound of a match", found=token.text, expected="more than 0")
-    return micros
+    return found
 
 
 def match_skip(span: Span, *words: Token) -> Clause:

@@ -9,7 +9,7 @@ from presage.lang.syntax import Expr
 from presage.lang.trees.clause import Clause
 from presage.lang.trees.declare import names
 from presage.lang.trees.query import StreamSource, ValidWindow
-from presage.lang.trees.terms import read_duration
+from presage.lang.trees.terms import read_duration, read_fixed
 from presage.model.text import Span
 
 
@@ -20,7 +20,7 @@ def predicted_source(span: Span, word: Token, name: Token, condition: Expr | Non
 BUILDERS: dict[str, Builder] = {
     "predicted_source": predicted_source,
     "valid_window": lambda span, token: ValidWindow(read_duration(token), span),
-    "validate": lambda span, every: Clause("VALIDATE EVERY", "validate", read_duration(every), span),
+    "validate": lambda span, every: Clause("VALIDATE EVERY", "validate", read_fixed(every, "VALIDATE EVERY"), span),
     "predicted": lambda span, *attributes: Clause(
         "PREDICTED", "predicted", Predicted(names(*attributes), span=span), span
     ),

@@ -26,7 +26,7 @@ from presage.lang.syntax import (
     WindowClause,
 )
 from presage.lang.trees.clause import Clause, collect_clauses
-from presage.lang.trees.terms import all_of, read_duration, read_number
+from presage.lang.trees.terms import all_of, read_fixed, read_number
 from presage.lang.words import read_name
 from presage.model.text import Span
 
@@ -199,7 +199,7 @@ def filters(span: Span, *conditions: Expr) -> Expr:
 
 
 def output(span: Span, mode: Token | None, every: Token) -> Clause:
-    clause = OutputClause(mode.text.lower() if mode else "all", read_duration(every), span=span)
+    clause = OutputClause(mode.text.lower() if mode else "all", read_fixed(every, "OUTPUT EVERY"), span=span)
     return Clause("OUTPUT", "output", clause, span)
 
 

@@ -34,7 +34,7 @@ from presage.lang.syntax import (
 from presage.lang.trees.types import TypeAt
 from presage.lang.words import read_name
 from presage.model.text import Span
-from presage.model.time import count_months, parse_duration
+from presage.model.time import count_months, parse_duration, part_of_month
 
 # Far beyond LONG and still quick to read; Python refuses to read integers of more than 4,300 digits.
 MAX_DIGITS = 400
@@ -83,14 +83,30 @@ def read_number(token: Token) -> int | float:
     return value
 
 
+def read_span(token: Token) -> DurationLiteral:
+    """A duration of which months are those of the calendar."""
+    return DurationLiteral(read_duration(token), count_months(token.text), span=token.span)
+
+
+def read_fixed(token: Token, where: str) -> int:
+    """Microseconds of a duration that must always be equally long."""
+    if count_months(token.text):
+        raise error("UNSUPPORTED", token.span, what="a month", where=f"in {where}: months differ in length",
+                    fix="write days: 30 days")  # fmt: skip
+    return read_duration(token)
+
+
 def read_duration(token: Token) -> int:
-    """Microseconds of a duration."""
+    """Microseconds of a duration; a month is 30 days."""
     try:
         micros = parse_duration(token.text)
     except OverflowError:
         micros = MAX_DURATION + 1
     if micros is None:
         raise error("BAD_DURATION", token.span, found=token.text)
+    if part := part_of_month(token.text):
+        raise error("BAD_VALUE", token.span, what="a duration", found=part, expected="in whole months",
+                    fix="write it in days")  # fmt: skip
     if micros > MAX_DURATION:
         what = f"the duration {token.text[:40]}"
         raise error("LIMIT", token.span, what=what, limit_name="longest duration", limit="285 years")
@@ -211,7 +227,7 @@ BUILDERS: dict[str, Builder] = {
     "name": lambda span, token: Name(read_name(token.text), span=span),
     "number": lambda span, token: Literal(read_number(token), span=span),
     "string": lambda span, token: Literal(read_string(token), span=span),
-    "duration": lambda span, token: DurationLiteral(read_duration(token), count_months(token.text), span=span),
+    "duration": lambda span, token: read_span(token),
     "true": lambda span, *_: Literal(True, span=span),
     "false": lambda span, *_: Literal(False, span=span),
     "null": lambda span: Literal(None, span=span),

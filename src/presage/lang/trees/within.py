@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from presage.errors import error
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.syntax import Bound, WithinClause
 from presage.lang.trees.clause import Clause
-from presage.lang.trees.terms import read_duration, read_string
+from presage.lang.trees.terms import read_span, read_string
 from presage.model.text import Span
 from presage.model.time import parse_timestamp
 
@@ -17,9 +19,9 @@ _EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 def within(span: Span, opening: Token, low: Bound | None, high: Bound | None, closing: Token) -> Clause:
     if low is not None:
-        low = Bound(low.micros, opening.text == "[", low.offset, span=low.span)
+        low = replace(low, inclusive=opening.text == "[")
     if high is not None:
-        high = Bound(high.micros, closing.text == "]", high.offset, span=high.span)
+        high = replace(high, inclusive=closing.text == "]")
     return Clause("WITHIN", "within", WithinClause(low, high, span=span), span)
 
 
@@ -36,8 +38,10 @@ def bound_at(span: Span, token: Token) -> Bound:
 
 
 def bound_from_now(span: Span, sign: Token | None, duration: Token | None) -> Bound:
-    offset = read_duration(duration) if duration is not None else 0
-    return Bound(None, False, -offset if sign is not None and sign.text == "-" else offset, span=span)
+    if duration is None:
+        return Bound(None, False, span=span)
+    offset, turn = read_span(duration), -1 if sign is not None and sign.text == "-" else 1
+    return Bound(None, False, turn * offset.micros, turn * offset.months, span=span)
 
 
 BUILDERS: dict[str, Builder] = {"within": within, "bound_at": bound_at, "bound_from_now": bound_from_now}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.calendar import times_after
 from presage.arrays.columns import ints
 from presage.arrays.jit import Bools, Ints, compiled
 from presage.arrays.rows import changes, lexical_order, ordinals
@@ -105,7 +106,7 @@ def _moments(spec: MatchTables, work: Work, finds: Ints) -> dict[str, Ints]:
         row = _latest(work, finds)
     elif spec.held and spec.within is not None:
         # Not before the bound has passed, however early the match is settled.
-        due = work.time[finds[:, F_START]] + spec.within
+        due = times_after(work.time[finds[:, F_START]], spec.within_months, spec.within)
         early = (finds[:, F_KIND] == MATCH) & (np.where(row == TIMED, time, work.time[row]) < due)
         row, time = np.where(early, TIMED, row), np.where(early, due, time)
     timed = row == TIMED

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from presage.arrays.calendar import moved_by_months
 from presage.arrays.jit import Bools, Ints, inlined
 from presage.patterns.kernel.match_spec import ACCEPT, Automaton, MatchTables
 
@@ -47,7 +48,9 @@ class Rules(NamedTuple):
     clock: int
     ended: bool
     within: int
+    within_months: int
     gap: int
+    gap_months: int
     bounded: bool
     steady: bool  # times never go back from row to row
     timeouts: bool
@@ -108,7 +111,9 @@ def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:
         clock,
         ended,
         NEVER if spec.within is None else spec.within,
+        spec.within_months,
         NEVER if spec.gap is None else spec.gap,
+        spec.gap_months,
         spec.within is not None or spec.gap is not None,
         spec.by_time,
         spec.timeouts,
@@ -118,6 +123,18 @@ def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:
         max([0, *from_first]),
         spec.budget,
     )
+
+
+@inlined
+def within_ends(rules: Rules, first: int) -> int:
+    """When WITHIN is over for a path whose first row has this time."""
+    return (moved_by_months(first, rules.within_months) if rules.within_months else first) + rules.within
+
+
+@inlined
+def gap_ends(rules: Rules, last: int) -> int:
+    """When GAP is over for a path whose last row has this time."""
+    return (moved_by_months(last, rules.gap_months) if rules.gap_months else last) + rules.gap
 
 
 @inlined

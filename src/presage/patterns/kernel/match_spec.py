@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from presage.model.time import format_duration, moved_by_months
+
 if TYPE_CHECKING:
     # Checking a query makes these tables and must not wait for the libraries that only running it needs.
     import numpy as np
@@ -144,10 +146,11 @@ class MatchTables:
     `keys` are partition columns, carried into the rows. `carry` are further columns of the row itself that ALL ROWS
     PER MATCH shows. `sort` are columns of ORDER BY with their direction (ascending), nulls first when ascending; empty:
     event time and arrival. `by_time`: `sort` begins with the event time. `rows`: one, all, all_omit (OMIT EMPTY
-    MATCHES), all_unmatched. `within`, `gap` in microseconds. `held`: INTERVAL without OR TERMINATED. `whole`: each
-    time (`_t`) of the input is a partition of its own that ends at once (a batch window). `event_time` is the time that
-    `within` and `gap` count: of a batch window the column with the events' own time, of an ORDER BY that does not begin
-    with the event time its first column. `budget`: steps that one start row may take where conditions look at the path.
+    MATCHES), all_unmatched. `within`, `gap` in microseconds, on top of their months of the calendar. `held`: INTERVAL
+    without OR TERMINATED. `whole`: each time (`_t`) of the input is a partition of its own that ends at once (a batch
+    window). `event_time` is the time that `within` and `gap` count: of a batch window the column with the events' own
+    time, of an ORDER BY that does not begin with the event time its first column. `budget`: steps that one start row
+    may take where conditions look at the path.
     """
 
     automaton: Automaton
@@ -161,7 +164,9 @@ class MatchTables:
     rows: str = "one"
     skip: Skip = Skip()
     within: int | None = None
+    within_months: int = 0
     gap: int | None = None
+    gap_months: int = 0
     held: bool = False
     timeouts: bool = False
     timed_out: str = "_timed_out"  # BOOLEAN output column, only if `timeouts`
@@ -174,6 +179,22 @@ class MatchTables:
     # Order columns of the output after those of the input: the arrival of the match's last row where the end of input
     # has settled it (else 0), that of its first row, and a number.
     placed: tuple[str, str, str] = ("_last", "_first", "_ord")
+
+    def within_ends(self, first: int) -> int | None:
+        """When WITHIN is over for what began at a time."""
+        return None if self.within is None else moved_by_months(first, self.within_months) + self.within
+
+    def gap_ends(self, last: int) -> int | None:
+        """When GAP is over for what had its last row at a time."""
+        return None if self.gap is None else moved_by_months(last, self.gap_months) + self.gap
+
+    @property
+    def within_text(self) -> str:
+        return format_duration(self.within or 0, self.within_months)
+
+    @property
+    def gap_text(self) -> str:
+        return format_duration(self.gap or 0, self.gap_months)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ WIDTH = 26
 # Of a filter: how many NOTs it stands under. States name nodes by their addresses, so a line keeps its width.
 DENIALS = MOST
 
-# How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made.
+# How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made. Not so with
+# months: from 10:00 on the 30th and from 9:00 on the 31st of January they lead to the last of February.
 UNTIMED, QUEUED, HEAPED = 0, 1, 2
 
 CURRENT = -1  # in a list of arguments (pairs of tag and index): the event at hand instead of a tag
@@ -119,4 +120,4 @@ def _limits(node: Node) -> list[int]:
 def _clocked(node: Node) -> int:
     if node.kind not in ("within", "interval") or node.period is None:
         return UNTIMED
-    return QUEUED if node.period.program < 0 else HEAPED
+    return QUEUED if node.period.program < 0 and not node.period.months else HEAPED

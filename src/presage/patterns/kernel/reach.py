@@ -24,9 +24,11 @@ from presage.patterns.kernel.finding import (
     Edges,
     Partitions,
     Rules,
+    gap_ends,
     noted,
     roomy,
     skipped,
+    within_ends,
 )
 from presage.patterns.kernel.match_spec import ACCEPT
 
@@ -229,13 +231,17 @@ def search_reach(
                 cut, due, is_cut = high, OVER, False
                 if rules.bounded:
                     early = max(early, start + 1) if rules.steady else start + 1
-                    while early < high and time[early] - time[start] < rules.within:
+                    until = within_ends(rules, time[start])
+                    # Months may end earlier for a later start: the 30th and the 31st are both the last of February.
+                    while rules.within_months and early > start + 1 and time[early - 1] >= until:
+                        early -= 1
+                    while early < high and time[early] < until:
                         early += 1
                     apart = max(apart, start + 1) if rules.steady else start + 1
-                    while apart < high and time[apart] - time[apart - 1] < rules.gap:
+                    while apart < high and time[apart] < gap_ends(rules, time[apart - 1]):
                         apart += 1
                     cut = min(early, apart)
-                    due = min(time[start] + rules.within, time[cut - 1] + rules.gap)
+                    due = min(until, gap_ends(rules, time[cut - 1]))
                     is_cut = cut < high or (final and rules.clock >= due)
                     if not is_cut:
                         due = OVER

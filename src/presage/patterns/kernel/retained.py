@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.arrays.calendar import times_after
 from presage.arrays.codes import grouped_order
 from presage.arrays.columns import column, ints, plain, taken
 from presage.arrays.equality import equality_codes
@@ -113,7 +114,8 @@ def work_of(
         within = NEVER if spec.within is None else spec.within
         gap = NEVER if spec.gap is None else spec.gap
         first, last = time[order[start[opened]]], time[order[bounds[1:][opened] - 1]]
-        active[opened] |= np.minimum(first + within, last + gap) <= clock
+        over = np.minimum(times_after(first, spec.within_months, within), times_after(last, spec.gap_months, gap))
+        active[opened] |= over <= clock
     fresh = (np.arange(count) >= seen) & (come == bounds[:-1])
     if HEAD in held:
         heads = np.flatnonzero(come > bounds[:-1])

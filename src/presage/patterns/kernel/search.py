@@ -21,9 +21,11 @@ from presage.patterns.kernel.finding import (
     Edges,
     Partitions,
     Rules,
+    gap_ends,
     noted,
     roomy,
     skipped,
+    within_ends,
 )
 from presage.patterns.kernel.match_spec import ACCEPT
 from presage.patterns.kernel.path_tables import Paths, Programs
@@ -35,7 +37,7 @@ from presage.patterns.kernel.reach import Truth
 @inlined
 def due_after(rules: Rules, time: Ints, start: int, row: int) -> int:
     """When a path from `start` whose last row is `row` is too late for any further row."""
-    due: int = min(time[start] + rules.within, time[row] + rules.gap)
+    due: int = min(within_ends(rules, time[start]), gap_ends(rules, time[row]))
     return due
 
 

@@ -1,8 +1,8 @@
 """Timers: an instance and its time go in, the one that falls due first comes out.
 
 Timers of a node with a constant period fall due in the order in which they were made: a queue, where taking one out is
-a matter of two links. Timers whose period an event gives are in a heap by (time, creation); those that ended remain
-there until they come up. The heap is made anew for each key that is worked on.
+a matter of two links. Timers of months, and those whose period an event gives, are in a heap by (time, creation); those
+that ended remain there until they come up. The heap is made anew for each key that is worked on.
 """
 
 from __future__ import annotations
