@@ -34,7 +34,9 @@ from presage.live.looking import look_at
 from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
 from presage.live.row_retention import RowRetention
+from presage.live.runner import STATE_BYTES
 from presage.live.standing import Standing
+from presage.live.stepping import SECONDS_PER_BATCH
 from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
 from presage.log.files import read_files
@@ -79,6 +81,7 @@ class Engine:
     `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
     `roots`: folders that statements may read files from; the working folder and the home by default.
+    `seconds_per_batch`, `state_bytes`: what one standing statement may take, and keep, before it is set aside.
     `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
@@ -96,6 +99,8 @@ class Engine:
         rows_in_memory: int = ROWS_IN_MEMORY,
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
+        seconds_per_batch: float = SECONDS_PER_BATCH,
+        state_bytes: int = STATE_BYTES,
         parallelism: int = os.cpu_count() or 1,
         rows_per_chunk: int | None = None,
         live: bool = True,
@@ -131,6 +136,8 @@ class Engine:
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,
+                seconds_per_batch=seconds_per_batch,
+                state_bytes=state_bytes,
             )
             declare_again(self._log, self._workspace, self._standing, self._relations)
             self._driver = Driver(self._start_ticker, self._log, self._standing.job)
@@ -330,6 +337,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+        self._standing.job.leave()
         self._upkeep.stop()
         self._sources.close()
         self._watch.stop()
