@@ -38,7 +38,9 @@ from presage.live.looking import look_at
 from presage.live.recalling import say
 from presage.live.rooms import Archive, reads_clock
 from presage.live.row_retention import RowRetention
+from presage.live.runner import STATE_BYTES
 from presage.live.standing import Standing
+from presage.live.stepping import SECONDS_PER_BATCH
 from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
 from presage.log.keeping import keep
@@ -88,6 +90,7 @@ class Engine:
     the user of this process may read. Name them where statements come from others.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
     `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
+    `seconds_per_batch`, `state_bytes`: what one standing statement may take, and keep, before it is set aside.
     `parallelism`: how many tasks share a large batch of standing statements; by default as this machine has cores.
     `live`: sources and standing statements of the home go on at once; False leaves them where they are until asked.
     `driven`: standing statements go on by themselves; False lets them go on when they are drained, without a session.
@@ -107,6 +110,8 @@ class Engine:
         rows_in_memory: int = ROWS_IN_MEMORY,
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
+        seconds_per_batch: float = SECONDS_PER_BATCH,
+        state_bytes: int = STATE_BYTES,
         parallelism: int = os.cpu_count() or 1,
         rows_per_chunk: int | None = None,
         live: bool = True,
@@ -143,6 +148,8 @@ class Engine:
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 rows_per_batch=rows_per_batch,
                 rows_on_driver=rows_on_driver,
+                seconds_per_batch=seconds_per_batch,
+                state_bytes=state_bytes,
             )
             declare_again(self._log, self._workspace, self._standing, self._relations)
             self._driver = Driver(self._start_ticker, self._log, self._standing.job)
@@ -357,6 +364,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+        self._standing.job.leave()
         # Without the lock: the batch that runs may need the session. The last of them is called first.
         steps = (self._leave, self._standing.close, self._sinks.close, self._driver.stop)
         with ExitStack() as ending:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from presage.columnar import logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
 from presage.columnar.arithmetic import compute, months_later, negate, seconds_between
+from presage.columnar.cancelling import check_cancelled
 from presage.columnar.casts import cast
 from presage.columnar.functions import compile_function
 from presage.columnar.functions.call import Kernel
@@ -49,6 +50,7 @@ class Node:
     def value(self, batch: Batch) -> Vector:
         known = batch.known.get(self)
         if known is None:
+            check_cancelled()
             known = batch.known[self] = self.kernel(*[child.value(batch) for child in self.children])
         return known
 

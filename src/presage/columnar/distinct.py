@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from presage.columnar.cancelling import check_cancelled
 from presage.columnar.vectors import Bools, Ints, Vector, both_valid, from_arrow, nothing, take, to_cells
 from presage.model import types as t
 from presage.model.arrow import to_arrow
@@ -33,8 +34,7 @@ def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], resu
             if len(arg) != 1:
                 codes = place if codes is None else _dense(codes) * max(len(values), 1) + place
         if codes is None:
-            found = [function(*[values[0] for values in tables])]
-            return from_arrow(pa.array(found, arrow), result)
+            return from_arrow(pa.array([function(*[values[0] for values in tables])], arrow), result)
         if valid is not None:
             codes = np.where(valid, codes, -1)
         distinct, rows, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -45,7 +45,10 @@ def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], resu
             else [None] * len(rows)
             for values, place in zip(tables, places, strict=True)
         ]
-        found = [None if code < 0 else function(*tup) for code, *tup in zip(distinct, *picked, strict=True)]
+        found: list[Any] = []
+        for code, *tup in zip(distinct, *picked, strict=True):
+            check_cancelled()
+            found.append(None if code < 0 else function(*tup))
         return take(from_arrow(pa.array(found, arrow), result), inverse)
 
     return run

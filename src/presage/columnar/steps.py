@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from presage.columnar.cancelling import check_cancelled
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.holding import HoldKernel, RetimeKernel
 from presage.columnar.key_hashes import shards_of
@@ -158,6 +159,7 @@ class StepContext:
 
 def run(node: Node, context: StepContext) -> Rows:
     """The rows of a node in this step."""
+    check_cancelled()
     operator = OPERATORS.get(type(node)) or context.operators.get(type(node))
     if operator is None:
         raise error("INTERNAL", what=f"no operator for the plan node {type(node).__name__}")

@@ -133,7 +133,7 @@ class Deployment:
             _EPOCH + timedelta(microseconds=place.clock) if known else None,
             job.state_size(statement),
             statement.partial_matches,
-            statement.error or self._standing.trouble() or None,
+            statement.error or self._standing.trouble() or self._slow() or None,
             place.position,
             statement.unknown_entities,
             statement.recalls_ready,
@@ -142,6 +142,15 @@ class Deployment:
             statement.particle_restarts,
             statement.readings_ignored,
         )
+
+    def _slow(self) -> str:
+        """What holds up the batch that runs now, if it takes more than a moment."""
+        slow = self._standing.job.slow_step
+        if slow is None:
+            return ""
+        number, seconds = slow
+        whose = f"statement '{self._standing.job.statements[number].name}'" if number else "several statements together"
+        return f"a batch is running: {whose} for {seconds:.0f} s so far"
 
     @property
     def retention(self) -> str | None:

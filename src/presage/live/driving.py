@@ -124,12 +124,13 @@ class Driver:
             raise error("LIVE_STOPPED", why=why) from failure
 
     def stop(self) -> None:
-        """Wait for the batch that runs; none will follow."""
+        """No batch will follow; the one that runs has a moment to end."""
         with self._lock:
             self._stopped = True
             ticker = self._ticker
+        self._job.leave()
         with self._early:
-            pass  # the batch that runs has ended
+            pass  # the batch that ran has ended
         if self._job.reader is not None:
             self._job.reader.close()
         if self._following:

@@ -20,11 +20,12 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
-from presage.errors import PresageError
 from presage.live import results
 from presage.live.after_batch import NOTHING_KEPT, wall_clock
+from presage.live.batch_lock import PATIENCE, BatchLock
 from presage.live.collecting import collector_waits
 from presage.live.counting import Counted
+from presage.live.dealing import Dealer, Workers
 from presage.live.derived import archived_schema, derived_table
 from presage.live.drafting import Draft, Drafting
 from presage.live.families import LEAST_MEMBERS
@@ -33,12 +34,12 @@ from presage.live.planning import Batch, Planner
 from presage.live.program import Program
 from presage.live.reading import Reader
 from presage.live.rooms import OpenRecall, Said, recalls_of
-from presage.live.runner import Kept, Runner
+from presage.live.runner import STATE_BYTES, Kept, Runner
 from presage.live.spans import Place
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
+from presage.live.stepping import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, Stepper, too_slow
 from presage.live.store import StateStore
-from presage.live.tasks import Outcome, Outcomes, Task
-from presage.live.worker import Share, check_written, do_share, shares_of
+from presage.live.tasks import Outcomes, Task
 from presage.log import Log, crash
 from presage.log.home import DERIVED, RESULTS
 from presage.logging import WARNING, tell
@@ -49,9 +50,9 @@ from presage.model.catalog import EventType, Moment
 ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
+# A statement that is stopped takes in what has arrived, unless a batch takes longer than this.
+FINISH_SECONDS = 5.0
 
-# Calls a function with each of the arguments, away from the driver, and gives the answers in order.
-Workers = Callable[[Callable[[Share], list[Outcome]], list[Share]], list[list[Outcome]]]
 Known = Mapping[str, Statement]  # by number
 
 
@@ -71,17 +72,19 @@ class Job:
         parallelism: int = 1,
         least_members: int = LEAST_MEMBERS,
         refreshed: Callable[[], int] = lambda: 0,
+        seconds_per_batch: float = SECONDS_PER_BATCH,
+        state_bytes: int = STATE_BYTES,
     ) -> None:
         self._log = log
         self._relations = relations
         self._event_type = event_type
         self._foreign = foreign
         self._histories = histories
-        self._workers = workers
         self._refreshed = refreshed  # when knowledge was read again, by the wall clock
-        self.rows_on_driver = rows_on_driver
-        self._parallelism = parallelism
-        self._lock = threading.RLock()
+        self._stepper = Stepper()
+        self._lock = BatchLock(self._stepper.interrupt, seconds_per_batch)
+        self._closed = self._interrupted = False
+        self._seconds, self._state_bytes, self._least_members = seconds_per_batch, state_bytes, least_members
         self.changed = threading.Condition()
         self.meters = Meters()
         self.reader: Reader | None = None  # where statements go on by themselves
@@ -98,7 +101,11 @@ class Job:
         self._drafting = Drafting(
             self.statements, self.programs, self.planner, self._store, event_type, self.can_repeat
         )  # fmt: skip
-        self._runner = Runner(self._keep, self._store.of, self._store.together, least_members)
+        self._dealer = Dealer(
+            log.home, workers, rows_on_driver, parallelism, relations, self._store.chains,
+            lambda number: bool(self.statements[number].shared),
+        )  # fmt: skip
+        self._runner = self._new_runner()
 
     # -- statements ----------------------------------------------------------------------------------
 
@@ -108,9 +115,23 @@ class Job:
         point = self._log.point
         return Moment(point.position, {n: w for n, w in point.watermarks.items() if not n.startswith("#")})
 
-    def between_batches(self) -> AbstractContextManager[object]:
-        """No batch runs while this is held: what is looked at and what is changed belong together."""
-        return self._lock
+    def between_batches(self) -> AbstractContextManager[None]:
+        """No batch runs while this is held: what is looked at and what is changed belong together. A batch that takes
+        long is interrupted: nothing of it has happened, and it begins again afterwards."""
+        return self._lock.between_batches()
+
+    def leave(self) -> None:
+        """No batch follows; the one that runs has a moment to end, then nothing of it has happened."""
+        self._closed = True
+        with self.between_batches():
+            pass
+
+    @property
+    def slow_step(self) -> tuple[str, float] | None:
+        """The statement whose step takes more than a moment (empty: several together), and for how long."""
+        watch = self._stepper.watch
+        seconds = 0.0 if watch is None else time.monotonic() - watch.since
+        return None if watch is None or seconds < PATIENCE else (watch.number, seconds)
 
     def reached(self, statement: Statement) -> Moment:
         """Up to where a statement has made its rows, as a moment of its streams."""
@@ -193,8 +214,12 @@ class Job:
         with self._lock:
             arrivals = self._log.point.arrivals
             while self.statements[number].place is None and not self.caught_up(number, arrivals):
-                if not self.advance():
+                if not self.advance(until=time.monotonic() + FINISH_SECONDS):
                     break
+                if self._interrupted:
+                    told = "statement '{statement}' ends before all that has arrived: a step takes too long"
+                    tell(WARNING, "STOPPED_EARLY", told, statement=self.statements[number].name)
+                    return
             if self.programs[number].lags and self.statements[number].recalls_suspended:
                 # Nobody will ask for more, and rows after these events wait for them.
                 self.tell_recalls([(self.statements[number].name, said) for said in self._cancelling(number)])
@@ -240,13 +265,11 @@ class Job:
             self._changes += 1
             self._enrolled = None
             if fails:
-                failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
-                changes = {st.number: st.change(place=self.place(st), **v)[1] for st, v in failing}
-                self._record("refresh", {"statements": changes})
+                self.set_aside(fails)
 
     def resume(self, number: str) -> None:
         """Let a statement that failed try again from where it stopped."""
-        with self._lock:
+        with self.between_batches():
             statement = self.statements[number]
             if statement.status == FAILED:
                 changes = {number: statement.change(status=RUNNING, error="")[1]}
@@ -327,61 +350,72 @@ class Job:
 
     # -- batches -------------------------------------------------------------------------------------
 
-    def advance(self, wait: bool = True) -> bool:
-        """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader."""
-        with self._lock, collector_waits(len(self.programs)):
-            self._runner.reader = self.planner.reader = None if wait else self.reader
+    def advance(self, wait: bool = True, until: float | None = None) -> bool:
+        """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader. `until`: by
+        the monotonic clock; nothing has happened of a batch that takes longer."""
+        with self._lock.for_batch(), collector_waits(len(self.programs)):
+            self._interrupted = False
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
-            advanced = self._do_batch()
+            advanced = not self._closed
+            while advanced:
+                self._runner.reader = self.planner.reader = None if wait else self.reader
+                try:
+                    advanced = self._do_batch(until)
+                    break
+                except StepOverdueError as late:
+                    self._give_up_step(late.number)
+                except BatchInterruptedError:
+                    self._start_over()
+                    self._interrupted = True
+                    self._lock.was_interrupted()
+                    break
         if advanced:
             self._tell()
         return advanced
 
-    def _do_batch(self) -> bool:
+    def _do_batch(self, until: float | None) -> bool:
         # By itself: what a batch is made of is gone before the collector looks again.
         batch = self._plan()
         if batch is None:
             return False
         started = time.perf_counter()
-        outcomes = self._run(batch)
+        runner, known = self._runner, f"{self._identity}/{self._changes}"
+        outcomes = self._stepper.run(lambda: self._dealer.run(batch, runner, known), runner.watch, until)
         self._publish(batch, outcomes)
+        self._lock.was_published()
+        self._runner.apart = False
         self.planner.learn(outcomes)
         self.meters.batch(time.perf_counter() - started, outcomes)
         return True
 
-    def _run(self, batch: Batch) -> Outcomes:
-        """On the driver, or shared out where the batch is large."""
-        if self._workers is None or batch.events <= self.rows_on_driver or batch.statements < 2:
-            outcomes = self._runner.run(batch.tasks, list(batch.families))
-            for family in batch.families.keys() - {outcome.task for outcome in outcomes.together}:
-                batch.part(family)
-            return outcomes
-        for family in list(batch.families):
-            batch.part(family)
-            batch.tasks += family.apart()
-        # Some ask the driver's session or its store, or hand rows to each other; states of a family are not divided.
-        here = [t for t in batch.tasks if self._stays(t)]
-        away = [t for t in batch.tasks if not self._stays(t)]
-        known = f"{self._identity}/{self._changes}"
-        shares = shares_of(away, self._parallelism, self._store.chains, self._relations(), self._log.home, known)
-        try:
-            answers = self._workers(do_share, shares) if shares else []
-            check_written((outcome for several in answers for outcome in several), self._log.home)
-        except PresageError as failure:
-            # A worker is gone, or one statement is too much for it: here each statement fails for itself.
-            told = "Spark's workers could not do a batch, the driver does it: {why}"
-            tell(WARNING, "BATCH_ON_DRIVER", told, why=failure, events=batch.events)
-            return self._runner.run(batch.tasks)
-        done = [outcome for several in answers for outcome in several]
-        self._runner.count_unknown(away, done)
-        return Outcomes([*self._runner.run(here).alone, *done], [])
+    def _give_up_step(self, number: str) -> None:
+        """A statement that takes too long for one batch is set aside. Where several took too long together, each steps
+        by itself next."""
+        self._start_over()
+        if not number:
+            self._runner.apart = True
+            return
+        failure = too_slow(self.statements[number].name, self._seconds)
+        self.set_aside({number: failure.render()})
 
-    def _stays(self, task: Task) -> bool:
-        program = task.program
-        apart = not program.native and not program.asks_store and not program.reads_others and program.into is None
-        return not apart or bool(self.statements[task.number].shared)
+    def set_aside(self, fails: Mapping[str, str]) -> None:
+        """Statements fail where they are, each with its reason; the others go on."""
+        with self._lock:
+            failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
+            changes = {st.number: st.change(place=self.place(st), **values)[1] for st, values in failing}
+            self._record("refresh", {"statements": changes})
+
+    def _new_runner(self) -> Runner:
+        least, seconds, size = self._least_members, self._seconds, self._state_bytes
+        return Runner(self._keep, self._store.of, self._store.together, least, seconds, size)
+
+    def _start_over(self) -> None:
+        """A step was left behind, and may still use what was its own: nothing of that is used again."""
+        self._runner = self._new_runner()
+        self._kept.clear()
+        self._store.clear()
 
     # -- what a batch made ---------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.cancel import CancelledError
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import Matched, PredicateIndex
 from presage.columnar.steps import Book, StepContext, run_root
@@ -24,6 +25,7 @@ from presage.live.program import Program
 from presage.live.reading import Reader
 from presage.live.rooms import OPERATORS, counted_readings, open_matches, outlook_of
 from presage.live.statement import DUE, READY, REOPENED, SUSPENDED
+from presage.live.stepping import Watch
 from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Outcome, Outcomes, Part, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.state import State
@@ -33,6 +35,8 @@ from presage.spark.failures import is_interrupted
 # Fewer filters than this are as quick one by one.
 FILTERS_PER_INDEX = 4
 MESSAGE_LENGTH = 2_000
+# Of one statement, in memory.
+STATE_BYTES = 4 * 2**30
 
 
 @dataclass
@@ -66,9 +70,13 @@ class Runner:
         states: Callable[[Task], Mapping[str, State]],
         together: Together | None = None,
         least_members: int = LEAST_MEMBERS,
+        seconds: float = float("inf"),
+        state_bytes: int = STATE_BYTES,
     ) -> None:
-        self._keeper = keeper
-        self._states = states
+        self.watch = Watch(seconds)
+        self.apart = False  # each statement by itself, to find out which of them takes too long
+        self._state_bytes = state_bytes
+        self._kept, self._stored = keeper, states
         self._together = together
         self._least_members = least_members
         self.reader: Reader | None = None  # who reads history beside the batch; without one, that waits for it
@@ -84,6 +92,7 @@ class Runner:
 
     def run(self, tasks: Sequence[Task], families: Sequence[FamilyTask] = ()) -> Outcomes:
         """A family that cannot step as one is among those that are alone."""
+        self.watch.begin("", 1 + len(tasks) + sum(len(family.members.numbers) for family in families))
         events = BatchEvents([*tasks, *(part.task for family in families for part in family.parts)])
         groups = self._groups(tasks)
         grouped = {i for several, _ in groups.values() for i in several}
@@ -148,7 +157,7 @@ class Runner:
 
     def _groups(self, tasks: Sequence[Task]) -> dict[int, tuple[list[int], FamilyTask]]:
         """By the first of them: tasks whose statements can step as one, in the order of the family's members."""
-        if self._together is None or len(tasks) < self._least_members:
+        if self._together is None or len(tasks) < self._least_members or self.apart:
             return {}
         found: dict[tuple[object, ...], dict[tuple[int, int], list[int]]] = {}
         for i, task in enumerate(tasks):
@@ -173,12 +182,17 @@ class Runner:
         """What became of a family; None if it failed: then each of them finds out for itself."""
         started = time.perf_counter()
         members = len(family.members.numbers)
+        if self.apart:
+            return None
+        self.watch.begin("", members)
         try:
             outcome = FamilyOutcome(family, [events.rows(part.task) for part in family.parts])
             taken = [self._taken_in(part, events, matched.get((id(family), part.start))) for part in family.parts]
             outcome.taken = sum(len(rows) for _, rows in taken)
             if outcome.taken or any(part.task.must_run for part in family.parts):
                 self._step_as_one(family, taken, events, outcome)
+        except CancelledError:
+            raise
         except Exception as failure:
             level = DEBUG if isinstance(failure, PresageError) else WARNING
             told = "{statements} statements of one form step one by one: together they failed"
@@ -220,6 +234,7 @@ class Runner:
             shard=first.shard,
             shards=program.shards,
         )
+        self._check_size(made.states, len(task.members.numbers))
         outcome.lot, outcome.partial = made.rows, made.partial
         if program.keepers:
             outcome.shared = Shared(name, task.members.numbers, first.shard, family.keepers, made.states)
@@ -235,6 +250,14 @@ class Runner:
         self._families[key] = family
         return family
 
+    def _keeper(self, task: Task) -> Kept:
+        self.watch.check()
+        return self._kept(task)
+
+    def _states(self, task: Task) -> Mapping[str, State]:
+        self.watch.check()
+        return self._stored(task)
+
     # -- a statement alone -----------------------------------------------------------------------------
 
     def _one(self, task: Task, events: BatchEvents, matched: np.ndarray | None) -> Outcome:
@@ -243,12 +266,22 @@ class Runner:
         if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
             outcome.held = True
             return outcome
+        # What waits for history inside of the step reads a chunk of it.
+        self.watch.begin(task.number, 10 if task.program.recalls and self.reader is None else 1)
         try:
             outcome.rows_in = events.rows(task)
             if task.must_run or (events.rows(task) if matched is None else len(matched)):
                 self._step(task, events, matched, outcome)
         except PresageError as failure:
             outcome.failure = failure
+        except CancelledError:
+            raise
+        except MemoryError as failure:
+            outcome.failure = error(
+                "LIMIT", what="what the statement needs for one batch", limit_name="memory", limit="this machine",
+                fix="make its windows shorter, or bound its patterns with timer:within(...)",
+            )  # fmt: skip
+            outcome.failure.__cause__ = failure
         except Exception as failure:
             if is_interrupted(failure):
                 raise  # nothing is wrong with the statement: the batch is tried again
@@ -288,6 +321,7 @@ class Runner:
         outcome.made_to = made.clock
         outcome.rows = made.table.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
         outcome.states = {place: book.states[place] for place in book.changed}
+        self._check_size(outcome.states)
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
         outcome.inference = {
@@ -303,6 +337,15 @@ class Runner:
                 recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
                 recalls |= {} if outlook.reopened is None else {f"{place}/{REOPENED}": outlook.reopened}
         outcome.recalls = recalls
+
+    def _check_size(self, states: Mapping[str, State], statements: int = 1) -> None:
+        size = sum(state.size() for state in states.values())
+        if size > self._state_bytes * statements:
+            raise error(
+                "LIMIT", what=f"the state of the statement, {size:,} bytes,", limit_name="bytes of state",
+                limit=f"{self._state_bytes:,}",
+                fix="make its windows shorter, or open the engine with a larger state_bytes",
+            )  # fmt: skip
 
     def _match(
         self, tasks: Sequence[Task], singles: Sequence[int], families: Sequence[FamilyTask], events: BatchEvents
@@ -321,6 +364,8 @@ class Runner:
                 source = events.source(part.task, 0)
                 asking.setdefault(id(source), (source, [], []))[2].append((family, part))
         found, as_one = dict[int, np.ndarray](), dict[tuple[int, int], Matched]()
+        if self.apart:
+            return found, as_one
         old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
         for source, several, parts in asking.values():
             if not source or (not parts and len(several) < FILTERS_PER_INDEX):

@@ -24,6 +24,9 @@ class Batches:
         self.may_end.set()
         self.failure: Exception | None = None
 
+    def leave(self) -> None:
+        """The batch that runs is not interrupted here."""
+
     def advance(self, wait: bool = True) -> bool:
         self.running.set()
         assert self.may_end.wait(10)
@@ -113,7 +116,7 @@ def test_a_query_that_spark_has_ended_is_begun_again_and_told(monkeypatch: pytes
         return queries[-1]
 
     log = SimpleNamespace(follow=lambda follower: None, unfollow=lambda follower: None)
-    driver = Driver(start, cast(Any, log), cast(Any, SimpleNamespace(overdue=False)))
+    driver = Driver(start, cast(Any, log), cast(Any, SimpleNamespace(overdue=False, leave=lambda: None)))
     driver.wake()
     assert queries == []  # nobody has asked for batches
     driver.go()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from presage.live.dealing import Dealer
 from presage.live.tasks import Task
 from presage.live.worker import do_share
 from recovery.crashing import MemoryDisk
@@ -140,8 +141,8 @@ def test_what_holds_for_ever_is_foreseen_for_ever(home: Living) -> None:
 
 def tasks_of(home: Living, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     seen: list[Task] = []
-    run = home.standing.job._run
-    monkeypatch.setattr(home.standing.job, "_run", lambda batch: seen.extend(batch.tasks) or run(batch))
+    run = Dealer.run
+    monkeypatch.setattr(Dealer, "run", lambda self, batch, *more: seen.extend(batch.tasks) or run(self, batch, *more))
     return seen
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.columnar.cancelling import check_cancelled
 from presage.columnar.distinct import per_distinct
 from presage.columnar.functions.call import Builder, Kernel, constant_of, types_of
 from presage.columnar.vectors import Cells, Vector, flat_from_arrow, from_arrow
@@ -91,6 +92,7 @@ class Matcher:
         active = [(i, 0) for i, text in enumerate(texts) if len(text) <= MOST_CHARACTERS]
         pattern = self._first
         while active:
+            check_cancelled()
             rest = pa.array([texts[i][max(at - 1, 0) :] for i, at in active], pa.string())
             going_on = []
             for (i, at), match in zip(active, pc.extract_regex(rest, pattern).to_pylist(), strict=True):
@@ -111,7 +113,9 @@ class Matcher:
 
 
 def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
-    return (texts.slice(at, TEXTS_PER_CALL) for at in range(0, len(texts), TEXTS_PER_CALL))
+    for at in range(0, len(texts), TEXTS_PER_CALL):
+        check_cancelled()
+        yield texts.slice(at, TEXTS_PER_CALL)
 
 
 def regex_of(call: FunctionCall) -> Regex:

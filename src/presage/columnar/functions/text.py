@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.columnar.cancelling import check_cancelled
 from presage.columnar.distinct import per_distinct
 from presage.columnar.functions.call import MAX_REPEAT, Builder, Kernel, by_value, constant_of, types_of
 from presage.columnar.logic import first_valid, pick
@@ -197,6 +198,7 @@ def _chr(code: int) -> str:
 def _levenshtein(a: str, b: str) -> int:
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):
+        check_cancelled()
         above, row[0] = row[0], i
         for j, y in enumerate(b, start=1):
             above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
