@@ -3,6 +3,7 @@ the reference makes of the same events, and all of it once time has passed and h
 
 from __future__ import annotations
 
+import math
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,7 @@ from property.test_live_laws import ACTIONS, SECOND, SMALL, Life, moment
 from recovery.living import Living
 from recovery.recalling import recalling_home
 from reference import recall_plans
+from reference.aggregates_in_parts import of_values
 from reference.plans import World
 
 assert recall_plans.recall_rows, "the interpreter knows RECALL"
@@ -32,6 +34,9 @@ GROUPS = """INSERT INTO Told SELECT e.k, r.c AS v, r.c, r.c AS s FROM Temp e EVE
 FINAL RECALL LAST 2 sec ( SELECT h.k AS g, count(*) AS c FROM Door h GROUP BY h.k ) AS r WHERE r.c > 0"""
 DEEP = """INSERT INTO Deep SELECT t.k, t.c, r.m FROM Told t EVENT ID (t.k)
 FINAL RECALL LAST 3 sec ( SELECT count(*) AS m FROM Door h WHERE h.k = t.k ) AS r"""
+# In the last bit, too, nothing depends on how batches and history were cut.
+MEANS = """INSERT INTO Mean SELECT e.k, r.a, r.s, r.d FROM Tick e EVENT ID (e.k)
+FINAL RECALL LAST 6 sec ( SELECT avg(h.x / 3) AS a, sum(h.x / 7) AS s, stddev(h.x / 3) AS d FROM Temp h ) AS r"""
 # Only declared: whoever reads it recalls by itself.
 DECLARED = FILL.replace("Told", "Past")
 READERS = [
@@ -50,6 +55,7 @@ TEXTS = [
     f"{FILL}; {DEEP}; SELECT k, count(*) AS n, sum(m) AS m FROM Deep#time(3 sec) GROUP BY k",
     f"{DEEP.replace('Told', 'Past')}; SELECT k, c, m FROM Deep",
     *(reader.format("Past") for reader in READERS),
+    f"{MEANS}; SELECT k, a, s, d FROM Mean",
     # One that began in the past would come too late for those that read its stream already.
     FILL + " WITHIN [now, 2024-03-01T09:00:05)",
     f"{FILL} WITHIN [now, 2024-03-01T09:00:04); {READERS[0].format('Told')}",
@@ -140,6 +146,28 @@ def test_an_event_that_came_late_within_the_time_of_the_rows_is_open_when_its_st
     life.drain()
     life.check(drained=True)
     life.end()
+
+
+def test_sums_do_not_depend_in_the_last_bit_on_how_batches_and_history_were_cut(tmp_path: Path) -> None:
+    values = [0.1, 1e16, 0.2, -0.3, 1 / 3, -1e16, 0.7, 2 / 7, 1e-17]
+    found = []
+    for chunk, batch in ((1, 2), (3, 4), (1_000, 9)):
+        life = Recalled(tmp_path / f"{chunk}", [], [], Random(0), 1)
+        (query,) = life.home.workspace.parse(MEANS).statements
+        life._deploy(query, "means")
+        rows = [
+            {"k": "a", "n": 1, "x": x, "tags": [], "at": moment(START + i * SECOND // 2)} for i, x in enumerate(values)
+        ]
+        for start in range(0, len(rows), batch):
+            life.home.load("Temp", rows[start : start + batch])
+        _load(life, "Tick", 5, 60)
+        with patch.object(recall_spark, "CHUNK_ROWS", chunk):
+            life.drain()
+        ((row),) = life.home.rows("means")
+        found.append((row["a"], row["s"], row["d"]))
+    thirds = [x / 3 for x in values]
+    deviation = of_values("stddev", thirds)
+    assert found == [(math.fsum(thirds) / len(values), math.fsum(x / 7 for x in values), deviation)] * 3
 
 
 def _recalled(folder: Path, fill: str, reader: str) -> Recalled:

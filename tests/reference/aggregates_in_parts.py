@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from presage.recall.partial import Aggregate
@@ -32,14 +33,20 @@ def value_of(function: str, argument: str | None, rows: list[Row]) -> Any:
     values = [row[argument] for row in rows if row[argument] is not None]
     if function == "count":
         return len(values)
-    if not values:
-        return None
+    return of_values(function, values) if values else None
+
+
+def of_values(function: str, values: list[Any]) -> Any:
+    """Of values that are not null: sums and means of doubles without a rounding in between."""
     if function == "sum":
         return total(values)
     if function == "avg":
-        return total(values) / len(values)
+        return float(total(values)) / len(values)
     if function in ("min", "max"):
         return (min if function == "min" else max)(values, key=rank)
     if len(values) < 2:
         return None
-    return statistics.stdev(map(float, values)) if all(map(math.isfinite, values)) else math.nan
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    exact = [Fraction(float(value)) for value in values]
+    return math.sqrt(statistics.variance(exact))

@@ -5,7 +5,6 @@ Rows are dicts by plan names. Those of streams have WHEN and ARRIVED beside thei
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cmp_to_key
@@ -15,6 +14,7 @@ from presage.model.types import LONG
 from presage.plan.expr import AggregateCall, Expr
 from presage.plan.nodes import Named
 from presage.recall.nodes import Asked, Recall, Recalled, Select, Source
+from reference.aggregates_in_parts import of_values
 from reference.expressions import evaluate, order
 
 Row = dict[str, Any]
@@ -173,16 +173,10 @@ def _of_values(function: str, values: list[Any]) -> Any:
     ranked = sorted(values, key=order)
     if function in ("min", "max"):
         return ranked[0 if function == "min" else -1]
-    if function == "sum":
-        return sum(values)
-    mean = sum(values) / len(values)
-    if function == "avg":
-        return mean
     if function == "median":
         half = len(ranked) // 2
         return float(ranked[half]) if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
-    assert function == "stddev", function
-    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else None
+    return of_values(function, values)
 
 
 def _key(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from presage import Engine
 from presage.recall import here
 from presage.recall import spark as recall_spark
+from reference.aggregates_in_parts import of_values
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -92,3 +94,24 @@ def test_contexts_found_here_are_those_of_spark(engine: Engine, select: str, mon
     by_spark = engine.query(asked).to_arrow()
     assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
     assert any(row["context"] for row in found.to_pylist())
+
+
+def test_spark_adds_doubles_in_no_order_of_its_own(engine: Engine) -> None:
+    """In parts, in a select inside another, and beside an aggregate that is not made of parts."""
+    engine.execute(
+        "CREATE STREAM Load (v DOUBLE, at TIMESTAMP) EVENT TIME at; INSERT INTO Doubled SELECT v * 2 AS v FROM Load;"
+    )
+    values = [0.05, 5e15, 0.1, -0.15, 1 / 3, -5e15, 0.35, 1 / 7, 5e-18]
+    for i, v in enumerate(values):
+        engine.load("Load", [{"v": v, "at": BEGIN + timedelta(minutes=i)}])
+    engine.load("Alert", [{"sid": "after", "port": 0, "bw": 1.0, "at": BEGIN + timedelta(hours=2)}])
+    doubled = [v * 2 for v in values]
+    sums = "avg(d.v) AS a, sum(d.v) AS s, stddev(d.v) AS sd FROM Doubled d"
+    (row,) = engine.query(
+        f"SELECT p.a, p.s, p.sd, q.b, m.a AS c, m.s AS t FROM Alert e FINAL RECALL ( SELECT {sums} ) AS p "
+        f"RECALL ( SELECT max(i.a) AS b FROM ( SELECT {sums} ) AS i ) AS q "
+        f"RECALL ( SELECT median(d.v) AS m, {sums} ) AS m WHERE e.sid = 'after'"
+    ).to_arrow().to_pylist()  # fmt: skip
+    exact = [math.fsum(doubled) / len(doubled), math.fsum(doubled), of_values("stddev", doubled)]
+    assert [row["a"], row["s"], row["sd"], row["b"]] == [*exact, exact[0]]
+    assert [row["c"], row["t"]] == [sum(sorted(doubled)) / len(doubled), sum(sorted(doubled))]

@@ -144,10 +144,17 @@ def _legend(drawing: Drawing, lines: Sequence[_Line], more: int) -> None:
         drawing.text(place, HEIGHT + 38, f"and {more} more, not drawn", "soft", anchor="start", size=11)
 
 
+# A range below this share of its values, or below this at all, is drawn as one value.
+NARROW, LEAST_SPAN = 1e-12, 1e-300
+
+
 def ticks(low: float, high: float) -> list[float]:
     """Round numbers around a range, about five of them."""
-    if high <= low:
-        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    size = max(abs(low), abs(high))
+    if high - low <= max(NARROW * size, LEAST_SPAN):
+        # As flat as doubles can tell.
+        margin = 0.5 * (size if size > LEAST_SPAN else 1.0)
+        low, high = low - margin, high + margin
     rough = (high - low) / TICKS
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1.0, 2.0, 5.0, 10.0) if unit * factor >= rough)

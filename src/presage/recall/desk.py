@@ -68,7 +68,7 @@ class Cohort:
     progress: Progress
     tasks: list[int]
     reported: Ints  # by the wall clock, when each event was last told of
-    asked: Ints  # from when on each event asks for history
+    asked: Ints  # from when on each event asks for history, as far as the archive goes back
 
     def as_values(self) -> dict[str, Any]:
         figures = {"reported": self.reported.tolist(), "asked": self.asked.tolist()}
@@ -114,8 +114,8 @@ class Desk:
         ]
         held = self.scheduler.submit(tasks)
         never = np.full(len(held), NEVER)
-        asked = np.minimum.reduce([progress.wanted(recall) for recall in self.node.recalls])
-        self.cohorts[number] = Cohort(archive.units, progress, [task.number for task in held], never, asked)
+        numbers = [task.number for task in held]
+        self.cohorts[number] = Cohort(archive.units, progress, numbers, never, progress.begins())
 
     def _reach(self, past: Past, events: pa.Table, horizon: int) -> None:
         """Past events up to the new ones; with the first step begins what goes on in the background."""

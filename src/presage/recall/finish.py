@@ -6,22 +6,23 @@ greatest. A sum of LONG that leaves its range is an error and never wraps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import HIGH_BITS, LOW_MASK, Values, column, with_nulls
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.columns import HIGH_BITS, LOW_MASK, column, with_nulls
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import PresageError, error
+from presage.recall.exact_sums import deviations, rounded
 from presage.recall.partial import (
     COUNT,
+    EXACT,
+    EXACT_SQUARES,
     GREATEST_VALUE,
     HIGH,
     LEAST,
     LOW,
-    SQUARES,
-    SUM,
     VALUE,
     Aggregate,
     whole_numbers,
@@ -58,26 +59,30 @@ def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.
     if function == "count":
         return pa.array(count if factors is None else scaled(aggregate, count, factors))
     if function == "stddev":
-        return _stddev(count, found)
+        return with_nulls(deviations(count, found[EXACT], found[EXACT_SQUARES]), count > 1)
     if not aggregate.is_integral:
-        # Adding zero: whether -0.0 is left of a sum of zeros would depend on how many empty parts were added.
-        total = Values(found[SUM]).floats + 0.0
+        total = rounded(found[EXACT])
         if function == "sum" and factors is not None:
             total = total * factors
         return with_nulls(total / np.maximum(count, 1) if function == "avg" else total, count > 0)
-    high, low = whole_numbers(found[HIGH]), whole_numbers(found[LOW])
-    high, low = high + (low >> HIGH_BITS), low & LOW_MASK
+    high, low = _halves(found)
     if function == "avg":
         return with_nulls((high * float(1 << HIGH_BITS) + low) / np.maximum(count, 1), count > 0)
-    if high.size and (high.max() >= MOST_HIGH or high.min() < -MOST_HIGH):
+    if beyond(aggregate, parts).any():
         raise overflow(aggregate)
     whole = (high << HIGH_BITS) + low
     return with_nulls(whole if factors is None else scaled(aggregate, whole, factors), count > 0)
 
 
-def _stddev(count: Ints, found: dict[str, pa.Array]) -> pa.Array:
-    """NaN where a value is not finite: its distance from the mean is."""
-    return with_nulls(np.sqrt(Values(found[SQUARES]).floats / np.maximum(count - 1, 1)), count > 1)
+def _halves(found: Mapping[str, pa.Array]) -> tuple[Ints, Ints]:
+    high, low = whole_numbers(found[HIGH]), whole_numbers(found[LOW])
+    return high + (low >> HIGH_BITS), low & LOW_MASK
+
+
+def beyond(aggregate: Aggregate, parts: pa.Table) -> Bools:
+    """Where a sum of whole numbers leaves the range of LONG."""
+    high, _ = _halves({kind: column(parts, aggregate.column(kind)) for kind in (HIGH, LOW)})
+    return (high >= MOST_HIGH) | (high < -MOST_HIGH)
 
 
 def scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:

@@ -2,7 +2,7 @@
 
 A row of a table of parts has the key (the event, then the columns of GROUP BY) and the partial columns of every
 aggregate. Equal keys are those of SQL's GROUP BY: null equals null, NaN equals NaN, 0.0 equals -0.0. Merging is
-associative and does not depend on the order, up to the rounding of doubles. `finish` makes values of the parts.
+associative and does not depend on the order: sums of doubles are exact. `finish` makes values of the parts.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import pyarrow.compute as pc
 from presage.arrays.codes import first_of
 from presage.arrays.columns import Values, column, plain, take, with_nulls
 from presage.arrays.equality import equality_codes
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.jit import Ints
 from presage.arrays.order_keys import GREATEST, keys_of
 from presage.arrays.rows import lexical_order
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
+from presage.recall.exact_sums import LISTS, merged_sums, repeated, sums_of
 
 # Others, and DISTINCT where it matters, are evaluated anew over all that is covered.
 MERGEABLE = frozenset({"count", "sum", "avg", "min", "max", "stddev", "first", "last"})
 
 # Kinds of partial columns. A LONG is high * 2**32 + low, so that no sum of parts overflows before the whole is known.
-COUNT, SUM, HIGH, LOW = "count", "sum", "high", "low"
-MEAN, SQUARES = "mean", "squares"  # squares: of the distances from the mean, added up
+COUNT, HIGH, LOW = "count", "high", "low"
+EXACT, EXACT_SQUARES = "exact", "exact squares"  # of doubles: `presage.recall.exact_sums`
 LEAST, GREATEST_VALUE = "least", "greatest"
 TIME, SEQ, VALUE = "time", "seq", "value"  # of the first or last row, by (time, seq)
 
@@ -51,15 +52,19 @@ class Aggregate:
     def kinds(self) -> tuple[str, ...]:
         """Of its partial columns. A count is of the values that are not null; that of count(*), of the rows."""
         if self.function in ("sum", "avg"):
-            return (COUNT, HIGH, LOW) if self.is_integral else (COUNT, SUM)
+            return (COUNT, HIGH, LOW) if self.is_integral else (COUNT, EXACT)
         return {
             "count": (COUNT,),
-            "stddev": (COUNT, MEAN, SQUARES),
+            "stddev": (COUNT, EXACT, EXACT_SQUARES),
             "min": (LEAST,),
             "max": (GREATEST_VALUE,),
             "first": (TIME, SEQ, VALUE),
             "last": (TIME, SEQ, VALUE),
         }[self.function]
+
+    @property
+    def adds_doubles(self) -> bool:
+        return EXACT in self.kinds
 
     @property
     def result_type(self) -> DataType:
@@ -77,8 +82,8 @@ class Aggregate:
         return {self.column(kind): self._kind_type(kind) for kind in self.kinds}
 
     def _kind_type(self, kind: str) -> pa.DataType:
-        if kind in (SUM, MEAN, SQUARES):
-            return pa.float64()
+        if kind in (EXACT, EXACT_SQUARES):
+            return LISTS
         return to_arrow(self.type or t.NULL) if kind in (LEAST, GREATEST_VALUE, VALUE) else pa.int64()
 
 
@@ -105,7 +110,7 @@ def _one_row_each(kind: str, array: pa.Array | None, rows: pa.Table, time: str, 
         return array.is_valid().cast(pa.int64())
     if kind in (HIGH, LOW):
         return pa.array(Values(array).halves[0 if kind == HIGH else 1])
-    return pa.array(np.zeros(len(array)) if kind == SQUARES else Values(array).floats)
+    return pa.array(Values(array).floats)  # merging adds them up
 
 
 def no_parts(keys: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Table:
@@ -144,16 +149,14 @@ class _Merging:
 
     def __init__(self, table: pa.Table, codes: Ints, groups: int, aggregate: Aggregate) -> None:
         self.codes, self.groups, self.aggregate = codes, groups, aggregate
-        self.arrays = {
-            kind: column(table, aggregate.column(kind)).cast(data_type)
-            for kind, data_type in zip(aggregate.kinds, aggregate.partial_columns().values(), strict=True)
-        }
+        self.arrays = {}
+        for kind, data_type in zip(aggregate.kinds, aggregate.partial_columns().values(), strict=True):
+            array = column(table, aggregate.column(kind))
+            self.arrays[kind] = array if pa.types.is_floating(array.type) else array.cast(data_type)
 
     def columns(self) -> dict[str, pa.Array]:
         if self.aggregate.function in ("first", "last"):
             merged = self._outermost(self.aggregate.function == "last")
-        elif self.aggregate.function == "stddev":
-            merged = self._spread()
         else:
             merged = {kind: self._merged(kind) for kind in self.arrays}
         return {self.aggregate.column(kind): array for kind, array in merged.items()}
@@ -161,38 +164,17 @@ class _Merging:
     def _merged(self, kind: str) -> pa.Array:
         if kind in (LEAST, GREATEST_VALUE):
             return self._extreme(self.arrays[kind], kind == GREATEST_VALUE)
-        return pa.array(self._sums(kind) if kind == SUM else self._totals(kind))
-
-    def _totals(self, kind: str) -> Ints:
+        if kind in (EXACT, EXACT_SQUARES):
+            return self._exact(self.arrays[kind], kind == EXACT_SQUARES)
         totals = np.zeros(self.groups, np.int64)
         np.add.at(totals, self.codes, whole_numbers(self.arrays[kind]))
-        return totals
+        return pa.array(totals)
 
-    def _sums(self, kind: str) -> Floats:
-        return self._summed(Values(self.arrays[kind]).floats)
-
-    def _summed(self, values: Floats) -> Floats:
-        # Sums that leave the range of doubles, and those of both infinities, are what Spark's are: infinite and NaN.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.bincount(self.codes, values, self.groups).astype(np.float64)
-
-    def _spread(self) -> dict[str, pa.Array]:
-        """Means are added up as distances from the first of their group, so that large means lose no digits."""
-        count = whole_numbers(self.arrays[COUNT])
-        held = count > 0
-        mean = np.where(held, Values(self.arrays[MEAN]).floats, 0.0)
-        squares = np.where(held, Values(self.arrays[SQUARES]).floats, 0.0)
-        counts = self._totals(COUNT)
-        of_some = np.flatnonzero(held)
-        origin_row = first_of(self.codes[of_some], self.groups)
-        origin = np.where(origin_row >= 0, mean[of_some[origin_row]] if of_some.size else 0.0, 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = np.where(held, (mean - origin[self.codes]) * count, 0.0)
-            means = origin + self._summed(moved) / np.maximum(counts, 1)
-            apart = np.where(held, mean - means[self.codes], 0.0)
-            merged = self._summed(squares + apart * apart * count)
-        present = counts > 0
-        return {COUNT: pa.array(counts), MEAN: with_nulls(means, present), SQUARES: with_nulls(merged, present)}
+    def _exact(self, array: pa.Array, squares: bool) -> pa.Array:
+        """Of sums, or of the values themselves where parts are made of rows."""
+        if pa.types.is_floating(array.type):
+            return sums_of(self.codes, self.groups, Values(array).floats, squares)
+        return merged_sums(self.codes, self.groups, array)
 
     def _extreme(self, array: pa.Array, greatest: bool) -> pa.Array:
         keys = keys_of(array, self.aggregate.function)
@@ -228,3 +210,29 @@ def whole_numbers(array: pa.Array) -> Ints:
     """Null as 0."""
     values: Ints = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values
+
+
+def of_older_version(parts: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Table:
+    """Parts as they are kept today. Older states have sums, means and squared distances from the mean as doubles."""
+    rows = np.arange(parts.num_rows)
+    for aggregate in aggregates:
+        if not aggregate.adds_doubles or aggregate.column(EXACT) in parts.column_names:
+            continue
+        names = ("mean", "squares") if aggregate.function == "stddev" else ("sum",)
+        older = [aggregate.column(name) for name in names]
+        doubles = [Values(column(parts, name)).floats for name in older]
+        if aggregate.function == "stddev":
+            count = whole_numbers(column(parts, aggregate.column(COUNT)))
+            of_mean = repeated(count, doubles[0], squares=True)
+            of_distances = sums_of(rows, len(rows), np.sqrt(doubles[1]), squares=True)
+            both = merged_sums(np.tile(rows, 2), len(rows), pa.concat_arrays([of_mean, of_distances]))
+            made = {EXACT: repeated(count, doubles[0]), EXACT_SQUARES: both}
+        else:
+            made = {EXACT: sums_of(rows, len(rows), doubles[0])}
+        for kind, array in made.items():
+            parts = parts.append_column(aggregate.column(kind), array)
+        parts = parts.drop_columns(older)
+    # In the order in which merging has them.
+    made = [name for aggregate in aggregates for name in aggregate.partial_columns()]
+    keys = [name for name in parts.column_names if name not in made]
+    return parts.select([*keys, *made]) if parts.column_names != [*keys, *made] else parts

@@ -24,7 +24,7 @@ from presage.recall.asking import EVENT, EVER, answers_of, questions
 from presage.recall.beside import Ask, with_columns
 from presage.recall.finish import finish, scale_factors
 from presage.recall.nodes import Recall, Recalled, Similar
-from presage.recall.partial import merge_parts
+from presage.recall.partial import merge_parts, of_older_version
 from presage.recall.revisions import Revisions, Told
 from presage.recall.texts import as_texts
 from presage.recall.units import Unit
@@ -82,6 +82,13 @@ class Progress:
             return at - recall.last
         return np.full(len(at), -EVER if self.history.start is None else self.history.start)
 
+    def begins(self) -> Ints:
+        """Where the history of each event begins: as far back as it asks, and no farther than the archive goes."""
+        if self.history.start is None:
+            return self.at
+        asked = np.minimum.reduce([self.wanted(recall) for recall in self.node.recalls])
+        return np.minimum(np.maximum(asked, self.history.start), self.at)
+
     def read(self, unit: Unit, last: bool, chosen: Bools | None = None, quiet: Bools | None = None) -> pa.Table:
         """Take in a span of history, the next older one; `last`: there is none before it. The rows that changed.
 
@@ -122,6 +129,9 @@ class Progress:
         self._told.count, self._told.last = np.array(figures["told"].to_numpy()), tables.get("last")
         prefix = "found "
         self._found = {name.removeprefix(prefix): t for name, t in tables.items() if name.startswith(prefix)}
+        for recall in self.node.recalls:
+            if isinstance(recall, Recalled) and recall.alias in self._found:
+                self._found[recall.alias] = of_older_version(self._found[recall.alias], aggregates_of(recall.select))
 
     # -- one RECALL ----------------------------------------------------------------------------------
 
@@ -206,10 +216,8 @@ class Progress:
         outputs = {o.name: column for o, column in zip(self.node.outputs, made, strict=True)}
         identity = {name: one_array(current[name]) for r in self.node.recalls for name in _known_by(r)}
         identity |= {c.name: one_array(current[c.name]) for node in self.node.present for c in node.columns}
-        wanted = np.minimum.reduce([self.wanted(r) for r in self.node.recalls])
-        start = np.maximum(wanted, -EVER)
-        covered = np.where(finished, np.where(start == -EVER, self.at, start), np.maximum(self.covered, start))
-        told = Told(current[ROW].to_numpy(), outputs, identity, active, finished, np.minimum(covered, self.at))
+        covered = np.where(finished, self.begins(), np.maximum(self.covered, self.begins()))
+        told = Told(current[ROW].to_numpy(), outputs, identity, active, finished, covered)
         return self._told.tell(told, self.events, self.event_ids())
 
     def event_ids(self) -> pa.Array:

@@ -25,10 +25,12 @@ from presage.recall.desk import Archive
 from presage.recall.finish import finish, overflow
 from presage.recall.here import MOST_ROWS, ask_event, ask_here, is_plain, plain_select, rows_here
 from presage.recall.nodes import Nearby, Recall, Recalled, Select, Similar
+from presage.recall.partial import merge_parts
 from presage.recall.progress import History, Progress
 from presage.recall.similar_rows import PastEvents, similar_rows
+from presage.recall.spark_aggregates import BEYOND
 from presage.recall.spark_near import near_rows
-from presage.recall.spark_selects import BEYOND, Asking, select_groups, select_parts, select_rows
+from presage.recall.spark_selects import Asking, select_groups, select_parts, select_rows
 from presage.recall.units import CHUNK_ROWS, MOST_GROWTH, Unit, history_units
 from presage.spark.archive import read_archive
 from presage.spark.batch import BatchContext, column, ordering, run
@@ -105,11 +107,11 @@ class SparkHistory:
         groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
         aggregates = aggregates_of(select)
         columns = [item for a in aggregates for item in a.partial_columns().items()]
-        found = _collected(select_parts(select, aggregates, asking), groups, keep=True)
+        found = _collected(select_parts(select, asking), groups, keep=True)
         for i, (name, kind) in enumerate(columns):
             place = found.column_names.index(f"p{i}")
             found = found.set_column(place, name, found[f"p{i}"].cast(kind))
-        return found.select([EVENT, *(f.name for f in groups.values()), *(name for name, _ in columns)])
+        return merge_parts([found], [EVENT, *(f.name for f in groups.values())], aggregates)
 
     def _here(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table | None:
         """The answers, where they are sooner found in this process."""

@@ -15,37 +15,16 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from presage.errors import error
 from presage.model.types import DOUBLE, INT, LONG, STRING, is_orderable
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Constant, Expr, conjuncts
-from presage.plan.nodes import SEQ, TIME, Named
+from presage.plan.nodes import SEQ, TIME
 from presage.recall.answers import ARRIVED, WHEN
 from presage.recall.asking import BEFORE, EVENT, EVER, HIGH, LOW
 from presage.recall.nodes import Asked, Select, Source, Windowed
-from presage.recall.partial import (
-    COUNT,
-    GREATEST_VALUE,
-    LEAST,
-    MEAN,
-    SQUARES,
-    SUM,
-    VALUE,
-    Aggregate,
-)
-from presage.recall.partial import HIGH as HIGH_HALF
-from presage.recall.partial import LOW as LOW_HALF
-from presage.recall.partial import (
-    SEQ as PART_SEQ,
-)
-from presage.recall.partial import (
-    TIME as PART_TIME,
-)
+from presage.recall.spark_aggregates import groups_frame, is_count, is_whole_sum, parts_frame, whole_sum
 from presage.recall.units import Unit
-from presage.spark.arithmetic import plain_zero
 from presage.spark.batch import BatchContext, column
 
-# Behind the name of a sum: whether it has left the range of LONG.
-BEYOND = "_beyond"
 TOO_LARGE = "a sum OVER rows leaves the range of LONG"
 # The rows of a stream or relation, by its number.
 Rows = Callable[[int], DataFrame]
@@ -79,29 +58,19 @@ def select_rows(select: Select, asking: Asking) -> DataFrame:
     return frame.select(EVENT, *timed, *(column(o.expr, asking.context).alias(f"c{i}") for i, o in enumerate(terms)))
 
 
-def select_parts(select: Select, aggregates: Sequence[Aggregate], asking: Asking) -> DataFrame:
-    """EVENT, the groups as g0 …, and the partial columns of the aggregates as p0 …, in their order."""
-    frame = joined(select, asking)
-    groups = [column(g.expr, asking.context).alias(f"g{i}") for i, g in enumerate(select.groups)]
-    made: list[Column] = []
-    for call, aggregate in zip(select.calls, aggregates, strict=True):
-        value = _argument(call, asking.context)
-        made += [_part(aggregate, kind, value) for kind in aggregate.kinds]
-    named = [part.alias(f"p{i}") for i, part in enumerate(made)]
-    return frame.groupBy(EVENT, *groups).agg(*(named or [F.count(F.lit(1)).alias("rows")]))
+def select_parts(select: Select, asking: Asking) -> DataFrame:
+    """EVENT, the groups as g0 …, and the partial columns of the aggregates as p0 …, in their order. A group may have
+    several rows."""
+    return parts_frame(select, joined(select, asking), asking.context)
 
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
     """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them. A sum
     that leaves the range of LONG is null, and the column of its name and BEYOND says so."""
-    frame = joined(select, asking)
-    groups = [column(g.expr, asking.context).alias(g.name) for g in select.groups]
-    calls = [_aggregate(c, asking.context).alias(c.name) for c in select.calls]
-    calls += [_beyond(c, asking.context).alias(c.name + BEYOND) for c in select.calls if _is_whole_sum(c.expr)]
-    made = frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
+    made = groups_frame(select, joined(select, asking), asking.context)
     # Without groups an aggregate of nothing is a row, too.
-    made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if groups else "left")
-    counts: dict[str, bool | float | int | str] = {c.name: 0 for c in select.calls if _is_count(c.expr)}
+    made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if select.groups else "left")
+    counts: dict[str, bool | float | int | str] = {c.name: 0 for c in select.calls if is_count(c.expr)}
     made = made.fillna(counts) if counts else made
     for question in select.asked:
         made = _answered(question, made, asking) if question.late else made
@@ -292,12 +261,12 @@ def _windowed(window: Windowed, within: WindowSpec, context: BatchContext) -> Co
     first = window.args[0] if window.args else None
     if isinstance(first, AggregateCall):
         value = F.lit(1) if first.arg is None else column(first.arg, context)
-        if not _is_whole_sum(first):
+        if not is_whole_sum(first):
             plain: dict[str, Callable[[Column], Column]] = {
                 "count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max, "stddev": F.stddev_samp
             }  # fmt: skip
             return plain[first.function](value).over(within)
-        total = _whole_sum(first, value).over(within)
+        total = whole_sum(first, value).over(within)
         return F.when(
             total.isNotNull(), F.coalesce(total.try_cast("long"), F.raise_error(F.lit(TOO_LARGE)).cast("long"))
         )
@@ -322,84 +291,3 @@ def _count_of(expr: Expr) -> int:
     assert isinstance(expr, Constant)
     assert isinstance(expr.value, int)
     return expr.value
-
-
-# -- aggregates --------------------------------------------------------------------------------------
-
-
-def _argument(call: Named, context: BatchContext) -> Column:
-    assert isinstance(call.expr, AggregateCall)
-    return F.lit(1) if call.expr.arg is None else column(call.expr.arg, context)
-
-
-def _is_count(expr: Expr) -> bool:
-    return isinstance(expr, AggregateCall) and expr.function == "count"
-
-
-def _is_whole_sum(expr: Expr) -> bool:
-    return isinstance(expr, AggregateCall) and expr.function == "sum" and expr.type == LONG
-
-
-def _sum_of(call: AggregateCall) -> Callable[[Column], Column]:
-    return F.sum_distinct if call.distinct else F.sum
-
-
-def _whole_sum(call: AggregateCall, value: Column) -> Column:
-    """Of whole numbers, as a decimal, which has room for all of them."""
-    return _sum_of(call)(value.cast("decimal(19,0)"))
-
-
-def _beyond(call: Named, context: BatchContext) -> Column:
-    assert isinstance(call.expr, AggregateCall)
-    total = _whole_sum(call.expr, _argument(call, context))
-    return total.isNotNull() & total.try_cast("long").isNull()
-
-
-def _aggregate(call: Named, context: BatchContext) -> Column:
-    """An aggregate over all rows of a group."""
-    expr, value = call.expr, _argument(call, context)
-    assert isinstance(expr, AggregateCall)
-    made: dict[str, Callable[[Column], Column]] = {
-        "count": F.count_distinct if expr.distinct else F.count,
-        "sum": (lambda x: _whole_sum(expr, x).try_cast("long")) if _is_whole_sum(expr) else _sum_of(expr),
-        "avg": (lambda x: F.sum_distinct(x.cast("double")) / F.count_distinct(x)) if expr.distinct else F.avg,
-        "min": F.min,
-        "max": F.max,
-        "stddev": F.stddev_samp,
-        "median": F.median,
-        "first": lambda x: _at_end(x, F.min_by),
-        "last": lambda x: _at_end(x, F.max_by),
-        "window": lambda x: F.transform(
-            F.sort_array(F.collect_list(F.struct(F.col(WHEN), F.col(ARRIVED), x.alias("v")))), lambda s: s["v"]
-        ),
-    }
-    if expr.function not in made:
-        raise error("UNSUPPORTED", expr.span, what=f"the aggregate {expr.function}", where="in RECALL", fix="")
-    return made[expr.function](value)
-
-
-def _at_end(value: Column, choose: Callable[[Column, Column], Column]) -> Column:
-    # In a struct: a null is a value here, and not skipped.
-    return choose(F.struct(value.alias("v")), F.struct(F.col(WHEN), F.col(ARRIVED)))["v"]
-
-
-def _part(aggregate: Aggregate, kind: str, value: Column) -> Column:
-    """A partial column of an aggregate (`presage.recall.partial`)."""
-    if kind in (PART_TIME, PART_SEQ, VALUE):
-        place = F.struct(F.col(WHEN), F.col(ARRIVED))
-        whole = F.struct(F.col(WHEN).alias(PART_TIME), F.col(ARRIVED).alias(PART_SEQ), value.alias(VALUE))
-        return (F.max_by if aggregate.function == "last" else F.min_by)(whole, place)[kind]
-    whole_number = value.cast("long")
-    # Which of 0.0 and -0.0 is least would depend on their order.
-    plain = value if aggregate.type is None else plain_zero(value, aggregate.type)
-    made: dict[str, Callable[[], Column]] = {
-        COUNT: lambda: F.count(value),
-        SUM: lambda: F.sum(value.cast("double")),
-        HIGH_HALF: lambda: F.coalesce(F.sum(F.shiftright(whole_number, 32)), F.lit(0)),
-        LOW_HALF: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
-        MEAN: lambda: F.avg(value),
-        SQUARES: lambda: F.var_pop(value) * F.count(value),
-        LEAST: lambda: F.min(plain),
-        GREATEST_VALUE: lambda: F.max(plain),
-    }
-    return made[kind]()

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from presage.notebooks.plot import COLOURS, MOST_LINES, plot, ticks
@@ -44,10 +44,14 @@ def test_any_rows_give_a_picture(rows: list[tuple[Any, ...]], by: bool, threshol
     assert len(COLOURS) == MOST_LINES
 
 
+@example(0.0, 5e-324)
+@example(6.0, -5e-324)
+@example(1e9, 1e9 + 1e-7)
 @given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
 def test_ticks_are_few_and_hold_the_range(a: float, b: float) -> None:
     low, high = min(a, b), max(a, b)
     found = ticks(low, high)
     assert 2 <= len(found) <= 9
-    assert found[0] <= low + 1e-6 * abs(low)
-    assert found[-1] >= high - 1e-6 * abs(high)
+    near = 1e-6 * max(abs(low), abs(high))
+    assert found[0] <= low + near
+    assert found[-1] >= high - near

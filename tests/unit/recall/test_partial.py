@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 from presage.model import types as t
-from presage.recall.partial import Aggregate, merge_parts, no_parts, parts_of
+from presage.recall.exact_sums import LISTS
+from presage.recall.finish import finish
+from presage.recall.partial import Aggregate, merge_parts, no_parts, of_older_version, parts_of
 
 
 @pytest.mark.parametrize(
@@ -17,13 +19,13 @@ from presage.recall.partial import Aggregate, merge_parts, no_parts, parts_of
         (Aggregate("count", "c"), {"c.count": pa.int64()}),
         (Aggregate("count", "c", t.STRING), {"c.count": pa.int64()}),
         (Aggregate("sum", "s", t.INT), {"s.count": pa.int64(), "s.high": pa.int64(), "s.low": pa.int64()}),
-        (Aggregate("sum", "s", t.DOUBLE), {"s.count": pa.int64(), "s.sum": pa.float64()}),
-        (Aggregate("avg", "a", t.DOUBLE), {"a.count": pa.int64(), "a.sum": pa.float64()}),
+        (Aggregate("sum", "s", t.DOUBLE), {"s.count": pa.int64(), "s.exact": LISTS}),
+        (Aggregate("avg", "a", t.DOUBLE), {"a.count": pa.int64(), "a.exact": LISTS}),
         (Aggregate("min", "m", t.STRING), {"m.least": pa.string()}),
         (Aggregate("max", "m", t.TIMESTAMP), {"m.greatest": pa.timestamp("us", tz="UTC")}),
         (
             Aggregate("stddev", "d", t.LONG),
-            {"d.count": pa.int64(), "d.mean": pa.float64(), "d.squares": pa.float64()},
+            {"d.count": pa.int64(), "d.exact": LISTS, "d.exact squares": LISTS},
         ),
         (Aggregate("last", "l", t.BOOLEAN), {"l.time": pa.int64(), "l.seq": pa.int64(), "l.value": pa.bool_()}),
     ],
@@ -73,26 +75,42 @@ def test_parts_of_no_rows_change_nothing():
     assert merge_parts([none, parts, none], ("event",), aggregates) == parts
 
 
-def test_what_spark_leaves_null_in_a_chunk_without_values_counts_as_nothing():
+def test_what_a_chunk_without_values_leaves_null_counts_as_nothing():
     spread = Aggregate("stddev", "d", t.DOUBLE)
-    empty = {
-        "event": ["e"],
-        "d.count": [0],
-        "d.mean": pa.nulls(1, pa.float64()),
-        "d.squares": pa.nulls(1, pa.float64()),
-    }
-    full = {"event": ["e"], "d.count": [2], "d.mean": [3.0], "d.squares": [2.0]}
-    merged = merge_parts([pa.table(empty), pa.table(full)], ("event",), [spread])
-    assert merged.to_pydict() == full
+    rows = pa.table({"event": ["e"] * 2, "t": [1, 2], "seq": [1, 2], "x": [2.0, 4.0]})
+    full = parts_of(rows, ("event",), [(spread, "x")], "t", "seq")
+    empty = {"event": ["e"], "d.count": [0], "d.exact": pa.nulls(1, LISTS), "d.exact squares": pa.nulls(1)}
+    assert merge_parts([pa.table(empty), full], ("event",), [spread]) == full
 
 
 def test_a_spread_around_a_large_mean_loses_no_digits():
     spread = Aggregate("stddev", "d", t.DOUBLE)
-    rows = pa.table({"event": ["e"] * 4, "t": range(4), "seq": range(4), "x": [1e9 + i for i in range(4)]})
+    rows = pa.table({"event": ["e"] * 4, "t": range(4), "seq": range(4), "x": [1e15 + i for i in range(4)]})
     halves = [parts_of(rows.slice(i, 2), ("event",), [(spread, "x")], "t", "seq") for i in (0, 2)]
-    merged = merge_parts(halves, ("event",), [spread]).to_pydict()
-    assert merged["d.mean"] == [1e9 + 1.5]
-    assert merged["d.squares"] == pytest.approx([5.0], rel=1e-12)
+    merged = merge_parts(halves, ("event",), [spread])
+    assert finish(merged, ("event",), [spread])["d"].to_pylist() == [math.sqrt(5 / 3)]
+
+
+def test_parts_that_an_older_version_kept_go_on():
+    aggregates = [Aggregate("avg", "a", t.DOUBLE), Aggregate("stddev", "d", t.DOUBLE), Aggregate("count", "c")]
+    older = pa.table(
+        {
+            "event": [1, 2],
+            "a.count": [2, 0], "a.sum": [7.0, 0.0],
+            "d.count": [2, 0], "d.mean": pa.array([3.5, None]), "d.squares": pa.array([0.5, None]),
+            "c.count": [2, 0],
+        }
+    )  # fmt: skip
+    found = of_older_version(older, aggregates)
+    assert of_older_version(found, aggregates) is found
+    assert found.column_names == ["event", *(name for a in aggregates for name in a.partial_columns())]
+    more = pa.table({"event": [1, 2], "t": [1, 2], "seq": [1, 2], "x": [5.0, 6.0]})
+    columns = list(zip(aggregates, ["x", "x", None], strict=True))
+    merged = merge_parts([found, parts_of(more, ("event",), columns, "t", "seq")], ("event",), aggregates)
+    assert finish(merged, ("event",), aggregates).to_pylist() == [
+        {"event": 1, "a": 4.0, "d": 1.0, "c": 3},
+        {"event": 2, "a": 6.0, "d": None, "c": 1},
+    ]
 
 
 def test_texts_in_dictionaries_are_texts():
