@@ -12,7 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare import (
+    declare_knowledge,
+    declare_model,
+    declare_relation,
+    declare_type,
+    drop,
+    refuse_known,
+)
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
 from presage.analyze.declare_statement import retention_said
@@ -369,7 +376,7 @@ class Workspace:
             )  # fmt: skip
         known = self.catalog.types.get(name)
         if known is None:
-            _refuse_spelling(statement, name, self.catalog)
+            refuse_known(name, self.catalog, statement.span)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
             producers = (Producer(bound.text, since, number=number),)
             made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)
@@ -435,14 +442,6 @@ def _refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
             through = path if stream.name == path[-1] else [*path, stream.name]
             for producer in stream.producers:
                 todo.extend([*through, read] for read in _types_read(_parse_producer(producer.text)))
-
-
-def _refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:
-    """Names that differ only in case would be one to Spark."""
-    for taken in catalog.taken():
-        if taken.lower() == name.lower():
-            fix = f"write INSERT INTO {taken}, or choose another name"
-            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=catalog.kind(taken), fix=fix)
 
 
 def _check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:

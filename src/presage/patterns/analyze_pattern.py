@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import pattern_syntax as p
@@ -186,9 +187,8 @@ class _PatternBinder:
                             fix="give one of them another tag")  # fmt: skip
             self.tags[number] = replace(tag, denials=_shared(tag.denials, self.denials))
             return number
-        if any(tag.name.lower() == term.tag.lower() for tag in self.tags):
-            raise error("DUPLICATE_NAME", term.span, name=term.tag, where="PATTERN, but for its case",
-                        fix="give one of them another tag")  # fmt: skip
+        known = [tag.name for tag in self.tags]
+        refuse_same_name(term.tag, known, "PATTERN", term.span, "give one of them another tag")
         self.tags.append(Tag(term.tag, source, repeats, self.denials))
         return len(self.tags) - 1
 
