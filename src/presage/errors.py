@@ -189,6 +189,9 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "AMBIGUOUS_NAME": Condition(BindingError, "'{name}' could be {candidates}", "write {fix}"),
     "DUPLICATE_NAME": Condition(BindingError, "the name '{name}' is used twice in {where}", "{fix}"),
+    "DIFFERS_IN_CASE": Condition(
+        BindingError, "'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"
+    ),
     "ALREADY_DECLARED": Condition(BindingError, "'{name}' is already declared as a {kind}{difference}", "{fix}"),
     "HOLDS_EVENTS": Condition(
         BindingError,

@@ -11,9 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presage.analyze.declare import declare_knowledge, declare_model, declare_relation, declare_type, drop
+from presage.analyze.declare import (
+    declare_knowledge,
+    declare_model,
+    declare_relation,
+    declare_type,
+    drop,
+    refuse_known,
+)
 from presage.analyze.declare_again import CREATES, Declared, declared_as, refuse_different
-from presage.analyze.declare_derived import check_fits, parse_producer, reads, refuse_circle, refuse_spelling
+from presage.analyze.declare_derived import check_fits, parse_producer, reads, refuse_circle
 from presage.analyze.declare_permissions import check_permitted
 from presage.analyze.declare_sink import declare_sink
 from presage.analyze.declare_source import check_source
@@ -419,7 +426,7 @@ class Workspace:
             )  # fmt: skip
         known = self.catalog.types.get(name)
         if known is None:
-            refuse_spelling(statement, name, self.catalog)
+            refuse_known(name, self.catalog, statement.span)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
             producers = (Producer(bound.text, since, number=number),)
             made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)

@@ -425,3 +425,27 @@ def test_EXPLAIN_has_a_line_for_each_row_and_the_result_says_the_same(engine: En
     lines = [row["plan"] for row in engine.query(f"EXPLAIN {text}")]
     assert lines[0] == "== Query =="
     assert "\n".join(lines) == engine.query(text).explain() == engine.explain(text)
+
+
+def test_names_that_differ_in_case_are_two_on_spark(spark: SparkSession) -> None:
+    queries = {
+        "SELECT v AS x, w AS X FROM g WHERE v > 0": [(1, 5), (2, 6)],
+        "SELECT a.v AS x, b.w AS X FROM PATTERN [ EVERY a=G -> b=g(v > 1) ]": [(1, 6)],
+        "SELECT sum(w) AS s, count(*) AS S FROM g#time(1 min) GROUP BY v": [(5, 1), (6, 1)],
+        "SELECT A AS x, a AS X FROM g MATCH_RECOGNIZE ( MEASURES U.v AS A, W.w AS a PATTERN (U W) )": [(1, 6)],
+        "SELECT p.v AS x, q.w AS y FROM G#keepall AS p, g#keepall AS q WHERE p.v = q.v": [(1, 5)],
+        "SELECT v, w FROM g WHERE r(v) AND R(w)": [(2, 6)],
+    }
+    with Engine(spark) as engine:
+        engine.execute("""
+            CREATE STREAM G (v INT, at TIMESTAMP) EVENT TIME at;
+            CREATE STREAM g (v INT, w INT, at TIMESTAMP) EVENT TIME at;
+            CREATE RELATION r (v INT) VALUES (2);
+            CREATE RELATION R (w INT) VALUES (6);
+        """)
+        engine.load("G", [{"v": 1, "at": at(0)}])
+        engine.load("g", [{"v": 1, "w": 5, "at": at(1)}, {"v": 2, "w": 6, "at": at(2)}])
+        for query, expected in queries.items():
+            found = [tuple(row.values())[:2] for row in engine.query(query).to_arrow().to_pylist()]
+            shown = [tuple(row)[:2] for row in engine.query(query).df.collect()]
+            assert (query, found, shown) == (query, expected, expected)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.declare_predicted import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
 from presage.analyze.declare_uncertain import bind_inference, bind_uncertain
+from presage.analyze.names import OF_DELTA, OF_SPARK, refuse_same_name
 from presage.analyze.values import bind_row
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
@@ -168,15 +169,13 @@ def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
 
 
 def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
-    """One name is one thing, in whatever case it is written."""
-    known = {n.lower(): n for n in catalog.taken()}
-    if name.lower() in known:
-        taken = known[name.lower()]
-        kind = catalog.kind(taken)
+    """One name is one thing; names that differ in case are two."""
+    if name in catalog.taken():
+        kind = catalog.kind(name)
         raise error(
             "ALREADY_DECLARED",
             span,
-            name=taken,
+            name=name,
             kind=kind,
             difference="",
             fix="choose another name",
@@ -205,12 +204,9 @@ def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, .
 
 
 def _refuse_duplicates(names: list[str], owner: str, span: Span | None) -> None:
-    """Names that differ only in case are refused too: Spark would not tell their columns apart."""
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise error("DUPLICATE_NAME", span, name=name, where=owner, fix="rename one of them")
-        seen.add(name.lower())
+    why = OF_SPARK if owner.startswith("relation") else OF_DELTA
+    for number, name in enumerate(names):
+        refuse_same_name(name, names[:number], owner, span, "rename one of them", why)
 
 
 def _refuse_duplicate_fields(data_type: DataType, owner: str, span: Span) -> None:

@@ -64,15 +64,6 @@ def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
                 todo.extend([*through, read] for read in _types_read(parse_producer(producer.text)))
 
 
-def refuse_spelling(statement: s.Query, name: str, catalog: Catalog) -> None:
-    """Names that differ only in case would be one to Spark."""
-    for taken in catalog.taken():
-        if taken.lower() == name.lower():
-            fix = f"write INSERT INTO {taken}, or choose another name"
-            kind = catalog.kind(taken)
-            raise error("ALREADY_DECLARED", statement.span, name=taken, kind=kind, difference="", fix=fix)
-
-
 def check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
     """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
     if known.kind == "schema":

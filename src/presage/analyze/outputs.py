@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import OF_DELTA, OF_SPARK, refuse_same_name
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
@@ -26,33 +27,35 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
     for named, _, _, span in bound:
         places.setdefault(named.name.lower(), set()).add(span)
     # Names that one star brings along differ by themselves, if only in case.
-    shown = [c[0] for c in bound if c[3] in stars and len(places[c[0].name.lower()]) == 1] if _only_shown(query) else []
+    shown_only = _only_shown(query)
+    shown = [c[0] for c in bound if c[3] in stars and len(places[c[0].name.lower()]) == 1] if shown_only else []
     starred = {id(named) for named in shown}
     outputs: list[Named] = []
-    seen: dict[str, set[str]] = {}
+    seen: dict[str, list[str]] = {}
     for named, qualified, explicit, span in bound:
         # Two columns of one short name (a.car, b.car) both take their qualified names.
         alone = short[named.name.lower()] == 1 or id(named) in starred
         name = named.name if explicit or alone else qualified
-        same = seen.setdefault(name.lower(), set())
-        if same and (name in same or id(named) not in starred):
-            problems.errors.append(
-                error("DUPLICATE_NAME", span, name=name, where="SELECT", fix="give one of them another name with AS")
-            )
+        same = seen.setdefault(name.lower(), [])
+        # Rows that are only shown may have names that differ in case alone.
+        known = [other for other in same if other == name] if shown_only else same
+        fix, why = "give one of them another name with AS", OF_DELTA if query.insert_into is not None else OF_SPARK
+        if known:
+            problems.attempt(lambda: refuse_same_name(name, known, "SELECT", span, fix, why))  # noqa: B023 (called at once)
             continue
         if is_own_name(name):
             problems.errors.append(
                 error("BAD_VALUE", span, what="the name of a column", found=f"'{name}'",
                       expected="none of Presage's own names", fix="give it another name with AS")
             )  # fmt: skip
-        same.add(name)
+        same.append(name)
         outputs.append(Named(name, named.expr))
     return outputs
 
 
 def _only_shown(query: s.Query) -> bool:
-    """Spark does not tell names apart that differ only in case. Rows that are only shown may bring such names along:
-    the query for MATCH_RECOGNIZE in EPL's paper has M and m."""
+    """Spark does not tell names apart that differ only in case. Rows that are only shown may have such names: the query
+    for MATCH_RECOGNIZE in EPL's paper has M and m."""
     return len(query.items) == 1 and query.insert_into is None and not query.distinct and query.output is None
 
 

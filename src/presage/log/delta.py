@@ -132,6 +132,7 @@ class DeltaTables:
             os.rename(folder, away)
             self._home.disk.sync_folder(folder.parent)
             shutil.rmtree(away)
+        self._home.forget_folder(stream)
 
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False

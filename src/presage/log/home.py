@@ -36,13 +36,23 @@ class Places:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
+        self._known: dict[str, Path] = {}
 
     def stream_folder(self, name: str) -> Path:
+        """The folder of a stream's tables: that which it has, else the one that it will be given."""
         if name == RESULTS:
             return self.path / "results"
-        if name.startswith(DERIVED):
-            return self.derived / _escaped(name.removeprefix(DERIVED))
-        return self.streams / _escaped(name)
+        if name not in self._known:
+            of_statements = name.startswith(DERIVED)
+            found, there = _folder(self.derived if of_statements else self.streams, name.removeprefix(DERIVED))
+            if not there:
+                return found
+            self._known[name] = found
+        return self._known[name]
+
+    def forget_folder(self, name: str) -> None:
+        """The stream is gone; one that is made later may be given another folder."""
+        self._known.pop(name, None)
 
     def table_folder(self, stream: str, table: str) -> Path:
         return self.stream_folder(stream) / table
@@ -115,13 +125,29 @@ def _remove(folder: Path, lock: HomeLock) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _folder(parent: Path, name: str) -> tuple[Path, bool]:
+    """Where a stream's tables are or will be, and whether they are there. Names that differ in case alone would be one
+    folder on some file systems, or once the home is copied there: the later one has a digest of its name in it."""
+    there = set(os.listdir(parent)) if parent.is_dir() else set()
+    plain = _escaped(name)
+    apart = _with_digest(plain, name)
+    for known in (plain, apart):
+        if known in there:
+            return parent / known, True
+    taken = any(other.lower() == plain.lower() for other in there)
+    return parent / (apart if taken else plain), False
+
+
 def _escaped(name: str) -> str:
     # A name is one step of the path whatever its characters, so that it cannot lead elsewhere. Without percent
     # signs: delta-rs takes a path for a URL and would decode them.
     escaped = quote(name, safe="").replace("~", "%7E").replace(".", "%2E").replace("%", "~")
-    if len(escaped) <= LONGEST_STEP:
-        return escaped
-    # A letter of another script takes nine characters; two signs in a row are in no escaped name.
+    # A letter of another script takes nine characters.
+    return escaped if len(escaped) <= LONGEST_STEP else _with_digest(escaped, name)
+
+
+def _with_digest(escaped: str, name: str) -> str:
+    # Two signs in a row are in no escaped name.
     return f"{escaped[:150]}~~{hashlib.sha256(name.encode()).hexdigest()}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import pattern_syntax as p
@@ -187,8 +188,8 @@ class _PatternBinder:
             self.tags.listed[number] = replace(tag, denials=_shared(tag.denials, self.denials))
             return number
         if term.tag.lower() in self.tags.lowered:
-            raise error("DUPLICATE_NAME", term.span, name=term.tag, where="PATTERN, but for its case",
-                        fix="give one of them another tag")  # fmt: skip
+            known = [tag.name for tag in self.tags.listed]
+            refuse_same_name(term.tag, known, "PATTERN", term.span, "give one of them another tag")
         self.tags.append(Tag(term.tag, source, repeats, self.denials))
         return len(self.tags.listed) - 1
 

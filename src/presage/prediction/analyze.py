@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from presage.analyze.aggregates import is_aggregate
 from presage.analyze.event_types import event_type_of
+from presage.analyze.names import refuse_same_name
 from presage.analyze.problems import Problems
 from presage.analyze.scope import ScopeItem, plan_name
 from presage.errors import did_you_mean, error
@@ -152,13 +153,10 @@ class _Binder:
     # -- items -----------------------------------------------------------------------------------------------
 
     def _check_items(self) -> None:
-        seen: set[str] = set()
-        for side in self.sides:
-            alias = side.scope.alias
-            if alias.lower() in seen:
-                raise error("DUPLICATE_NAME", side.item.span, name=alias, where="FROM",
-                            fix="give one of them an alias with AS")  # fmt: skip
-            seen.add(alias.lower())
+        aliases = [side.scope.alias for side in self.sides]
+        for number, side in enumerate(self.sides):
+            fix = "give one of them an alias with AS"
+            refuse_same_name(aliases[number], aliases[:number], "FROM", side.item.span, fix)
         first, *more = self.sides
         if first.item.valid_window is not None:
             where, fix = "on a single predicted stream", "leave it out: it says how far apart two values may be"

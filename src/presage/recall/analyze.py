@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
@@ -19,7 +20,7 @@ from presage.model.types import TIMESTAMP, Scalar
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
-from presage.recall.contexts import Names, bind_recalled, refuse_same_name
+from presage.recall.contexts import Names, bind_recalled, refuse_same_alias
 from presage.recall.nodes import SAID, Pace, Recall, Recalled, Similar
 from presage.recall.selects import Histories
 from presage.recall.similar import bind_similar, streams_of
@@ -85,7 +86,7 @@ class _Binder:
         scopes = list(self.event.scopes)
         recalls: list[Recalled | Similar] = []
         for clause in self.item.recalls:
-            refuse_same_name(clause, scopes)
+            refuse_same_alias(clause, scopes)
             recall, names = self._recalled(clause, tuple(scopes), recalls)
             recalls.append(recall)
             scopes.append(names)
@@ -134,9 +135,8 @@ class _Binder:
         made: list[Expr] = []
         for names, _, item in self.later.present:
             for scope in names:
-                if any(known.alias.lower() == scope.alias.lower() for known in scopes):
-                    raise error("DUPLICATE_NAME", item.span, name=scope.alias, where="FROM",
-                                fix="give one of them another name with AS")  # fmt: skip
+                known = [each.alias for each in scopes]
+                refuse_same_name(scope.alias, known, "FROM", item.span, "give one of them another name with AS")
             scopes.extend(names)
             binder = ExpressionBinder(Scope(scopes, self.catalog), no_aggregates_in="a condition of FROM")
             assert item.on is not None

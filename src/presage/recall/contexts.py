@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
 from presage.errors import error
 from presage.lang.recall_syntax import HistorySelect, RecallClause, SimilarClause
@@ -35,10 +36,9 @@ def bind_recalled(
     return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
 
 
-def refuse_same_name(clause: RecallClause | SimilarClause, scopes: Iterable[ScopeItem]) -> None:
-    if any(scope.alias.lower() == clause.alias.lower() for scope in scopes):
-        raise error("DUPLICATE_NAME", clause.span, name=clause.alias, where="FROM",
-                    fix="give one of them another name with AS")  # fmt: skip
+def refuse_same_alias(clause: RecallClause | SimilarClause, scopes: Iterable[ScopeItem]) -> None:
+    known = [scope.alias for scope in scopes]
+    refuse_same_name(clause.alias, known, "FROM", clause.span, "give one of them another name with AS")
 
 
 def bind_context(written: HistorySelect, names: Names, histories: Histories) -> Select:
@@ -48,7 +48,7 @@ def bind_context(written: HistorySelect, names: Names, histories: Histories) -> 
     scopes = (*names.event, *(scope for _, scope in known))
     own: list[Recalled] = []
     for clause in written.recalls:
-        refuse_same_name(clause, (*scopes, *(scope for _, scope in names.recalls)))
+        refuse_same_alias(clause, (*scopes, *(scope for _, scope in names.recalls)))
         recall, scope = bind_recalled(clause, scopes, histories)
         own.append(recall)
         scopes = (*scopes, scope)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -120,9 +121,8 @@ class _Binder:
         if not alias:
             raise error("SYNTAX", source.span, found="a select without a name", expected="a name behind it",
                         fix="write AS and a name behind the bracket")  # fmt: skip
-        if any(item.alias.lower() == alias.lower() for item in (*self.items, *self.event)):
-            raise error("DUPLICATE_NAME", source.span, name=alias, where="RECALL",
-                        fix="give one of them an alias with AS")  # fmt: skip
+        known = [item.alias for item in (*self.items, *self.event)]
+        refuse_same_name(alias, known, "RECALL", source.span, "give one of them an alias with AS")
         if source.window is not None and not self.windowed:
             raise error("UNSUPPORTED", source.span, what="WINDOW", where="in a RECALL that is no CONTEXT",
                         fix="write how far to look back as RECALL LAST d")  # fmt: skip
@@ -201,9 +201,8 @@ class _Binder:
         outputs: list[Named] = []
         for item in self.written.select:
             for name, expr in self._columns_of(item):
-                if any(o.name.lower() == name.lower() for o in outputs):
-                    raise error("DUPLICATE_NAME", item.span, name=name, where="SELECT",
-                                fix="give one of them another name with AS")  # fmt: skip
+                known = [o.name for o in outputs]
+                refuse_same_name(name, known, "SELECT", item.span, "give one of them another name with AS")
                 if is_own_name(name) or name.startswith(("_a", "_q", "_w")):
                     raise error("BAD_VALUE", item.span, what="the name of a column", found=f"'{name}'",
                                 expected="none of Presage's own names", fix="give it another name with AS")  # fmt: skip

@@ -9,6 +9,7 @@ from presage.analyze.aggregates import is_aggregate
 from presage.analyze.bounds import bind_within
 from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem, plan_name
@@ -411,15 +412,13 @@ def _bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> _Item
 
 
 def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[_Item]) -> None:
-    seen: set[str] = set()
+    seen: list[str] = []
     for item, found in zip(items, bound, strict=True):
         for scope in found.scopes:
-            # Spark does not tell names apart that differ only in case.
-            if scope.alias.lower() in seen:
-                tag = f"rename the tag '{scope.alias}' of this pattern, in its filters and in SELECT"
-                fix = tag if item.pattern and scope.grouped else "give one of them an alias with AS"
-                raise error("DUPLICATE_NAME", item.span, name=scope.alias, where="FROM", fix=fix)
-            seen.add(scope.alias.lower())
+            tag = f"rename the tag '{scope.alias}' of this pattern, in its filters and in SELECT"
+            fix = tag if item.pattern and scope.grouped else "give one of them an alias with AS"
+            refuse_same_name(scope.alias, seen, "FROM", item.span, fix)
+            seen.append(scope.alias)
 
 
 def _refuse_other_rooms(query: s.Query, problems: Problems) -> None:

@@ -21,7 +21,7 @@ REFUSED = [
         "choose another name, or DROP RELATION Place and declare it again: no event is lost",
     ),
     (
-        "CREATE STREAM motion (a INT)",
+        "CREATE STREAM Motion (a INT)",
         "ALREADY_DECLARED",
         1,
         "'Motion' is already declared as a stream",
@@ -36,9 +36,9 @@ REFUSED = [
     ),
     (
         "CREATE STREAM T (a INT, A INT, at TIMESTAMP) EVENT TIME at",
-        "DUPLICATE_NAME",
+        "DIFFERS_IN_CASE",
         25,
-        "the name 'A' is used twice in stream 'T'",
+        "'A' and 'a' of stream 'T' differ in case alone: the Delta table that the archive is takes them for one column",
         "rename one of them",
     ),
     (
@@ -50,9 +50,10 @@ REFUSED = [
     ),
     (
         "CREATE STREAM T (Camera STRING) INHERITS CameraEvent",
-        "DUPLICATE_NAME",
+        "DIFFERS_IN_CASE",
         1,
-        "the name 'Camera' is used twice in stream 'T'",
+        "'Camera' and 'camera' of stream 'T' differ in case alone: the Delta table that the archive is takes them for "
+        "one column",
         "rename one of them",
     ),
     (
@@ -213,9 +214,9 @@ REFUSED = [
     ),
     (
         "CREATE RELATION R (a INT, A INT) VALUES (1, 2)",
-        "DUPLICATE_NAME",
+        "DIFFERS_IN_CASE",
         27,
-        "the name 'A' is used twice in relation 'R'",
+        "'A' and 'a' of relation 'R' differ in case alone: Spark takes them for one column",
         "rename one of them",
     ),
     ("CREATE RELATION R () VALUES (1)", "BAD_VALUE", 1, "relation 'R' is without columns; it must be one or more", ""),
@@ -264,8 +265,11 @@ def test_a_wrong_declaration_is_refused_with_its_place_and_a_fix(
 )
 def test_two_fields_of_one_name_are_refused_wherever_they_stand(written: str) -> None:
     (found,) = refusals(f"CREATE STREAM T (s {written}) INHERITS CameraEvent")
-    assert (found.code, found.column) == ("DUPLICATE_NAME", 18)
-    assert "is used twice in 's' of stream 'T'" in found.message
+    assert found.code == (
+        "DIFFERS_IN_CASE" if "A" in written.removeprefix("ARRAY").removeprefix("MAP") else "DUPLICATE_NAME"
+    )
+    assert found.column == 18
+    assert "'s' of stream 'T'" in found.message
 
 
 def test_attributes_are_inherited_before_the_own_ones_and_the_event_time_with_them() -> None:

@@ -152,9 +152,8 @@ def test_a_model_is_known_by_its_file_and_what_it_says(home: Workspace, tmp_path
     [
         ("CREATE MODEL Floor FROM 'floor.json'", "ALREADY_DECLARED"),
         ("CREATE MODEL Reading FROM 'floor.json'", "ALREADY_DECLARED"),
-        ("CREATE STREAM Floor (at TIMESTAMP) EVENT TIME at", "ALREADY_DECLARED"),
+        ("CREATE STREAM floor (at TIMESTAMP) EVENT TIME at", "ALREADY_DECLARED"),
         ("INSERT INTO floor SELECT * FROM Reading", "NOT_A_STREAM"),
-        ("INSERT INTO Floor SELECT * FROM Reading", "ALREADY_DECLARED"),
         ("SELECT * FROM floor", "NOT_A_STREAM"),
         ("CREATE MODEL other FROM 'none.json'", "FILE_NOT_FOUND"),
         ("CREATE MODEL other FROM '../none.json'", "PATH_OUTSIDE_ROOTS"),
@@ -320,3 +319,8 @@ def test_a_sequence_reads_its_streams_and_relations() -> None:
         "Hall",
         "Person",
     ]
+
+
+def test_a_stream_may_have_the_name_of_a_model_in_another_case(home: Workspace) -> None:
+    home.check("CREATE STREAM Floor (at TIMESTAMP) EVENT TIME at")
+    assert ("floor" in home.catalog.models, "Floor" in home.catalog.types) == (True, True)

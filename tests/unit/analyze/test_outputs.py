@@ -24,6 +24,7 @@ NAMES = {
     "SELECT m FROM Motion AS m": ["m", "at"],
     "SELECT at AS time FROM Motion": ["time", "at"],
     "SELECT x AS AT FROM Motion": ["AT"],
+    "SELECT x AS X1, y AS x1 FROM Motion": ["X1", "x1", "at"],
     "SELECT x AS `odd name` FROM Motion": ["odd name", "at"],
     "SELECT * FROM Event": ["at"],
 }

@@ -87,9 +87,9 @@ REFUSED = [
     ),
     (
         "SELECT a.x FROM Motion AS a, Motion AS A",
-        "DUPLICATE_NAME",
+        "DIFFERS_IN_CASE",
         30,
-        "the name 'A' is used twice in FROM",
+        "'A' and 'a' of FROM differ in case alone: Spark takes them for one column",
         "give one of them an alias with AS",
     ),
     (
@@ -107,10 +107,10 @@ REFUSED = [
         "give one of them another name with AS",
     ),
     (
-        "SELECT x AS X1, y AS x1 FROM Motion",
-        "DUPLICATE_NAME",
-        17,
-        "the name 'x1' is used twice in SELECT",
+        "SELECT DISTINCT x AS X1, y AS x1 FROM Motion",
+        "DIFFERS_IN_CASE",
+        26,
+        "'x1' and 'X1' of SELECT differ in case alone: Spark takes them for one column",
         "give one of them another name with AS",
     ),
     ("SELECT x FROM Motion WHERE x", "TYPE_MISMATCH", 28, "WHERE needs a condition, found DOUBLE", ""),

@@ -99,7 +99,7 @@ MISTAKES = [
      "ABS(c.x - other.x)"),
     ("SELECT a.car FROM PREDICTED Gps a JOIN ⟦PREDICTED Gps b⟧ ON a.car = b.car", "UNSUPPORTED", "'b' without a join",
      "say how near"),
-    ("SELECT a.car FROM PREDICTED Gps a JOIN ⟦PREDICTED Gps A⟧ ON ABS(a.x - A.x) < 1", "DUPLICATE_NAME", "'A'",
+    ("SELECT a.car FROM PREDICTED Gps a JOIN ⟦PREDICTED Gps A⟧ ON ABS(a.x - A.x) < 1", "DIFFERS_IN_CASE", "'A'",
      "an alias with AS"),
     ("SELECT a.car FROM PREDICTED Gps a, ⟦Tick#time(1 sec) t⟧", "UNSUPPORTED", "'Tick'", "INSERT the rows"),
     ("SELECT a.car FROM ⟦Gps b⟧, PREDICTED Gps a", "UNSUPPORTED", "'Gps'", "write PREDICTED before it"),

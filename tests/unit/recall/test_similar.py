@@ -63,7 +63,7 @@ REFUSED = [
     ("CONTEXT SELECT m.x, WITH a AS SELECT m.y, WITH A AS SELECT m.x", "DUPLICATE_NAME", "is used twice"),
     ("CONTEXT SELECT m.x, WITH x AS SELECT m.y", "DUPLICATE_NAME", "'x' is used twice"),
     ("CONTEXT SELECT q.x", "UNKNOWN_ALIAS", "q"),
-    ("CONTEXT SELECT r.n RECALL ( SELECT count(*) AS n FROM Fault f ) AS M", "DUPLICATE_NAME", "'M' is used twice"),
+    ("CONTEXT SELECT r.n RECALL ( SELECT count(*) AS n FROM Fault f ) AS M", "DIFFERS_IN_CASE", "'M' and 'm'"),
     ("CONTEXT SELECT r.n FROM Fault f WINDOW 1 min RECALL ( SELECT f.log ) AS r", "UNKNOWN_ALIAS", "f"),
     ("CONTEXT SELECT r.n RECALL ( SELECT 1 AS n RECALL ( SELECT 1 AS n ) AS q ) AS r", "UNSUPPORTED", "is a CONTEXT"),
     ("CONTEXT SELECT r.x RECALL ( SELECT f.tags AS x FROM Fault f ) AS r", "TYPE_MISMATCH", "'x' of a CONTEXT needs"),
