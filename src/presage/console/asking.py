@@ -18,6 +18,7 @@ from presage.lang import syntax as s
 from presage.lang.acting_syntax import CreateStatement
 from presage.lang.words import RESERVED
 from presage.model.text import Source
+from presage.spark.result import Result
 
 router = APIRouter(prefix="/api", tags=["asking"])
 
@@ -90,14 +91,19 @@ def _picture(engine: Engine, query: s.Query) -> str | None:
 @router.post("/query")
 def query(asked: Question, engine: Asked) -> dict[str, Any]:
     """The rows of the last query of a text over what has arrived; statements before it are carried out."""
-    return table_as_json(engine.query(asked.text, name=asked.name).to_arrow(), asked.limit)
+    return _as_json(engine.query(asked.text, name=asked.name), asked.limit)
 
 
 @router.post("/execute")
 def execute(asked: Question, engine: Asked) -> dict[str, Any]:
     """Carry out every statement of a text in turn: for each the rows, or null where it has none."""
     outcomes = engine.run(asked.text, asked.name)
-    return {"results": [None if o is None else table_as_json(o.to_arrow(), asked.limit) for o in outcomes]}
+    return {"results": [None if o is None else _as_json(o, asked.limit) for o in outcomes]}
+
+
+def _as_json(result: Result, limit: int) -> dict[str, Any]:
+    """The rows, and what one who reads them should know."""
+    return {**table_as_json(result.to_arrow(), limit), "remarks": list(result.remarks)}
 
 
 @router.get("/catalog")
