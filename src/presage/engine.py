@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.acting import ACTS, act
-from presage.live.bounded import replay_of
+from presage.live.bounded import check_mode, replay_of
 from presage.live.declaring import declare_again
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
@@ -44,6 +43,7 @@ from presage.live.stepping import SECONDS_PER_BATCH
 from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
 from presage.log.keeping import keep
+from presage.log.looking import not_seen
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
@@ -57,6 +57,7 @@ from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.patterns.spark import STAGES
 from presage.plan.nodes import Scan
+from presage.plan.query import BoundQuery
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
 from presage.recall.nodes import Recall, waited_for
@@ -214,10 +215,7 @@ class Engine:
 
     def query(self, text: str, *, mode: str = "batch", batches: int | None = None, name: str = "query") -> Result:
         """The rows of a query over what is loaded; statements before the last one are carried out first."""
-        if mode not in ("batch", "stream"):
-            raise error("BAD_VALUE", what="mode", found=f"'{mode}'", expected="'batch' or 'stream'")
-        if batches is not None and (mode == "batch" or batches < 1):
-            raise error("BAD_VALUE", what="batches", found=batches, expected="at least 1, with mode='stream'")
+        check_mode(mode, batches)
         script = self._workspace.parse(text, name)
         if not script.statements:
             raise error(
@@ -381,9 +379,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     # -- statements ----------------------------------------------------------------------------------
@@ -473,7 +469,7 @@ class Engine:
         replay = replay_of(bound, plan, self._log, self.catalog, self._tables(), foreign, batches, self._history)
         run_each(spark, replay.batches, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
-        return TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture).warned(bound.warnings)
+        return self._noted(TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture), bound)
 
     def _look(self, statement: s.Explain, source: Source) -> str:
         drawn = statement.format == "svg"
@@ -489,7 +485,7 @@ class Engine:
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self._tables()
         timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
-        return Result(
+        result = Result(
             bound.columns,
             lambda: run_root(
                 plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
@@ -500,7 +496,12 @@ class Engine:
             lambda: time_span(files.values()),
             lambda: self._workspace.picture(bound),
             lambda: answer_here(plan, STAGES, files, relations, bound.upper, self._rows_in_memory, self._check_open),
-        ).warned(bound.warnings)
+        )
+        return self._noted(result, bound)
+
+    def _noted(self, result: Result, bound: BoundQuery) -> Result:
+        result.remarks = not_seen(self._log.archive, (scan.stream for scan in bound.scans()))
+        return result.warned(bound.warnings)
 
     def _snapshot(self, scan: Scan, position: int) -> FileSet:
         up_to = position if scan.until is None else min(position, scan.until)

@@ -55,6 +55,23 @@ def test_query_prints_a_table_of_the_rows() -> None:
     ]
 
 
+def test_a_run_is_started_again_on_its_home(folder: Path) -> None:
+    (folder / "ticks.csv").write_text("sym,price,at\na,1,2024-03-01\nb,NA,2024-03-02\nc,much,2024-03-03\n")
+    declared = TICK.replace(";", " WITH (nulls = 'NA');")
+    standing = "CREATE STATEMENT dear AS SELECT sym FROM Tick(price > 10);\n"
+    (folder / "again.epl").write_text(f"{declared}{standing}SELECT sym, price FROM Tick;")
+    for time in ("first", "second"):
+        done = presage("run", "again.epl", "--home", "home", "--events", "Tick=ticks.csv")
+        assert done.exit_code == 0, done.output
+        assert words(done.stdout)[-4:] == [
+            ["a", "1.0", "2024-03-01T00:00:00Z"],
+            ["b", "null", "2024-03-02T00:00:00Z"],
+            ["2", "rows"],
+            ["Tick:", "1", "rejected", "when", "they", "were", "loaded,", "so", "not", "in", "these", "rows"],
+        ]
+        assert ("are there already, and are not loaded again" in done.stderr) is (time == "second")
+
+
 def test_json_is_one_object_per_line_with_all_digits_and_nested_values() -> None:
     statements = (
         TICK

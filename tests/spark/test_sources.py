@@ -71,5 +71,5 @@ def test_a_session_without_the_connector_says_what_to_add_and_the_engine_goes_on
         assert "'spark.jars.packages': 'org.apache.spark:spark-sql-kafka-0-10_2.13:" in said
         engine.load("Tick", ROWS)
         assert len(engine.query("SELECT sym FROM Tick").to_arrow()) == len(ROWS)
-        engine.execute("DROP STREAM Tick")
+        engine.execute("DROP STREAM Tick CASCADE")
         assert dict(engine.sources) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,19 +53,35 @@ def check_event_files(files: list[EventFile], streams: list[str]) -> None:
 
 
 def load_events(engine: Engine, file: EventFile) -> LoadReport:
-    """Load one file and report what did not go in."""
-    from presage.log import read_files
-
+    """Load one file and report what did not go in. A command that is repeated on a home loads the same file once."""
     with Progress(f"loading {file.path} into {file.stream}"):
         event_type = engine.catalog.types.get(file.stream)
         if event_type is None or event_type.kind != "stream":
             return engine.load(file.stream, [])  # names what is wrong with the name
-        # Read here and not by the engine: what the user himself names may lie outside the folders of statements.
-        report = engine.load(file.stream, read_files(file.path, event_type.attributes, event_type.event_time))
+        report = engine.load(file.stream, file.path, once=f"--events {_digest(file.path)}")
+    if report.duplicate:
+        sys.stderr.write(f"{file.stream}: the events of {file.path} are there already, and are not loaded again\n")
+        return report
     if report.late or report.rejected or report.ignored:
         for line in _account(engine, file, report):
             sys.stderr.write(line + "\n")
     return report
+
+
+def _digest(path: Path) -> str:
+    """The same for the same files, by their names and what is in them."""
+    from presage.log.delta_folder import DeltaFolder, is_delta
+    from presage.log.files import bytes_of, files_of
+    from presage.model.paths import ANYWHERE
+
+    digest = hashlib.sha256()
+    if is_delta(path):  # whose files have names that no others have, and never change
+        digest.update("\n".join(file.name for file in DeltaFolder(path, ANYWHERE).files()[1]).encode())
+        return digest.hexdigest()
+    for file in files_of(path):
+        digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())
+        digest.update(bytes_of(file))
+    return digest.hexdigest()
 
 
 def _account(engine: Engine, file: EventFile, report: LoadReport) -> list[str]:

@@ -32,6 +32,9 @@ class Printer:
         """The rows of an outcome that has some."""
         assert outcome.result is not None
         self.table(outcome, outcome.result.to_arrow())
+        for remark in outcome.result.remarks:
+            stream = sys.stdout if self._format is Format.table else sys.stderr
+            stream.write(f"{remark}\n")
 
     def table(self, outcome: Outcome, table: pa.Table, more: bool = False) -> None:
         """Rows of a query; `more`: others of it are printed already, and those before them were its own."""

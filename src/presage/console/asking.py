@@ -19,6 +19,7 @@ from presage.lang import syntax as s
 from presage.lang.acting_syntax import CreateStatement
 from presage.lang.words import RESERVED
 from presage.model.text import Source
+from presage.spark.result import Result
 
 router = APIRouter(prefix="/api", tags=["asking"])
 
@@ -94,20 +95,25 @@ def _picture(engine: Engine, query: s.Query) -> str | None:
 @router.post("/query")
 def query(asked: Question, engine: Asked) -> dict[str, Any]:
     """The rows of the last query of a text over what has arrived; statements before it are carried out."""
-    result = engine.query(asked.text, name=asked.name)
-    return {**table_as_json(result.to_arrow(), asked.limit), "warnings": [as_json(each) for each in result.warnings]}
+    return _as_json(engine.query(asked.text, name=asked.name), asked.limit)
 
 
 @router.post("/execute")
 def execute(asked: Question, engine: Asked) -> dict[str, Any]:
     """Carry out every statement of a text in turn: for each the rows, or null where it has none."""
     outcomes = engine.run(asked.text, asked.name)
-    rows = [None if o is None else table_as_json(o.to_arrow(), asked.limit) for o in outcomes]
+    rows = [None if o is None else _as_json(o, asked.limit) for o in outcomes]
     warnings: list[QueryWarning] = []
     for statement in (script := parse(asked.text, asked.name)).statements:
         made = engine.deployments.get(statement.name) if isinstance(statement, CreateStatement) else None
         warnings += made.warnings if made is not None else warnings_of(statement, script.source)
     return {"results": rows, "warnings": [as_json(each) for each in warnings]}
+
+
+def _as_json(result: Result, limit: int) -> dict[str, Any]:
+    """The rows, and what one who reads them should know."""
+    told = {"remarks": list(result.remarks), "warnings": [as_json(each) for each in result.warnings]}
+    return {**table_as_json(result.to_arrow(), limit), **told}
 
 
 @router.get("/catalog")

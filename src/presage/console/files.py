@@ -16,6 +16,7 @@ from presage.errors import PresageError
 from presage.log import read_files
 from presage.log.declaration import declaration, named_after, remarks
 from presage.log.suggestion import suggest
+from presage.log.text_csv import read_nulls
 
 router = APIRouter(prefix="/api", tags=["streams"])
 # As the browser calls it; its ending tells the format, and it stands in the reasons of rejected rows.
@@ -59,5 +60,6 @@ def load_file(
     if event_type is None or event_type.kind != "stream":
         return asdict(engine.load(name, []))  # names what is wrong with the name
     with _kept(file, content) as path:
-        rows = read_files(path, event_type.attributes, event_type.event_time)
+        nulls = read_nulls(event_type.options.get("nulls"))
+        rows = read_files(path, event_type.attributes, event_type.event_time, nulls=nulls)
         return asdict(engine.load(name, rows, once))

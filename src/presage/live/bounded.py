@@ -14,6 +14,7 @@ import pyarrow as pa
 from presage.columnar.evaluate import Evaluator, Foreign
 from presage.columnar.holding import NOTHING_KNOWN
 from presage.columnar.sorting import sorted_table
+from presage.errors import error
 from presage.live.job import ROWS_PER_BATCH
 from presage.live.program import Program, make_program
 from presage.live.results import schema_of
@@ -26,6 +27,14 @@ from presage.model.catalog import Catalog
 from presage.model.state import State
 from presage.plan.nodes import SEQ, TIME, Node
 from presage.plan.query import BoundQuery
+
+
+def check_mode(mode: str, batches: int | None) -> None:
+    """How a bounded query is asked for: at once, or through Structured Streaming in so many batches."""
+    if mode not in ("batch", "stream"):
+        raise error("BAD_VALUE", what="mode", found=f"'{mode}'", expected="'batch' or 'stream'")
+    if batches is not None and (mode == "batch" or batches < 1):
+        raise error("BAD_VALUE", what="batches", found=batches, expected="at least 1, with mode='stream'")
 
 
 def replay_of(

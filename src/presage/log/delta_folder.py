@@ -186,8 +186,9 @@ class DeltaFolder:
         """The library opens the log by itself: a link in it must not lead out of the roots."""
         if self._roots.bounded:
             log = self.folder / LOG
-            for path in [log, *log.rglob("*")]:
-                self._roots.resolve(str(path), self.folder)
+            inside = [entry.path for entry in _entries(log) if entry.is_symlink()]
+            for path in [str(log), *inside]:
+                self._roots.resolve(path, self.folder)
 
     # -- errors --------------------------------------------------------------------------------------
 
@@ -207,6 +208,15 @@ class DeltaFolder:
 
     def _unsupported(self, feature: str) -> PresageError:
         return error("TABLE_FEATURE", path=self.folder, feature=feature)
+
+
+def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """All that is in a folder and, but for links, below it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _entries(entry.path)
 
 
 def is_delta(folder: Path) -> bool:

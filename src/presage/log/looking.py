@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -37,6 +37,17 @@ def show(what: str, catalog: Catalog, archive: Archive, sources: Mapping[str, st
             (m.name, m.path, ", ".join(catalog.inferred(m.name))) for m in catalog.models.values()
         ]
     return ("name",), []  # of statements there are none without an engine
+
+
+def not_seen(archive: Archive, streams: Iterable[str]) -> tuple[str, ...]:
+    """What did not become an event of these streams, for whoever reads rows of a query over them."""
+    told = []
+    for name in dict.fromkeys(streams):
+        info = archive.describe(name) if archive.holds(name) else None
+        if info is not None and (info.rejected or info.late):
+            counts = [f"{n:,} {what}" for n, what in ((info.rejected, "rejected"), (info.late, "late")) if n]
+            told.append(f"{name}: {', '.join(counts)} when they were loaded, so not in these rows")
+    return tuple(told)
 
 
 def _read_at(base: Knowledge) -> str:

@@ -33,6 +33,9 @@ class FollowedTable:
     pending: dict[str, DeltaFile] = field(default_factory=dict)  # by name, with the table's folder in front
     during: Position | None = None  # where the table is until all of them are taken
     target: Position | None = None  # and then
+    # The files of the newest version when it was last asked for: to catch up costs one look at the log, not many.
+    known: dict[str, DeltaFile] = field(default_factory=dict)
+    known_at: int = -1
 
     def look(self, position: Position | None, is_taken: IsTaken) -> None:
         """Find the files of the next version that has some, if all that were found before are taken."""
@@ -88,10 +91,13 @@ class FollowedTable:
             raise error("TABLE_GAP", path=self.folder, what=f"version {version}")
         if commit.changes:
             raise error("TABLE_CHANGED", path=self.folder, version=version, operation=commit.operation)
-        if not commit.added:
-            return []
-        # With the values of partition columns in their types, and the columns as they are called in that version.
-        known = {file.name: file for file in delta.files(version)[1]}
+        if commit.added and version > self.known_at:
+            self.known_at, files = delta.files()
+            self.known = {file.name: file for file in files}
+        known = self.known
+        # What is compacted by now, or whose columns may have had other names then, only that version knows.
+        if any(name not in known or known[name].columns is not None for name in commit.added):
+            known = {file.name: file for file in delta.files(version)[1]}
         return [known[name] for name in commit.added]
 
     def _was_read_as_files(self, delta: DeltaFolder, is_taken: IsTaken) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -31,7 +32,10 @@ def no_picture() -> Picture:
 class Result:
     """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow.
 
-    `frame` makes the rows on Spark; `here` says how they are made in this process, or None where Spark has to."""
+    `frame` makes the rows on Spark; `here` says how they are made in this process, or None where Spark has to.
+    `remarks`: what a reader of the rows should know, records that were rejected when they were loaded for example."""
+
+    remarks: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -114,10 +118,12 @@ class Result:
         return int(self.to_arrow().num_rows)
 
     def __repr__(self) -> str:
-        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)})"
+        told = "".join(f"; {remark}" for remark in self.remarks)
+        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)}){told}"
 
     def _repr_html_(self) -> str:
-        return str(self.to_pandas().to_html(index=False, max_rows=50))
+        told = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
+        return str(self.to_pandas().to_html(index=False, max_rows=50)) + told
 
     def _rows(self) -> DataFrame:
         if self._made is None:

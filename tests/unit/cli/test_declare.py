@@ -68,14 +68,37 @@ def test_rows_that_would_be_rejected_are_told_and_do_not_change_the_type(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = "".join(f"{n},{n / 2},2024-03-01T09:00:{n % 60:02d}Z,2024-03-02\n" for n in range(200))
-    (folder / "x.csv").write_text("n,v,ts,day\n" + rows + "201,n/a,2024-03-01T09:00:00Z,2024-03-02\n")
+    (folder / "x.csv").write_text("n,v,ts,day\n" + rows + "201,dear,2024-03-01T09:00:00Z,2024-03-02\n")
     code, out, _ = declared(monkeypatch, capsys, "x.csv")
     assert code == 0
     assert out.splitlines() == [
         "-- x.csv: 200 events, 1 row would be rejected",
-        "--   x.csv:202: attribute 'v' needs DOUBLE, found \"n/a\"",
+        "--   x.csv:202: attribute 'v' needs DOUBLE, found \"dear\"",
         "-- the event time could also be day",
         "CREATE STREAM X (n LONG, v DOUBLE, ts TIMESTAMP, day TIMESTAMP) EVENT TIME ts;",
+    ]
+
+
+def test_texts_that_stand_for_a_missing_value_are_proposed_as_null(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["A,1,0.5,NaN,-,2024-03-01", "NA,NA,?,1.5,-,2024-03-02", "C,3,2.5,2,x,2024-03-03", "?,4,1,2,y,NA"]
+    (folder / "x.csv").write_text("\n".join(["code,n,v,d,mark,at", *rows]))
+    code, out, _ = declared(monkeypatch, capsys, "x.csv")
+    assert code == 0
+    assert out.splitlines() == [
+        "-- x.csv: 3 events, 1 row would be rejected",
+        "--   x.csv:5: the event time 'at' is missing",
+        "-- 'NA' is read as null: n (1), at (1), code (1)",
+        "-- '?' is read as null: v (1), code (1)",
+        "CREATE STREAM X (",
+        "  code STRING,",
+        "  n LONG,",
+        "  v DOUBLE,",
+        "  d DOUBLE,",  # NaN is a number
+        "  mark STRING,",  # and a column of texts may hold any
+        "  at TIMESTAMP",
+        ") EVENT TIME at WITH (nulls = 'NA, ?');",
     ]
 
 

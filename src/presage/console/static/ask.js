@@ -52,9 +52,9 @@ export async function askPage(place) {
   editor.focus();
 }
 
-function rowsOf({ columns, rows, total }) {
+function rowsOf({ columns, rows, total, remarks }) {
   const cut = total > rows.length ? `the first ${number(rows.length)} of ${number(total)} rows` : `${number(total)} row${total === 1 ? "" : "s"}`;
-  return [table(columns, rows, "Rows"), el("p", { class: "soft" }, cut)];
+  return [table(columns, rows, "Rows"), el("p", { class: "soft" }, cut), ...remarks.map((remark) => el("p", { class: "soft" }, remark))];
 }
 
 async function explained(text) {
