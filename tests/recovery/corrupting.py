@@ -116,7 +116,8 @@ def seen(home: Path) -> dict[str, Any]:
         rows["catalog"] = sorted(engine.catalog.types), sorted(engine.catalog.relations)
         engine.load("Tick", ticks(50, 6), "t3")  # known: nothing happens
         engine.load("Tick", ticks(50, 6), "t4")
-        engine.deployments["over"].drain()
+        for name in STANDING:
+            engine.deployments[name].drain()
         rows["after"] = [engine.deployments[name].table().to_pylist() for name in STANDING]
         engine.maintain(grace=0)
         return rows

@@ -53,8 +53,12 @@ class Reporter:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
+        try:
+            if self._file is not None:
+                self._file.unlink(missing_ok=True)
+        except OSError as failure:
+            # Others see that its process is gone.
+            tell(WARNING, "UPKEEP_FAILED", "the report of the engine could not be removed: {why}", why=failure)
 
     def report(self) -> None:
         """Write both files once, whatever comes of it."""
@@ -114,10 +118,8 @@ def read_report(home: Path) -> Report | None:
     try:
         content: dict[str, Any] = json.loads((home / FILE).read_bytes())
         return Report(**{**content, "metrics": Metrics(content["metrics"])})
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError):
-        return None  # of another version: what the journal says is what is known
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # there is none, or one of another version: what the journal says is what is known
 
 
 def rates(before: Metrics | None, now: Metrics) -> dict[str, dict[str, dict[str, float]]]:
