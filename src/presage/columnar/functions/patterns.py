@@ -17,8 +17,9 @@ from presage.errors import PresageError, error
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.plan.expr import FunctionCall
-from presage.plan.regex import Regex, read_regex, read_replacement
+from presage.plan.regex import read_regex, read_replacement
 from presage.plan.regex_classes import RegexError
+from presage.plan.regex_tree import Regex
 
 # Texts of one call into Arrow, which nothing can interrupt.
 TEXTS_PER_CALL = 1 << 14
