@@ -18,6 +18,7 @@ In the forms, `?` marks an argument that may be left out, `+` one that may be re
 or absent. `T U V` stand for any type, `O X` for one with an order, `K` for the key of a map, `N` for a number, `I` for
 an integer. A letter that occurs twice is one type, except `X`.
 
+[Regular expressions](regular-expressions.md) have a page of their own.
 Aggregates (`count sum avg min max stddev median first last window`) are explained under [asking](asking.md).
 """
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from presage.analyze.function_table import BY_NAME
 from presage.errors import PresageError, error
@@ -31,10 +33,33 @@ def check_constants(name: str, count: int, constants: Constants, span: Span | No
             raise _bad(name, index, "not a constant", _EXPECTED[kind], span)
         problem = _CHECKS[kind](name, index, constants)
         if problem:
-            raise _bad(name, index, _shown(constants[index]), problem, span)
+            _refuse(_bad(name, index, _shown(constants[index]), problem, span), kind)
     # The group that is taken when none is named must be there too.
     if entry.constants.get(2) == "group" and count == 2 and count_groups(str(constants[1])) == 0:
-        raise _bad(name, 1, _shown(constants[1]), "a pattern with a group in parentheses, or name group 0", span)
+        expected = "a pattern with a group in parentheses, or name group 0"
+        _refuse(_bad(name, 1, _shown(constants[1]), expected, span), "group")
+
+
+@contextmanager
+def patterns_of_older_homes() -> Iterator[list[PresageError]]:
+    """Regular expressions that were accepted once and are refused now raise nothing while this holds: the refusals are
+    collected, so that the statement can be known, and set aside."""
+    refused: list[PresageError] = []
+    before = _COLLECTED.set(refused)
+    try:
+        yield refused
+    finally:
+        _COLLECTED.reset(before)
+
+
+_COLLECTED: ContextVar[list[PresageError] | None] = ContextVar("refused patterns", default=None)
+
+
+def _refuse(problem: PresageError, kind: str) -> None:
+    collected = _COLLECTED.get()
+    if collected is None or kind not in ("regex", "group", "replacement"):
+        raise problem
+    collected.append(problem)
 
 
 def _bad(name: str, index: int, found: str, expected: str, span: Span | None) -> PresageError:

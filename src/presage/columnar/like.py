@@ -15,7 +15,7 @@ from presage.columnar.order import compare
 from presage.columnar.vectors import Cells, Flat, Vector, flat_from_arrow
 from presage.model import types as t
 from presage.plan import expr as e
-from presage.plan.regex import literal
+from presage.plan.regex_tree import literal
 
 _PARTS = re.compile(r"\\[%_\\]|.", re.DOTALL)
 _WILD = {"%": "(?s:.*)", "_": "(?s:.)"}

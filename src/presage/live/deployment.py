@@ -246,7 +246,7 @@ class Deployment:
             raise error("STATEMENT_FAILED", name=self.name, why=self._statement.error)
 
     def stop(self, patience: float = 5.0) -> None:
-        """End the statement. It takes in what has arrived; events that come later are not for it, what it made stays.
+        """End the statement. It takes in what has arrived, unless a step takes too long; what it made stays.
 
         Its subscribers have `patience` seconds to take the last rows.
         """

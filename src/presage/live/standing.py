@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.analyze.constant_arguments import patterns_of_older_homes
 from presage.analyze.declare_derived import reads
 from presage.analyze.warnings import warnings_of
 from presage.columnar.reasons import Reasons
@@ -73,6 +74,7 @@ class Standing(Mapping[str, Deployment]):
         # Set by whoever has sinks: subscribes a function by name, for a statement's number, after so many of its rows.
         self.subscribe: Callable[..., Subscriber] | None = None
         self._closed = False
+        self._refused: dict[str, str] = {}  # statements of an older version, and why they are not accepted any more
 
     def close(self) -> None:
         """End the subscriptions, and the waiting: no more rows will come."""
@@ -252,7 +254,16 @@ class Standing(Mapping[str, Deployment]):
         if statement.insert_into is not None:
             self._workspace.catalog = self._workspace.declare_producer(statement, since, int(number))
         if number in self.job.statements:
-            self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
+            with patterns_of_older_homes() as refused:
+                self.job.restore(number, self._program(statement, since, entry.extra["shards"]))
+            if refused:
+                self._refused[number] = refused[0].render()
+
+    def set_refused_aside(self) -> None:
+        """After all entries: statements that would not be accepted today fail where they are, the others go on."""
+        running = [n for n in self._refused if self.job.statements[n].status == RUNNING]
+        if running:
+            self.job.set_aside({number: self._refused[number] for number in running})
 
     def know(self, after: Catalog, change: Callable[[], None]) -> None:
         """Change what is known between two batches: what has arrived is read by what was known, the rest by the new.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from presage.analyze import constant_arguments
 from presage.columnar.functions import BUILDERS
 from presage.columnar.functions.call import by_value
 from presage.live import batch_lock, job
@@ -185,3 +186,31 @@ def test_timers_that_multiply_set_their_statement_aside(tmp_path: Path) -> None:
         assert states(home) == {"healthy": RUNNING, "doubling": FAILED}
         assert "open partial matches" in str(home.standing["doubling"].status.last_error)
         assert home.standing["healthy"].status.rows_out == 39
+
+
+def test_a_pattern_that_is_refused_now_sets_its_statement_aside_when_the_home_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = MemoryDisk()
+    with monkeypatch.context() as older, Living(tmp_path / "home", disk) as home:
+        older.setattr(constant_arguments, "find_problem", lambda pattern: None)
+        older.setattr(constant_arguments, "count_groups", lambda pattern: 1)
+        home.declare(STREAM)
+        home.declare(r"INSERT INTO Twice SELECT sym, n FROM Tick WHERE rlike(sym, '(.)\\1')")
+        home.deploy(HEALTHY, "healthy")
+        home.deploy(r"SELECT regexp_extract(sym, '(a)\\1') AS twice FROM Tick", "older")
+        home.deploy("SELECT * FROM Twice", "reads")
+    for _ in range(2):
+        with Living(tmp_path / "home", disk) as again:
+            assert states(again) == {"healthy": RUNNING, "older": FAILED, "reads": FAILED}
+            error = str(again.standing["older"].status.last_error)
+            assert "BAD_VALUE" in error
+            assert "looks back at a group" in error
+            again.load("Tick", ticks(("aa", 1)))
+            again.standing["healthy"].drain()
+            again.standing["older"].resume()  # it fails again, alone
+            again.drain()
+            assert states(again) == {"healthy": RUNNING, "older": FAILED, "reads": FAILED}
+    with Living(tmp_path / "home", disk) as again:
+        assert again.standing["healthy"].status.rows_out == 2
+        again.stop("older")

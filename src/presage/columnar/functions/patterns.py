@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -12,12 +13,13 @@ from presage.columnar.cancelling import check_cancelled
 from presage.columnar.distinct import per_distinct
 from presage.columnar.functions.call import Builder, Kernel, constant_of, types_of
 from presage.columnar.vectors import Cells, Vector, flat_from_arrow, from_arrow
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.plan.expr import FunctionCall
-from presage.plan.regex import Regex, read_regex, read_replacement
+from presage.plan.regex import read_regex, read_replacement
 from presage.plan.regex_classes import RegexError
+from presage.plan.regex_tree import Regex
 
 # Texts of one call into Arrow, which nothing can interrupt.
 TEXTS_PER_CALL = 1 << 14
@@ -233,7 +235,23 @@ def _place(match: Match | None) -> int:
     return 0 if match is None else len(match.before.encode("utf-16-le")) // 2 + 1
 
 
-PATTERNS: dict[str, Builder] = {
+def _telling(build: Builder) -> Builder:
+    """A pattern that is refused now, in a statement of an older home, is an error when the statement runs."""
+
+    def guarded(call: FunctionCall) -> Kernel | None:
+        try:
+            return build(call)
+        except PresageError as problem:
+            return partial(_raised, problem)
+
+    return guarded
+
+
+def _raised(problem: PresageError, *_: Vector) -> Vector:
+    raise problem
+
+
+_PATTERNS: dict[str, Builder] = {
     "regexp_count": _of_all(lambda matches, rest: len(matches)),
     "regexp_extract": _of_first(lambda match: "" if match is None else match.groups[0], group=2),
     "regexp_extract_all": _of_all(lambda matches, rest: [match.groups[0] for match in matches], group=2),
@@ -243,3 +261,4 @@ PATTERNS: dict[str, Builder] = {
     "regexp_substr": _of_first(lambda match: None if match is None else match.whole or None),
     "split": _split,
 }
+PATTERNS = {name: _telling(build) for name, build in _PATTERNS.items()}
