@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "presage"
 KERNEL_FILES = sorted([*PACKAGE.glob("*/kernel/**/*.py"), *PACKAGE.glob("arrays/*.py")])
 KERNEL_LIBRARIES = {"numpy", "numba", "llvmlite", "pyarrow"} | sys.stdlib_module_names
-KERNEL_MODULES = {"presage.model.state", "presage.model.numba_cache", "presage.errors"}
+KERNEL_MODULES = {"presage.model.state", "presage.model.calendar", "presage.model.numba_cache", "presage.errors"}
 
 
 def imported_modules(path: Path) -> Iterator[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Ints, inlined
-from presage.model import time
+from presage.model import calendar
+from presage.model.calendar import DAY
 
-DAY = time.MICROS["day"]
-moved_by_months = inlined(time.moved_by_months)
+moved_by_months = inlined(calendar.moved_by_months)
 
 
 def months_of(days: Ints) -> Ints:

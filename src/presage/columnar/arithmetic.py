@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from presage.arrays.calendar import DAY, days_after
+from presage.arrays.calendar import days_after
 from presage.columnar.vectors import Bools, Flat, Numbers, Vector, both_valid
 from presage.model import types as t
-from presage.model.time import MOST_DAYS
+from presage.model.calendar import DAY, MOST_DAYS
 from presage.model.types import DataType
 
 Binary = Callable[[Vector, Vector], Vector]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from presage.model.calendar import moved_by_months
 from presage.model.text import NOWHERE, Source, Span
-from presage.model.time import MICROS, moved_by_months
+from presage.model.time import MICROS
 from presage.model.types import DataType
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from math import sqrt
 from presage.lang.words import spell_name
 from presage.patterns.kernel.match_spec import ACCEPT, Edge
 from presage.patterns.layers import columns
-from presage.patterns.nodes import Match
+from presage.patterns.nodes import Match, gap_text, within_text
 from presage.patterns.svg import Drawing, shortened, text_width
 from presage.plan.display import show
 
@@ -44,8 +44,8 @@ def heading(node: Match) -> str:
     tables = node.tables
     by_name = {n.name: n.expr for n in node.prepared}
     text = f"PATTERN ({node.text})"
-    text += f" WITHIN {tables.within_text}" if tables.within is not None else ""
-    text += f" GAP {tables.gap_text}" if tables.gap is not None else ""
+    text += f" WITHIN {within_text(tables)}" if tables.within is not None else ""
+    text += f" GAP {gap_text(tables)}" if tables.gap is not None else ""
     return text + (f" by [{', '.join(show(by_name[key]) for key in tables.keys)}]" if tables.keys else "")
 
 

@@ -9,7 +9,7 @@ from presage.patterns.growth import growth, head_of, period_text
 from presage.patterns.kernel.match_spec import ACCEPT, Automaton, Condition, MatchTables, Place
 from presage.patterns.kernel.pattern_spec import Node as Term
 from presage.patterns.kernel.pattern_spec import PatternTables
-from presage.patterns.nodes import Match, PatternMatch
+from presage.patterns.nodes import Match, PatternMatch, gap_text, within_text
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.nodes import Node
@@ -110,12 +110,12 @@ def _match_state(node: Match, keys: str) -> list[str]:
         return [f"the rows of the open batch{per}"]
     longest = _longest(tables.automaton)
     if tables.within is not None:
-        size = f"of the last {tables.within_text}"
+        size = f"of the last {within_text(tables)}"
     else:
         size = "however long" if longest is None else f"at most {longest}"
     parts = [f"the rows of the open match{per}, {size}"]
     if tables.gap is not None:
-        parts[0] += f"; none after {tables.gap_text} without a row"
+        parts[0] += f"; none after {gap_text(tables)} without a row"
     back = max([0, *(-place.moved for place in _places(tables))])
     if back:
         last = "the last row" if back == 1 else f"the last {back} rows"
@@ -127,7 +127,7 @@ def _match_state(node: Match, keys: str) -> list[str]:
         wait = "until ORDER BY knows their place" if tables.by_time else "until the end: ORDER BY is not by time"
         parts.append(f"rows that wait {wait}")
     if tables.held and tables.within is not None:
-        parts.append(f"matches that INTERVAL holds back, {tables.within_text} from their first row")
+        parts.append(f"matches that INTERVAL holds back, {within_text(tables)} from their first row")
     return parts
 
 

@@ -22,7 +22,7 @@ from presage.patterns.kernel.encoding import encode
 from presage.patterns.kernel.match_spec import ACCEPT, TIME, Condition, Edge, MatchSpec, Measure
 from presage.patterns.kernel.matches import Matches
 from presage.patterns.kernel.measures import gather
-from presage.patterns.nodes import Match
+from presage.patterns.nodes import Match, gap_text, within_text
 from presage.patterns.terms import HostValue, RowValue
 from presage.plan.expr import ColumnRef, Expr, conjunction
 
@@ -71,9 +71,9 @@ class Partition:
         over, apart = self.spec.within_ends(first), self.spec.gap_ends(last)
         if over is not None and times[row] >= over:
             word = "INTERVAL" if self.spec.held else "WITHIN"
-            found.append(_bound_answer(f"{word} {self.spec.within_text}", "the first row", int(times[row]) - first))
+            found.append(_bound_answer(f"{word} {within_text(self.spec)}", "the first row", int(times[row]) - first))
         if apart is not None and times[row] >= apart:
-            found.append(_bound_answer(f"GAP {self.spec.gap_text}", "the row before", int(times[row]) - last))
+            found.append(_bound_answer(f"GAP {gap_text(self.spec)}", "the row before", int(times[row]) - last))
         return found
 
     def taken(self, paths: Iterable[Path], row: int, begin: bool) -> list[Path]:

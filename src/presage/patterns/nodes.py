@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from presage.model.time import format_duration
 from presage.patterns.kernel.match_spec import Fold, MatchTables
 from presage.patterns.kernel.pattern_spec import PatternTables
 from presage.patterns.terms import RowValue
 from presage.plan.display import show
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
+
+
+def within_text(tables: MatchTables) -> str:
+    """The bound of WITHIN or INTERVAL as it is written."""
+    return format_duration(tables.within or 0, tables.within_months)
+
+
+def gap_text(tables: MatchTables) -> str:
+    return format_duration(tables.gap or 0, tables.gap_months)
 
 
 @dataclass(frozen=True)
@@ -80,8 +90,8 @@ class Match(Node):
 
     def label(self) -> str:
         tables = self.tables
-        bounds = f" within {tables.within_text}" if tables.within is not None else ""
-        bounds += f" gap {tables.gap_text}" if tables.gap is not None else ""
+        bounds = f" within {within_text(tables)}" if tables.within is not None else ""
+        bounds += f" gap {gap_text(tables)}" if tables.gap is not None else ""
         by_name = {n.name: n.expr for n in self.prepared}
         by = f" by [{', '.join(show(by_name[k]) for k in tables.keys)}]" if tables.keys else ""
         said = "; ".join(c.text for c in tables.conditions if c.text)

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from presage.model.time import MOST_DAYS
+from presage.model.calendar import MOST_DAYS
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 _ISO = (

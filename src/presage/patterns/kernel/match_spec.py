@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from presage.model.time import format_duration, moved_by_months
+from presage.model.calendar import moved_by_months
 
 if TYPE_CHECKING:
     # Checking a query makes these tables and must not wait for the libraries that only running it needs.
@@ -187,14 +187,6 @@ class MatchTables:
     def gap_ends(self, last: int) -> int | None:
         """When GAP is over for what had its last row at a time."""
         return None if self.gap is None else moved_by_months(last, self.gap_months) + self.gap
-
-    @property
-    def within_text(self) -> str:
-        return format_duration(self.within or 0, self.within_months)
-
-    @property
-    def gap_text(self) -> str:
-        return format_duration(self.gap or 0, self.gap_months)
 
 
 @dataclass(frozen=True)
