@@ -10,7 +10,10 @@ import typer
 from presage.cli.options import Debug
 
 EventsPath = Annotated[
-    Path, typer.Argument(metavar="EVENTS", help="A CSV, JSON, JSON-lines or Parquet file, or a folder of them.")
+    Path,
+    typer.Argument(
+        metavar="EVENTS", help="A CSV, JSON, JSON-lines or Parquet file, a folder of them, or a Delta table."
+    ),
 ]
 Name = Annotated[
     str | None, typer.Option("--name", metavar="STREAM", help="What the stream is called; else as the file is.")

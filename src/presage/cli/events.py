@@ -76,7 +76,7 @@ def _digest(path: Path) -> str:
 
     digest = hashlib.sha256()
     if is_delta(path):  # whose files have names that no others have, and never change
-        digest.update("\n".join(file.name for file in DeltaFolder(path, ANYWHERE).files()[1]).encode())
+        digest.update("\n".join(file.name for file in DeltaFolder(path, ANYWHERE).snapshot().files).encode())
         return digest.hexdigest()
     for file in files_of(path):
         digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())

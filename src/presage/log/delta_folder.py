@@ -73,6 +73,16 @@ class Commit:
     operation: str
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table. `table`: what tells it from another that was in its folder before; `files`: those that hold
+    its rows, in the order of their writing."""
+
+    version: int
+    table: str
+    files: list[DeltaFile]
+
+
 class DeltaFolder:
     """A Delta table by its folder; `roots` hold for every file of it."""
 
@@ -80,8 +90,8 @@ class DeltaFolder:
         self.folder = folder
         self._roots = roots
 
-    def files(self, version: int | None = None) -> tuple[int, list[DeltaFile]]:
-        """A version, the newest by default, and the files that hold its rows: in the order of their writing."""
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """A version, the newest by default."""
         self._check_log()
         with self._told():
             table = DeltaTable(str(self.folder), version=version)
@@ -100,7 +110,7 @@ class DeltaFolder:
                 )
                 for row, path in enumerate(actions["path"].to_pylist())
             ]
-            return int(table.version()), found
+            return Snapshot(int(table.version()), str(table.metadata().id), found)
 
     def newest(self) -> int:
         """The newest version that its log has an entry of; -1 if it has none."""

@@ -56,7 +56,7 @@ def files_of(path: Path) -> list[Path]:
 
 def _read_table(table: DeltaFolder, attributes: tuple[Attribute, ...], required: str | None) -> list[Checked]:
     checked = []
-    for file in table.files()[1]:
+    for file in table.snapshot().files:
         rows, numbers = table.read(file)
         origin = lambda row, name=file.name, of=numbers: f"{name}:{of[row] + 1}"  # noqa: E731
         checked.append(check_table(attributes, required, rows, f"the file '{file.name}'", origin))

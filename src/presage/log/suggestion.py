@@ -157,7 +157,7 @@ def _fits(
 def _delta(path: Path) -> pa.Table:
     """All rows of a Delta table; columns that a file does not have yet are null there."""
     folder = DeltaFolder(path, ANYWHERE)
-    parts = [folder.read(file)[0] for file in folder.files()[1]]
+    parts = [folder.read(file)[0] for file in folder.snapshot().files]
     return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError, error
-from presage.log.delta_folder import DeltaFile, DeltaFolder
+from presage.log.delta_folder import DeltaFile, DeltaFolder, Snapshot
 from presage.model.paths import Roots
 from presage.sources.pieces import Place
 
-Position = dict[str, Any]  # version, whole
+Position = dict[str, Any]  # version, whole, table: what tells it from another
 # Whether a file of that name was taken.
 IsTaken = Callable[[str], bool]
 
@@ -36,6 +36,7 @@ class FollowedTable:
     # The files of the newest version when it was last asked for: to catch up costs one look at the log, not many.
     known: dict[str, DeltaFile] = field(default_factory=dict)
     known_at: int = -1
+    identity: str = ""
 
     def look(self, position: Position | None, is_taken: IsTaken) -> None:
         """Find the files of the next version that has some, if all that were found before are taken."""
@@ -45,11 +46,19 @@ class FollowedTable:
         if position is None and self._was_read_as_files(delta, is_taken):
             position = {"version": -1, "whole": True}
         if position is None or not position["whole"]:
-            version, files = delta.files(None if position is None else position["version"])
-            self._expect(files, is_taken, {"version": version, "whole": False}, version)
+            first = delta.snapshot(None if position is None else position["version"])
+            version = first.version
+            self._check_same(position, first, version)
+            self._expect(first.files, is_taken, {"version": version, "whole": False}, version)
         else:
             version = position["version"]
         newest = delta.newest()
+        if newest > version and self.known_at < newest:
+            now = delta.snapshot()
+            self.known_at, self.known = now.version, {file.name: file for file in now.files}
+            self._check_same(position, now, newest)
+        elif newest < version:
+            self._check_same(position, delta.snapshot(), newest)
         while not self.pending and version < newest:
             version += 1
             self._expect(self._added(delta, version), is_taken, {"version": version - 1, "whole": True}, version)
@@ -83,7 +92,15 @@ class FollowedTable:
     def _expect(self, files: list[DeltaFile], is_taken: IsTaken, during: Position, version: int) -> None:
         named = {f"{self.name}/{file.name}" if self.name else file.name: file for file in files}
         self.pending = {name: file for name, file in named.items() if not is_taken(name)}
-        self.during, self.target = during, {"version": version, "whole": True}
+        named_by = {"table": self.identity}
+        self.during, self.target = {**during, **named_by}, {"version": version, "whole": True, **named_by}
+
+    def _check_same(self, position: Position | None, found: Snapshot, newest: int) -> None:
+        """A table that was made anew in the folder has versions of the same numbers, with other rows."""
+        self.identity = found.table
+        known = position or {}
+        if known.get("table", self.identity) != self.identity or newest < known.get("version", -1):
+            raise error("TABLE_GAP", path=self.folder, what=f"version {known['version']}: another table is there now")
 
     def _added(self, delta: DeltaFolder, version: int) -> list[DeltaFile]:
         commit = delta.commit(version)
@@ -91,13 +108,10 @@ class FollowedTable:
             raise error("TABLE_GAP", path=self.folder, what=f"version {version}")
         if commit.changes:
             raise error("TABLE_CHANGED", path=self.folder, version=version, operation=commit.operation)
-        if commit.added and version > self.known_at:
-            self.known_at, files = delta.files()
-            self.known = {file.name: file for file in files}
         known = self.known
         # What is compacted by now, or whose columns may have had other names then, only that version knows.
         if any(name not in known or known[name].columns is not None for name in commit.added):
-            known = {file.name: file for file in delta.files(version)[1]}
+            known = {file.name: file for file in delta.snapshot(version).files}
         return [known[name] for name in commit.added]
 
     def _was_read_as_files(self, delta: DeltaFolder, is_taken: IsTaken) -> bool:

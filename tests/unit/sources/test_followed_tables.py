@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,9 @@ def made(log: Log, event_type: EventType, **given: Any) -> Stepped:
 
 def position(source: Stepped) -> Any:
     cursor = source.log.deliveries.state("Tick", "files").cursor
-    return None if cursor is None else cursor["tables"]
+    tables = {} if cursor is None else cursor["tables"]
+    assert all(len(each["table"]) == 36 for each in tables.values())
+    return {name: {"version": each["version"], "whole": each["whole"]} for name, each in tables.items()}
 
 
 @pytest.mark.parametrize("partition_by", [None, ["s"]])
@@ -133,6 +136,22 @@ def test_a_version_whose_entry_is_gone_is_a_gap(log: Log, folder: Path) -> None:
     write(folder, 3).create_checkpoint()
     (folder / "_delta_log/00000000000000000001.json").unlink()
     with pytest.raises(PresageError, match="has lost version 1 before it was read") as lost:
+        source.drain()
+    assert lost.value.code == "TABLE_GAP"
+
+
+@pytest.mark.parametrize("more", [(), (11, 12)])
+def test_another_table_in_the_same_folder_is_not_taken_for_the_first(
+    log: Log, folder: Path, more: tuple[int, ...]
+) -> None:
+    source = made(log, stream(folder))
+    write(folder, 1)
+    write(folder, 2)
+    source.drain()
+    shutil.rmtree(folder)
+    for x in (10, *more):
+        write(folder, x)
+    with pytest.raises(PresageError, match="another table is there now") as lost:
         source.drain()
     assert lost.value.code == "TABLE_GAP"
 
