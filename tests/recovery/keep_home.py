@@ -1,15 +1,15 @@
 """Writes the home that `test_live_kept.py` opens: streams, statements in every state, states, rows, and work left over.
 
-A home of an earlier version is kept as it was written; run this only to add one for a new version:
-`PYTHONPATH=src:tests python -m recovery.keep_home`.
+A home of an earlier version is kept as it was written; run this only to add one for a new version, under a new name:
+`PYTHONPATH=src:tests python -m recovery.keep_home NAME`. `format-1` and `format-1-closed` have no checksums; the second
+was closed, and has a head instead of records.
 """
 
 from __future__ import annotations
 
-import shutil
+import sys
 from pathlib import Path
 
-from presage.log.home import FORMAT
 from recovery.living import Living
 from recovery.ticks import OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
 
@@ -39,10 +39,11 @@ def go_on(home: Living) -> None:
     home.drain()
 
 
-def keep(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def keep(folder: Path, closed: bool) -> None:
     home = Living(folder, **JOB)
     begin(home)
+    if closed:
+        home.close()
     home.die()
     # Who wrote it, and where, is nobody's business.
     (folder / "lock").unlink()
@@ -51,4 +52,4 @@ def keep(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    keep(KEPT / f"format-{FORMAT}")
+    keep(KEPT / sys.argv[1], closed="closed" in sys.argv[1])

@@ -97,6 +97,20 @@ def test_a_home_belongs_to_one_engine(spark: SparkSession, tmp_path: Path) -> No
     Engine(spark=spark, home=tmp_path / "home").close()
 
 
+@pytest.mark.parametrize("from_end", [False, True])
+def test_damage_is_noticed_by_spark_too(engine: Engine, from_end: bool) -> None:
+    engine.load("Tick", [tick(n, sym=f"name-{n}", price=n / 7) for n in range(200)])
+    (path,) = (engine.home / "streams/Tick/events").glob("*.parquet")
+    assert len(engine.query("SELECT sym, price FROM Tick WHERE price > 3").df.collect()) > 0
+    data = bytearray(path.read_bytes())
+    # A letter of a name, which Snappy keeps as it is; or what the footer says of the columns.
+    data[-100 if from_end else data.index(b"name-") + 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(PresageError) as refused:
+        engine.query("SELECT sym, price FROM Tick WHERE price > 3").to_arrow()
+    assert code_of(refused) == ("HOME_CORRUPT" if from_end else "JOB_FAILED")
+
+
 def test_a_home_that_cannot_be_opened_is_not_left_locked(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rooms.csv").write_text("room\nhall\n")
     with Engine(spark=spark, home=tmp_path / "home", roots=[tmp_path]) as engine:

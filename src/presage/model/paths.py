@@ -28,8 +28,9 @@ MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 
 def local_path(path: AnyPath, what: str) -> Path:
     """A path of this machine's file system; the address of an object store or a server is refused."""
-    if _URL.match(os.fspath(path)):
-        raise error("NOT_LOCAL", path=os.fspath(path), what=what)
+    address = os.fspath(path)
+    if _URL.match(address):
+        raise error("NOT_LOCAL", path=address if "://" in address else address.replace(":/", "://", 1), what=what)
     return Path(path)
 
 
