@@ -56,14 +56,20 @@ def _regex(pattern: str) -> str:
     return rf"\A{''.join(_WILD.get(part) or literal(part[-1]) for part in parts)}\z"
 
 
-def _plain(pattern: str) -> Callable[..., Vector] | None:
-    """The kernel of 'abc', 'abc%', '%abc' and '%abc%', which Arrow has functions for."""
+def plain_form(pattern: str) -> tuple[bool, str, bool] | None:
+    """Of 'abc', 'abc%', '%abc' and '%abc%': whether anything may stand before the text, the text, and behind it."""
     parts = _PARTS.findall(pattern)
     starts, ends = parts[:1] == ["%"], parts[-1:] == ["%"] and len(parts) > 1
     middle = parts[1 if starts else 0 : len(parts) - 1 if ends else len(parts)]
-    if any(part in _WILD for part in middle):
+    return None if any(part in _WILD for part in middle) else (starts, "".join(part[-1] for part in middle), ends)
+
+
+def _plain(pattern: str) -> Callable[..., Vector] | None:
+    """The kernel of a plain form, which Arrow has functions for."""
+    form = plain_form(pattern)
+    if form is None:
         return None
-    text = "".join(part[-1] for part in middle)
+    starts, text, ends = form
     if not starts and not ends:
         equal = compare("=", t.STRING)
         return lambda a, b: equal(a, _unescaped(text))

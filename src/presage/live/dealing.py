@@ -47,7 +47,7 @@ class Dealer:
         here = [t for t in batch.tasks if self._stays(t)]
         away = [t for t in batch.tasks if not self._stays(t)]
         shares = shares_of(away, self.parallelism, self.chains, self.relations(), self.home, known)
-        runner.watch.begin("", 1 + len(away))
+        runner.watch.begin("", 1 + len(away) // self.parallelism)
         try:
             answers = self.workers(do_share, shares) if shares else []
             check_written((outcome for several in answers for outcome in several), self.home)

@@ -222,16 +222,17 @@ class Job:
                     return
             if self.programs[number].lags and self.statements[number].recalls_suspended:
                 # Nobody will ask for more, and rows after these events wait for them.
-                self.tell_recalls([(self.statements[number].name, said) for said in self._cancelling(number)])
+                said = [(self.statements[number].name, said) for said in self._cancelling(number)]
+                self.tell_recalls(said, time.monotonic() + FINISH_SECONDS)
             if self.programs[number].lags:
-                self.advance()  # those who read its rows have them
+                self.advance(until=time.monotonic() + FINISH_SECONDS)  # those who read its rows have them
 
-    def tell_recalls(self, said: Sequence[tuple[str | None, Said]]) -> None:
+    def tell_recalls(self, said: Sequence[tuple[str | None, Said]], until: float | None = None) -> None:
         """Let statements, each by its name or all of them, hear what is said of their events."""
         with self._lock:
             self.planner.said = tuple(said)
             try:
-                self.advance()
+                self.advance(until=until)
             finally:
                 self.planner.said = ()
 

@@ -92,7 +92,7 @@ class Runner:
 
     def run(self, tasks: Sequence[Task], families: Sequence[FamilyTask] = ()) -> Outcomes:
         """A family that cannot step as one is among those that are alone."""
-        self.watch.begin("", 1 + len(tasks) + sum(len(family.members.numbers) for family in families))
+        self.watch.begin("")
         events = BatchEvents([*tasks, *(part.task for family in families for part in family.parts)])
         groups = self._groups(tasks)
         grouped = {i for several, _ in groups.values() for i in several}
@@ -184,7 +184,7 @@ class Runner:
         members = len(family.members.numbers)
         if self.apart:
             return None
-        self.watch.begin("", members)
+        self.watch.begin("")
         try:
             outcome = FamilyOutcome(family, [events.rows(part.task) for part in family.parts])
             taken = [self._taken_in(part, events, matched.get((id(family), part.start))) for part in family.parts]

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
+from presage.columnar.like import plain_form
 from presage.errors import error
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, StructOf
@@ -87,7 +88,7 @@ class _Compiler:
             case e.InRelation():
                 return self._in_relation(expr)
             case e.Like():
-                return evaluated(expr, (self.compile(expr.operand), self.compile(expr.pattern)))
+                return self._like(expr)
             case e.IsNull():
                 return self.compile(expr.operand).isNull()
             case e.CaseWhen():
@@ -155,6 +156,20 @@ class _Compiler:
             beside = replace(self, column=lambda name: {**own, **given}[name])
             condition = condition & beside.compile(expr.condition.expr)
         return F.broadcast(frame(inner)).where(condition).exists()
+
+    def _like(self, expr: e.Like) -> Column:
+        operand, pattern = self.compile(expr.operand), expr.pattern
+        form = plain_form(str(pattern.value)) if isinstance(pattern, e.Constant) and pattern.value is not None else None
+        if form is None:
+            return evaluated(expr, (operand, self.compile(pattern)))
+        before, text, behind = form
+        if before and behind:
+            return F.contains(operand, F.lit(text))
+        return (
+            F.endswith(operand, F.lit(text))
+            if before
+            else (F.startswith(operand, F.lit(text)) if behind else operand == F.lit(text))
+        )
 
     def _case(self, expr: e.CaseWhen) -> Column:
         conditions, values = expr.branches[0::2], expr.branches[1::2]
