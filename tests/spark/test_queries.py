@@ -433,7 +433,7 @@ def test_names_that_differ_in_case_are_two_on_spark(spark: SparkSession) -> None
         "SELECT a.v AS x, b.w AS X FROM PATTERN [ EVERY a=G -> b=g(v > 1) ]": [(1, 6)],
         "SELECT sum(w) AS s, count(*) AS S FROM g#time(1 min) GROUP BY v": [(5, 1), (6, 1)],
         "SELECT A AS x, a AS X FROM g MATCH_RECOGNIZE ( MEASURES U.v AS A, W.w AS a PATTERN (U W) )": [(1, 6)],
-        "SELECT p.v AS x, q.w AS y FROM G#keepall AS p, g#keepall AS q WHERE p.v = q.v": [(1, 5)],
+        "SELECT p.v AS x, q.w AS X FROM G#keepall AS p, g#keepall AS q WHERE p.v = q.v": [(1, 5)],
         "SELECT v, w FROM g WHERE r(v) AND R(w)": [(2, 6)],
     }
     with Engine(spark) as engine:

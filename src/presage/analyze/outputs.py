@@ -56,7 +56,7 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
 def _only_shown(query: s.Query) -> bool:
     """Spark does not tell names apart that differ only in case. Rows that are only shown may have such names: the query
     for MATCH_RECOGNIZE in EPL's paper has M and m."""
-    return len(query.items) == 1 and query.insert_into is None and not query.distinct and query.output is None
+    return query.insert_into is None and not query.distinct and query.output is None
 
 
 def _bind_item(item: s.SelectItem, scope: Scope, binder: ExpressionBinder) -> list[tuple[Named, str, bool]]:
