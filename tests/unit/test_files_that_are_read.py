@@ -197,6 +197,7 @@ def test_rows_say_what_was_rejected_and_late(place: Path) -> None:
         assert repr(result).endswith("; " + result.remarks[0])
         assert f"<p>{result.remarks[0]}</p>" in result._repr_html_()
         assert engine.query(query.format("Tock")).remarks == ()
+        assert engine.deploy("SELECT x FROM Tick", name="live").results().remarks == result.remarks
 
 
 # -- Delta tables -------------------------------------------------------------------------------------------

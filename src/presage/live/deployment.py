@@ -198,7 +198,9 @@ class Deployment:
 
     def results(self) -> Any:
         """All rows so far that are kept, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
-        return self._standing.result(self.columns, self.table())
+        found = self._standing.result(self.columns, self.table())
+        found.remarks = self._standing.not_seen(self._number)
+        return found
 
     def subscribe(
         self, callback: Callable[[Row], object], after: int = 0, *, name: str | None = None, on_error: str = "retry"

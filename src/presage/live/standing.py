@@ -19,7 +19,7 @@ from presage.knowledge.browsing import Browser
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.live.deployment import Deployment, Subscriber
-from presage.live.derived import derived_table
+from presage.live.derived import derived_table, is_made
 from presage.live.inquiry import inquire
 from presage.live.job import Job
 from presage.live.missed import missed_events
@@ -29,6 +29,7 @@ from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import FINISHED, RUNNING, Statement
 from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
+from presage.log.looking import not_seen
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
@@ -122,6 +123,10 @@ class Standing(Mapping[str, Deployment]):
 
     def columns(self, number: str) -> tuple[Field, ...]:
         return self.job.programs[number].columns
+
+    def not_seen(self, number: str) -> tuple[str, ...]:
+        """What did not become an event of the streams that a statement reads."""
+        return not_seen(self._log.archive, sorted(n for n in self.job.programs[number].streams if not is_made(n)))
 
     def taken(self, number: str) -> int:
         """How many rows of a statement all who have subscribed to it, here and now, have been given."""
