@@ -16,16 +16,16 @@ from pyspark.sql import SparkSession
 
 from presage.analyze.declare_statement import read_retention
 from presage.analyze.warnings import warnings_in, warnings_of
+from presage.bounded_queries import BoundedQueries
 from presage.errors import QueryWarning, error, located
 from presage.knowledge.answers import Tables
 from presage.knowledge.library import Library
-from presage.knowledge.spark import with_answers
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.acting import ACTS, act
-from presage.live.bounded import check_mode, replay_of
+from presage.live.bounded import check_mode
 from presage.live.declaring import declare_again
 from presage.live.deployment import Deployment
 from presage.live.driving import Driver
@@ -35,15 +35,13 @@ from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.loading import Nulls, read_path, refuse_other_file
 from presage.live.looking import look_at
 from presage.live.recalling import say
-from presage.live.rooms import Archive, reads_clock
 from presage.live.row_retention import RowRetention
 from presage.live.runner import STATE_BYTES
 from presage.live.standing import Standing
 from presage.live.stepping import SECONDS_PER_BATCH
 from presage.live.upkeep import Upkeep
-from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
+from presage.log import Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
 from presage.log.keeping import keep
-from presage.log.looking import not_seen
 from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
@@ -55,25 +53,17 @@ from presage.operations.collecting import Collector
 from presage.operations.metrics import Metrics
 from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
-from presage.patterns.spark import STAGES
-from presage.plan.nodes import Scan
-from presage.plan.query import BoundQuery
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
-from presage.recall.nodes import Recall, waited_for
 from presage.recall.spark import OPERATORS as RECALL
-from presage.recall.spark import history_of
 from presage.sinks import Sinks
 from presage.sources import Sources, SourceStatus
-from presage.spark.archive import count_events, time_span
-from presage.spark.batch import run_root
 from presage.spark.contexts import Contexts
 from presage.spark.foreign import catalyst
 from presage.spark.held import HeldSession
-from presage.spark.here import answer_here
 from presage.spark.kafka import KafkaTopic, write_kafka
 from presage.spark.result import Result, TableResult, explained_as
-from presage.spark.streaming import Ticker, run_each, start_ticker
+from presage.spark.streaming import Ticker, start_ticker
 from presage.spark.workers import call_on_workers
 from presage.windows.spark import OPERATORS as WINDOWS
 from presage.workspace import Workspace
@@ -121,11 +111,9 @@ class Engine:
     ) -> None:
         permissions = Permissions(allow_env, allow_hosts)
         self._session = HeldSession(spark, settings)
-        self._optimize = optimize
-        self._rows_in_memory = rows_in_memory
         # Not through the property: its lock may be held by one who waits for the batch.
         rooms = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
-        self._contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory, rows_per_chunk)
+        contexts = Contexts(lambda: self._session.now or self.spark, rooms, rows_in_memory, rows_per_chunk)
         self._lock = threading.RLock()
         self._closed = False
         self._log = Log.open(home)
@@ -134,6 +122,8 @@ class Engine:
         within = Roots.of(roots, [base, self._log.home.path])
         self._workspace = Workspace(within, base, library=library, optimizing=optimize, permissions=permissions)
         self._relations: dict[str, pa.Table] = {}
+        given = self._log, self._workspace, contexts, lambda: self.spark, self._tables, self._check_open
+        self._bounded = BoundedQueries(*given, optimize=optimize, rows_in_memory=rows_in_memory)
         try:
             self._standing = Standing(
                 self._log,
@@ -142,7 +132,7 @@ class Engine:
                 result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
                 optimize=optimize,
                 foreign=lambda: catalyst(self._session.now or self.spark, self._tables()),
-                histories=self._history,
+                histories=lambda node: self._bounded.history(node),
                 workers=lambda function, shares: call_on_workers(self._session.now or self.spark, function, shares),
                 shards=parallelism if rows_per_batch > rows_on_driver else 1,  # on the driver that would only cost
                 parallelism=parallelism,
@@ -161,8 +151,8 @@ class Engine:
             raise
         types, resolve = lambda: self.catalog.types.values(), self._workspace.resolve_folder
         topic = lambda of: KafkaTopic(self._session.get, of, permissions, resolve)  # noqa: E731
-        given = self._standing.taken_in, 2 * rows_per_batch, topic, self, within, permissions
-        self._sources = Sources(self._log, types, resolve, *given)
+        taken, ahead = self._standing.taken_in, 2 * rows_per_batch
+        self._sources = Sources(self._log, types, resolve, taken, ahead, topic, self, within, permissions)
         to_kafka = lambda rows, options: write_kafka(self._session.get(), rows, options)  # noqa: E731
         self._sinks = Sinks(self._log, self._workspace, Following(self._standing), self._lock, to_kafka)
         rows = RowRetention(self._log, self._standing, self._sinks.taken)
@@ -228,10 +218,10 @@ class Engine:
             if last.insert_into is not None:
                 self.carry_out(last, script)
             with located(script.source):
-                return self._replayed(last, script.source, batches)
+                return self._bounded.replay(last, script.source, batches)
         outcome = self.carry_out(last, script)
         if isinstance(last, s.Query) and last.insert_into is not None:
-            return self._answer(last, script.source)
+            return self._bounded.answer(last, script.source)
         if outcome is None:
             raise error(
                 "SYNTAX", last.span, script.source, found="a statement without rows", expected="a query",
@@ -304,7 +294,7 @@ class Engine:
         last = script.statements[-1]
         with located(script.source):
             explained = last if isinstance(last, s.Explain) else s.Explain(query, span=query.span)
-            return self._look(explained, script.source)
+            return self._bounded.explain(explained, script.source)
 
     def load(
         self,
@@ -406,9 +396,9 @@ class Engine:
 
     def _dispatch(self, statement: s.Statement, source: Source) -> Result | None:
         if isinstance(statement, s.Query) and statement.insert_into is None:
-            return self._answer(statement, source)
+            return self._bounded.answer(statement, source)
         if isinstance(statement, s.Explain):
-            return explained_as(statement.format, self._look(statement, source), lambda: self.spark)
+            return explained_as(statement.format, self._bounded.explain(statement, source), lambda: self.spark)
         if isinstance(statement, s.Show | s.Describe):
             known = self._workspace, self._log.archive, self._relations, self._standing, self._sources.shown()
             shown = self._sinks.look_at(statement) or look_at(statement, *known)
@@ -459,63 +449,11 @@ class Engine:
         self._sources.follow()
         self._sinks.follow()
 
-    # -- the live job --------------------------------------------------------------------------------
-
-    def _replayed(self, query: s.Query, source: Source, batches: int | None) -> Result:
-        """A bounded query through Structured Streaming."""
-        bound, spark, workspace = self._workspace.bind(query, source=source), self.spark, self._workspace
-        plan = workspace.optimize(bound).plan if self._optimize else bound.plan
-        foreign = lambda relations: catalyst(spark, relations)  # noqa: E731
-        replay = replay_of(bound, plan, self._log, self.catalog, self._tables(), foreign, batches, self._history)
-        run_each(spark, replay.batches, replay.step)
-        explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
-        return self._noted(TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture), bound)
-
-    def _look(self, statement: s.Explain, source: Source) -> str:
-        drawn = statement.format == "svg"
-        return self._workspace.look(statement) if drawn else self._answer(statement.statement, source).explain()
-
-    # -- answers -------------------------------------------------------------------------------------
-
-    def _answer(self, statement: s.Query, source: Source) -> Result:
-        bound = self._workspace.bind(statement, source=source)
-        plan = self._workspace.optimize(bound).plan if self._optimize else bound.plan
-        # What the query sees is fixed now, though it runs when its rows are asked for.
-        position = self._log.position
-        files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
-        relations = self._tables()
-        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
-        result = Result(
-            bound.columns,
-            lambda: run_root(
-                plan, with_answers(plan, self._contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
-            ),
-            plan.depth,
-            lambda: self._workspace.explain(bound),
-            lambda: self._contexts.partitions(count_events(files.values())),
-            lambda: time_span(files.values()),
-            lambda: self._workspace.picture(bound),
-            lambda: answer_here(plan, STAGES, files, relations, bound.upper, self._rows_in_memory, self._check_open),
-        )
-        return self._noted(result, bound)
-
-    def _noted(self, result: Result, bound: BoundQuery) -> Result:
-        result.remarks = not_seen(self._log.archive, (scan.stream for scan in bound.scans()))
-        return result.warned(bound.warnings)
-
-    def _snapshot(self, scan: Scan, position: int) -> FileSet:
-        up_to = position if scan.until is None else min(position, scan.until)
-        return self._log.archive.snapshot(scan.stream, up_to, scan.time.low, scan.time.high, scan.after)
+    # -- for those below -----------------------------------------------------------------------------
 
     def _tables(self) -> Tables:
         """Relations, and what is known now."""
         return Tables(self._relations, self._workspace.library, self.catalog.knowledge.values())
-
-    def _history(self, node: Recall) -> Archive:
-        """What the archive holds now, for events that recall it."""
-        scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
-        files = {scan.extent: self._snapshot(scan, self._log.position) for scan in scans}
-        return history_of(node, self._contexts.of(files, self._tables()))
 
     def _start_ticker(self, work: Callable[[], None]) -> Ticker:
         # Not through the property: who deploys holds its lock, and waits for the driver, which waits for this.

@@ -1,0 +1,103 @@
+"""Bounded queries over a home: bound, planned, and answered by Spark, in this process, or through Structured Streaming.
+
+Apart from the engine, which declares, loads and deploys: nothing here changes the home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from presage.knowledge.answers import Tables
+from presage.knowledge.spark import with_answers
+from presage.lang import syntax as s
+from presage.live.bounded import replay_of
+from presage.live.rooms import Archive, reads_clock
+from presage.log import FileSet, Log
+from presage.log.looking import not_seen
+from presage.model.text import Source
+from presage.patterns.spark import STAGES
+from presage.plan.nodes import Node, Scan
+from presage.plan.query import BoundQuery
+from presage.recall.nodes import Recall, waited_for
+from presage.recall.spark import history_of
+from presage.spark.archive import count_events, time_span
+from presage.spark.batch import run_root
+from presage.spark.contexts import Contexts
+from presage.spark.foreign import catalyst
+from presage.spark.here import answer_here
+from presage.spark.result import Result, TableResult
+from presage.spark.streaming import run_each
+from presage.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class BoundedQueries:
+    """`tables`: relations, and what is known now. `check_open` raises once the engine is closed. `optimize`: False runs
+    plans as they are bound. `rows_in_memory`: how many rows this process may hold at once."""
+
+    log: Log
+    workspace: Workspace
+    contexts: Contexts
+    session: Callable[[], SparkSession]
+    tables: Callable[[], Tables]
+    check_open: Callable[[], None]
+    optimize: bool
+    rows_in_memory: int
+
+    def answer(self, statement: s.Query, source: Source) -> Result:
+        bound = self.workspace.bind(statement, source=source)
+        plan = self._plan(bound)
+        # What the query sees is fixed now, though it runs when its rows are asked for.
+        position = self.log.position
+        files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
+        relations = self.tables()
+        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
+        result = Result(
+            bound.columns,
+            lambda: run_root(
+                plan, with_answers(plan, self.contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
+            ),
+            plan.depth,
+            lambda: self.workspace.explain(bound),
+            lambda: self.contexts.partitions(count_events(files.values())),
+            lambda: time_span(files.values()),
+            lambda: self.workspace.picture(bound),
+            lambda: answer_here(plan, STAGES, files, relations, bound.upper, self.rows_in_memory, self.check_open),
+        )
+        return self._noted(result, bound)
+
+    def replay(self, query: s.Query, source: Source, batches: int | None) -> Result:
+        """A query through Structured Streaming."""
+        bound, spark, workspace = self.workspace.bind(query, source=source), self.session(), self.workspace
+        foreign = lambda relations: catalyst(spark, relations)  # noqa: E731
+        given = self.log, workspace.catalog, self.tables(), foreign, batches, self.history
+        replay = replay_of(bound, self._plan(bound), *given)
+        run_each(spark, replay.batches, replay.step)
+        explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
+        return self._noted(TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture), bound)
+
+    def explain(self, statement: s.Explain, source: Source) -> str:
+        drawn = statement.format == "svg"
+        return self.workspace.look(statement) if drawn else self.answer(statement.statement, source).explain()
+
+    def history(self, node: Recall) -> Archive:
+        """What the archive holds now, for events that recall it."""
+        scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
+        files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
+        return history_of(node, self.contexts.of(files, self.tables()))
+
+    def _plan(self, bound: BoundQuery) -> Node:
+        return self.workspace.optimize(bound).plan if self.optimize else bound.plan
+
+    def _noted(self, result: Result, bound: BoundQuery) -> Result:
+        result.remarks = not_seen(self.log.archive, (scan.stream for scan in bound.scans()))
+        return result.warned(bound.warnings)
+
+    def _snapshot(self, scan: Scan, position: int) -> FileSet:
+        up_to = position if scan.until is None else min(position, scan.until)
+        return self.log.archive.snapshot(scan.stream, up_to, scan.time.low, scan.time.high, scan.after)
