@@ -12,6 +12,7 @@ import pytest
 from presage import Engine
 from presage.columnar.functions import BUILDERS
 from presage.columnar.functions.call import by_value
+from presage.live import job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ def test_a_stuck_step_holds_up_neither_opening_nor_dropping_nor_closing(
         return 0
 
     with monkeypatch.context() as poisoned:
+        poisoned.setattr(job, "FINISH_SECONDS", 0.5)
         poisoned.setitem(BUILDERS, "levenshtein", by_value(stuck))
         engine = Engine(spark, tmp_path / "home")
         engine.execute(STREAM)

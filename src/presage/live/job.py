@@ -51,7 +51,7 @@ ROWS_PER_BATCH = 500_000
 # A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
 ROWS_ON_DRIVER = 1_000_000
 # A statement that is stopped takes in what has arrived, unless a batch takes longer than this.
-FINISH_SECONDS = 5.0
+FINISH_SECONDS = 3.0
 
 Known = Mapping[str, Statement]  # by number
 
