@@ -24,7 +24,18 @@ from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace
 from property.prediction_worlds import join_terms, periods, updates, value_terms, windows
-from reference.predictions import SECOND, Join, Term, Update, allowed, chance_of_three, holds_at, in_force, matches_at
+from reference.predictions import (
+    SECOND,
+    Join,
+    Term,
+    Update,
+    allowed,
+    chance_of_three,
+    holds_at,
+    in_force,
+    likely_on_grid,
+    matches_at,
+)
 
 near_terms = st.builds(Term, st.integers(0, 1), st.sampled_from(["<=", "<"]), st.sampled_from([0.5, 1.0, 2.0]),
                        st.sampled_from(["plain", "may"]), st.integers(0, 1))  # fmt: skip
@@ -121,6 +132,36 @@ def test_a_join_holds_when_the_definition_says(
             held = matches_at(join, several, a, several, b, period, Fraction(t))
             assert any(covers(row, t) for row in own) == held, (a, b, t)
     assert {(row["a.k"], row["b.k"]) for row in rows} <= {(0, 1), (1, 0)}
+
+
+bounds = st.builds(Term, st.integers(0, 1), st.sampled_from(["<=", "<", ">", ">="]), st.sampled_from([0.5, 1.0, 2.0]),
+                   st.just("plain"), st.integers(0, 1))  # fmt: skip
+GRID = SECOND // 16
+
+
+@settings(max_examples=10)
+@given(
+    updates(KEYS[:2], most=4, lacking=False), bounds, st.sampled_from([0, SECOND // 4]), st.lists(bounds, max_size=1),
+    st.sampled_from([0.05, 0.25, 0.75]),
+)  # fmt: skip
+def test_WITH_PROBABILITY_asks_all_values_within_the_threshold(
+    several: list[Update], term: Term, window: int, more: list[Term], p: float
+) -> None:
+    period = 4 * SECOND
+    said = f"{spoken(term, 'a', 'b')} WHERE {' AND '.join(['a.k <> b.k', *(spoken(t, 'a', None) for t in more)])}"
+    text = f"SELECT a.k, b.k FROM PREDICTED G a JOIN PREDICTED G b WINDOW {window // 1000} msec ON {said}"
+    end = last_time(several, period)
+    rows = rows_of(world(period), f"{text} WITH PROBABILITY >= {p}", several, [], end)
+    for a, b in ((0, 1), (1, 0)):
+        own = [row for row in rows if (row["a.k"], row["b.k"]) == (a, b)]
+        times = range(GRID // 3, end, GRID)
+        best = likely_on_grid(Join((term,), window, tuple(more)), several, a, several, b, period, times)
+        for t, chance in best.items():
+            covered = any(covers(row, t) for row in own)
+            assert covered or chance < p + 1e-9, (t, chance)
+            # The likeliest earlier time may lie between those of the grid.
+            assert not covered or chance >= p - (0.3 if window else 1e-9), (t, chance)
+        assert all(t in best for row in own for t in times if covers(row, t))
 
 
 @settings(max_examples=20)

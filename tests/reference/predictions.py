@@ -130,6 +130,20 @@ def matches_on_grid(
     }
 
 
+def likely_on_grid(
+    join: Join, left: list[Update], a: int, right: list[Update], b: int, period: int, times: range
+) -> dict[int, float]:
+    """By times of the grid: how likely a of the left matches b of the right at most, with both times on the grid."""
+    forces = [(t, in_force(left, a, t, period), in_force(right, b, t, period)) for t in times]
+    best: dict[int, float] = {}
+    for at_a, of_a, _ in forces:
+        for at_b, _, of_b in forces:
+            if of_a is not None and of_b is not None and abs(at_a - at_b) <= join.window:
+                later = max(at_a, at_b)
+                best[later] = max(best.get(later, 0.0), chance_at(join, of_a, at_a, of_b, at_b))
+    return best
+
+
 def holds_at(terms: tuple[Term, ...], updates: list[Update], key: int, at: Fraction | int, period: int) -> bool:
     """Whether the value terms hold at a moment."""
     update = in_force(updates, key, at, period)

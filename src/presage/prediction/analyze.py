@@ -21,7 +21,7 @@ from presage.model.time import format_duration
 from presage.plan import expr as e
 from presage.plan.nodes import Field, Node
 from presage.plan.prepared import Prepared
-from presage.prediction.conditions import Conditions, read_conditions, refuse_modes
+from presage.prediction.conditions import Conditions, read_conditions, refuse_modes, within_thresholds
 from presage.prediction.kernel.query import Pair, PredictionTables, Side, Stream
 from presage.prediction.kernel.spec import AtLeast, ErrorModel, Errors, JoinSpec, Mode, ValueTerm, chained
 from presage.prediction.kernel.star_groups import groups_of
@@ -117,6 +117,8 @@ class _Binder:
                             fix="write PREDICTED before it if it is a predicted stream; else INSERT the rows of this "
                             "query INTO a stream and join that")  # fmt: skip
         conditions = self._conditions(others)
+        if query.probability is not None:
+            conditions = within_thresholds(conditions)
         unknown = self._no_probability(conditions)
         for number, side in enumerate(self.sides):
             side.terms = conditions.values[number]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope, ScopeItem
@@ -23,6 +24,7 @@ from presage.plan import expr as e
 from presage.plan.constants import constant_value
 from presage.prediction.kernel.spec import GREATER, LESS, Comparator, JoinTerm, Mode, ValueTerm
 
+Term = TypeVar("Term", ValueTerm, JoinTerm)
 COMPARATORS = {
     "<=": Comparator.LE, "<": Comparator.LT, ">": Comparator.GT, ">=": Comparator.GE, "<>": Comparator.NE,
     "=": Comparator.EQ,
@@ -50,6 +52,18 @@ class Conditions:
         if len(self.left) < 2:
             return self.left[0] if self.left else None
         return s.AllOf(tuple(self.left), span=self.left[0].span)
+
+
+def within_thresholds(conditions: Conditions) -> Conditions:
+    """For WITH PROBABILITY: a term that says neither MAY nor MUST is asked of every value within the threshold, as by
+    MAY (the paper's Lemma 1), and p trims what that leaves (its section 5.2). The predicted value alone would leave out
+    all times at which it fails and the real one may well hold."""
+
+    def may(terms: list[Term]) -> list[Term]:
+        return [replace(term, mode=Mode.MAY) if term.mode == Mode.PLAIN else term for term in terms]
+
+    joins = {pair: may(terms) for pair, terms in conditions.joins.items()}
+    return replace(conditions, values=[may(terms) for terms in conditions.values], joins=joins)
 
 
 def read_conditions(

@@ -256,6 +256,14 @@ def test_WITH_PROBABILITY_bounds_the_only_pair() -> None:
     assert asked.pairs[0].spec.at_least == AtLeast(0.5, False)
 
 
+def test_WITH_PROBABILITY_asks_as_MAY_what_says_neither_MAY_nor_MUST() -> None:
+    asked = tables(f"SELECT a.car {PAIR} ON {NEAR} WHERE a.x > 1 AND MUST (b.x > 2) WITH PROBABILITY >= 0.5")
+    assert [term.mode for term in asked.pairs[0].spec.terms] == [Mode.MAY]
+    assert [[term.mode for term in side.terms] for side in asked.sides] == [[Mode.MAY], [Mode.MUST]]
+    plain = tables(f"SELECT a.car, probability {PAIR} ON {NEAR}")
+    assert plain.pairs[0].spec.terms[0].mode == Mode.PLAIN
+
+
 def test_pairs_of_three_items_hang_together() -> None:
     text = f"SELECT a.car {PAIR} WINDOW 1 sec ON {NEAR} JOIN PREDICTED Temp c WINDOW 2 sec ON ABS(b.y - c.temp) < 1"
     asked = tables(text)
