@@ -189,7 +189,7 @@ def deviations(counts: Ints, sums: pa.Array, squares: pa.Array) -> Floats:
     fewer than two values 0."""
     plain, squared = _held(sums), _held(squares)
     made = np.zeros(len(counts))
-    for row in np.flatnonzero(counts > 1):
+    for row in np.flatnonzero(counts > 1).tolist():
         if plain.flags[row]:
             made[row] = np.nan
             continue
