@@ -55,10 +55,12 @@ def semantic_graph(
     said = {triple for triple in own_triples(event, context_text, node) if is_linked(triple, known)}
     said |= type_triples(stream, context_text, node)
     raised: set[Triple] = set()
-    for _, predicate, value in said:
-        for above in above_property(predicate, knowledge):
-            raised.add((node, above, value))
-            raised |= {(value, inverse, node) for inverse in inverses(above, knowledge)}
+    for _, predicate, named in said:
+        # What is the same as the value is a value, too (eq-rep-o).
+        for value in reached(named, knowledge, (), (SAME,)) if isinstance(named, ox.NamedNode) else {named}:
+            for above in above_property(predicate, knowledge):
+                raised.add((node, above, value))
+                raised |= {(value, inverse, node) for inverse in inverses(above, knowledge)}
     raised |= {(node, TYPE, kind) for s, p, o in raised if (s, p) == (node, TYPE) for kind in above_class(o, knowledge)}
     return frozenset(filter(is_sayable, raised))
 

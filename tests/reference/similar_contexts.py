@@ -67,7 +67,8 @@ def unlike(x: float, y: float, h: float) -> float:
 
 
 class Weights:
-    """IDF of every term among some contexts, the new one included."""
+    """IDF of every term among some contexts, the new one included: ln((1 + E) / (1 + C_k)) + 1 (LANGUAGE, part two).
+    Of a number, E is how many numbers its attribute has, and C_k the sum of their kernels."""
 
     def __init__(self, contexts: Sequence[Context], bandwidths: Mapping[str, float]) -> None:
         self.events = len(contexts)
@@ -80,14 +81,13 @@ class Weights:
         self.known: dict[tuple[str, float], float] = {}
 
     def of_text(self, term: tuple[str, str]) -> float:
-        return math.log(self.events / self.holding[term])
+        return math.log((1 + self.events) / (1 + self.holding[term])) + 1
 
     def of_number(self, attribute: str, value: float) -> float:
         if (attribute, value) not in self.known:
             values = self.values[attribute]
-            # log(n / sum of kernels), written for sums near n.
-            apart = math.fsum(unlike(other, value, self.h[attribute]) for other in values)
-            self.known[attribute, value] = -math.log1p(-apart / len(values))
+            near = math.fsum(1 - unlike(other, value, self.h[attribute]) for other in values)
+            self.known[attribute, value] = math.log((1 + len(values)) / (1 + near)) + 1
         return self.known[attribute, value]
 
 
@@ -118,6 +118,7 @@ def most_similar(
     since: Sequence[int] | None = None,
 ) -> list[Answer]:
     """Of each new context, the k most similar of `past[begin:place]`; of equally similar ones the later comes first.
+    Those that are not similar at all are left out.
 
     `beyond`: contexts that are not compared, and how often each is there; they count for a new one from `since` on."""
     answers = []
@@ -126,5 +127,5 @@ def most_similar(
         others = [one for one, times in beyond[since[i] if since else 0 :] for _ in range(times)]
         weights = Weights([*(past[p] for p in considered), context, *others], bandwidths)
         scored = sorted(((similarity(context, past[p], weights), p) for p in considered), reverse=True)
-        answers += [Answer(i, rank, score, p) for rank, (score, p) in enumerate(scored[:k], 1)]
+        answers += [Answer(i, rank, score, p) for rank, (score, p) in enumerate(scored[:k], 1) if score > 0]
     return answers

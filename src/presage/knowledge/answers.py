@@ -36,7 +36,8 @@ def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
     place = {name: i for i, name in enumerate(table.variables)}
     made: dict[tuple[Any, ...], None] = {}
     for solution in graph.select(table.sparql, table.variables):
-        parts: list[Iterable[Any]] = [key_values(k.reading, solution[place[k.variable]]) for k in table.keys]
+        terms = [(k.reading, solution[place[k.variable]]) for k in table.keys]
+        parts: list[Iterable[Any]] = [key_values(reading, term, graph.same) for reading, term in terms]
         parts += [(value_of(v.kind, solution[place[v.variable]]),) for v in table.values]
         made.update(dict.fromkeys(itertools.product(*parts)))
     names = (*table.key_names, *(name for name, _ in table.value_columns))

@@ -55,10 +55,10 @@ def _triples(
             literal = ox.Literal(value, datatype=ox.NamedNode(datatype))
             yield from ((event, ox.NamedNode(above), literal) for above in graph.above(term))
             continue
-        node = ox.NamedNode(value)
-        for above in graph.above(term):
-            yield event, ox.NamedNode(above), node
-            for inverse in graph.inverses(above):
-                yield from ((node, ox.NamedNode(up), event) for up in graph.above(inverse))
+        for node in map(ox.NamedNode, graph.same(value)):
+            for above in graph.above(term):
+                yield event, ox.NamedNode(above), node
+                for inverse in graph.inverses(above):
+                    yield from ((node, ox.NamedNode(up), event) for up in graph.above(inverse))
         if term == RDF_TYPE:
             yield from ((event, ox.NamedNode(term), ox.NamedNode(up)) for up in graph.classes_above(value))

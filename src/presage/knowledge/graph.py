@@ -59,8 +59,9 @@ class SparqlProblem:
 class Graph:
     """One graph of everything that is known. It does not pickle: it stays on the driver."""
 
-    def __init__(self, numbered: Numbered) -> None:
+    def __init__(self, numbered: Numbered, closed: bool = False) -> None:
         self._numbered = numbered
+        self._is_closed = closed
         self._store = _filled(numbered)
         self._taken_out = 0  # facts that stood beside what is known, since the store was filled
         self._beside = threading.Lock()
@@ -76,7 +77,7 @@ class Graph:
             numbered = _closed(sources) if reasoning else _stated(sources)
             if cache is not None:
                 graph_cache.save(cache, key, numbered)
-        return cls(numbered)
+        return cls(numbered, reasoning)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -136,6 +137,10 @@ class Graph:
 
     def has_entity(self, iri: str) -> bool:
         return iri in self._entity_set
+
+    def same(self, iri: str) -> frozenset[str]:
+        """The entity under all its names, which only reasoning equates: what has it as a value has each of them."""
+        return self._walk("same", iri, (), (), (SAME,)) if self._is_closed else frozenset((iri,))
 
     def above(self, name: str) -> frozenset[str]:
         """The property, and all that hold where it holds."""

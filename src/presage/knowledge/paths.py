@@ -174,7 +174,8 @@ class PathReader:
         """The attribute is this very term: one hop from the event."""
         value = self.value(reading.attribute)
         if isinstance(target, q.Iri) and reading.meaning.is_entity and self.vocabulary.knows(target.value):
-            known = spellings(reading.context, reading.meaning, target.value)
+            names = sorted(self.vocabulary.same(target.value))
+            known = dict.fromkeys(x for name in names for x in spellings(reading.context, reading.meaning, name))
             items = tuple(s.Literal(spelling) for spelling in known)
             return all_of([s.IsNull(value, True), s.InList(value, items, False)]) if items else FALSE
         if isinstance(target, q.Literal) and not reading.meaning.is_entity:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,13 +116,14 @@ class MarkedTables:
         return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
-def key_values(reading: Reading, term: Any) -> Sequence[Any]:
-    """The values of an attribute that stand for a term."""
+def key_values(reading: Reading, term: Any, same: Callable[[str], Iterable[str]]) -> Sequence[Any]:
+    """The values of an attribute that stand for a term; `same`: the names of the entity that it is."""
     if term is None:
         return ()
     datatype = _datatype(term)
     if reading.meaning.is_entity:
-        return spellings(reading.context, reading.meaning, term.value) if _is_iri(term) else ()
+        names = sorted(same(term.value)) if _is_iri(term) else ()
+        return [spelling for name in names for spelling in spellings(reading.context, reading.meaning, name)]
     if datatype is None:
         return ()
     value = literal_value(reading, term.value, datatype)

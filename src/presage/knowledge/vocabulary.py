@@ -26,6 +26,8 @@ class Hierarchy(Protocol):
 
     def has_entity(self, iri: str) -> bool: ...
 
+    def same(self, iri: str) -> frozenset[str]: ...
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -76,3 +78,7 @@ class Vocabulary:
 
     def knows(self, iri: str) -> bool:
         return self._graph.has_entity(iri)
+
+    def same(self, iri: str) -> frozenset[str]:
+        """The names of one entity."""
+        return self._graph.same(iri)

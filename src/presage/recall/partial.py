@@ -233,6 +233,6 @@ def of_older_version(parts: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Tab
             parts = parts.append_column(aggregate.column(kind), array)
         parts = parts.drop_columns(older)
     # In the order in which merging has them.
-    merging = [name for aggregate in aggregates for name in aggregate.partial_columns()]
-    keys = [name for name in parts.column_names if name not in merging]
-    return parts.select([*keys, *merging]) if parts.column_names != [*keys, *merging] else parts
+    partial = [name for aggregate in aggregates for name in aggregate.partial_columns()]
+    ordered = [*(name for name in parts.column_names if name not in partial), *partial]
+    return parts.select(ordered) if parts.column_names != ordered else parts

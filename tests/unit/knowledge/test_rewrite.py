@@ -254,6 +254,22 @@ def test_a_row_for_every_solution(campus: Workspace) -> None:
     assert all(room.startswith("http://cei.usc.edu/Building.owl#") for _, room in found)
 
 
+@pytest.mark.parametrize("reasoning", [True, False])
+def test_a_value_has_every_name_of_its_entity_where_that_is_reasoned(tmp_path: Path, reasoning: bool) -> None:
+    known = PLACES + "ee:a2 <http://www.w3.org/2002/07/owl#sameAs> ee:alpha ."
+    world = made(tmp_path, known=known)
+    if not reasoning:
+        world = Workspace([tmp_path], tmp_path)
+        world.check(f"CREATE KNOWLEDGE world FROM 'world.ttl';\n{DECLARED}")
+    named = "PATH { ?e evt:hasSource ee:alpha }"
+    filtered = "PATH { ?e evt:hasSource ?s . FILTER (?s = ee:alpha) }"
+    both = "PATH { ?e evt:hasSource ?s . OPTIONAL { ?e hvc:airflow ?f } FILTER (?s = ee:alpha) }"  # asked of the store
+    shown = "SELECT PATH { ?e evt:hasSource ?s }.s AS s FROM AirflowReport AS e WHERE e.flowrate = 520"
+    for condition in (named, filtered, both):
+        assert firsts(world, WHERE + condition) == (["a2", "a2"] if reasoning else []), condition
+    assert local(rows(world, shown)) == ([("a2",), ("alpha",)] if reasoning else [("a2",)])
+
+
 def test_two_variables_of_one_path_belong_together(campus: Workspace) -> None:
     path = "PATH { ?e evt:hasSource ?src . ?src bd:hasLocation ?loc . ?loc bd:capacity ?n }"
     text = f"SELECT {path}.src AS s, {path}.loc AS l, {path}.n AS n FROM AirflowReport AS e WHERE e.flowrate = 520"
@@ -473,6 +489,41 @@ def test_an_unknown_prefix_in_a_path_is_told_as_it_is_elsewhere(campus: Workspac
     problem = refused(campus, PREFIXES + WHERE + "PATH { ?e evt:hasSource ?s .\n ?s bdd:hasLocation ?l }")
     assert problem.code == "UNKNOWN_PREFIX"
     assert "did you mean 'bd'?" in str(problem)
+
+
+RECALLED = "SELECT e.sensorID, r.n FROM AirflowReport e RECALL LAST 1 min ( SELECT count(*) AS n FROM AirflowReport h "
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "PATH { ?e evt:hasSource ?s . ?h bd:hasLocation ?r }",
+        "PATH { ?e evt:hasSource/bd:hasLocation ?r . ?h evt:hasSource/bd:hasLocation ?r }",
+        "PATH { ?h evt:hasSource/bd:hasLocation bd:r1 }",
+        "h.hvc:airflow > 500",
+    ],
+)
+def test_a_row_of_history_has_no_meaning_yet(condition: str, campus: Workspace) -> None:
+    problem = refused(campus, PREFIXES + RECALLED + f"WHERE h.sensorID = e.sensorID AND {condition} ) AS r")
+    assert (problem.code, problem.span is not None) == ("UNSUPPORTED", True)
+    assert "the row of history" in str(problem)
+    assert "?h" in str(problem) or "h.hvc:airflow" in str(problem)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["?e hvc:airflow ?rate . FILTER (?rate > ?limt)", "?e hvc:airflow ?limit . FILTER (?limt > 500)",
+     "?e evt:hasSource ?limit . FILTER (1 < ?limt || ?limit = ee:a2)"],
+)  # fmt: skip
+def test_a_misspelt_variable_of_a_filter_is_named(condition: str, campus: Workspace) -> None:
+    problem = refused(campus, PREFIXES + WHERE + f"PATH {{ {condition} }}")
+    assert problem.code == "UNKNOWN_ATTRIBUTE"
+    assert "'?limt'" in str(problem)
+    assert ("limit" in str(problem.fix)) == ("?limit" in condition)
+
+
+def test_a_variable_of_a_filter_may_be_unbound_where_that_is_asked(campus: Workspace) -> None:
+    assert len(firsts(campus, WHERE + "PATH { ?e evt:hasSource ee:a2 . FILTER (!BOUND(?nothing)) }")) == 2
 
 
 def test_a_path_that_begins_at_no_event_is_refused(campus: Workspace) -> None:

@@ -45,19 +45,3 @@ def least_of(best: Best) -> float:
         return 0.0
     least: float = max(0.0, best.score[size - 1] - SAFE)
     return least
-
-
-@inlined
-def fill(best: Best, first: int, stop: int, shared: Floats) -> None:
-    """The latest of the other events, with similarity 0. `shared`: zeros, for marks."""
-    size = best.size[0]
-    for i in range(size):
-        shared[best.event[i]] = DONE
-    event = stop - 1
-    while best.size[0] < len(best.score) and event >= first:
-        if shared[event] == 0.0:
-            best.score[best.size[0]], best.event[best.size[0]] = 0.0, event
-            best.size[0] += 1
-        event -= 1
-    for i in range(size):
-        shared[best.event[i]] = 0.0

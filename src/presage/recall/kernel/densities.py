@@ -8,6 +8,15 @@ from presage.arrays.jit import Floats, inlined
 
 # Kernels further off than so many bandwidths are nothing: 1e-32 for single values, 1e-18 for bins.
 REACH, BINNED_REACH = 12.0, 9.0
+# Of a term that all hold: it still counts a little.
+LEAST_IDF = 1.0
+
+
+@inlined
+def idf(events: float, holding: float) -> float:
+    """How rare a term is that so many of the events hold (LANGUAGE, part two, to §9)."""
+    rare: float = np.log((1.0 + events) / (1.0 + holding)) + LEAST_IDF
+    return rare
 
 
 @inlined
@@ -24,10 +33,9 @@ def alike(x: float, y: float, bandwidth: float) -> float:
 def idf_of_value(
     cell: int, first: int, stop: int, at: Floats, held: Floats, count: float, bandwidth: float
 ) -> float:  # fmt: skip
-    """IDF of a cell that is one value: log(n / sum of kernels)."""
+    """IDF of a cell that is one value: as many hold it as their kernels add up to."""
     if bandwidth == 0.0:
-        idf: float = np.log(count / held[cell])
-        return idf
+        return idf(count, held[cell])
     total = 0.0
     i = cell
     while i >= first and (at[cell] - at[i]) / bandwidth < REACH:
@@ -37,16 +45,7 @@ def idf_of_value(
     while i < stop and (at[i] - at[cell]) / bandwidth < REACH:
         total += held[i] * alike(at[i], at[cell], bandwidth)
         i += 1
-    if total < 0.5 * count:
-        idf = np.log(count / total)
-        return idf
-    # Almost all values are alike: what they lack to n says more than n over their sum.
-    lack = 0.0
-    for i in range(first, stop):
-        apart = (at[i] - at[cell]) / bandwidth
-        lack -= held[i] * np.expm1(-0.5 * apart * apart)
-    idf = -np.log1p(-lack / count)
-    return idf
+    return idf(count, total)
 
 
 @inlined
@@ -77,4 +76,4 @@ def idf_of_bin(
         aside = moment[i] / bandwidth
         total += near * (held[i] + z * aside)
         rise += near * (aside * (1.0 - z * z) - z * held[i])
-    return np.log(count / total), -rise / (total * bandwidth)
+    return idf(count, total), -rise / ((1.0 + total) * bandwidth)

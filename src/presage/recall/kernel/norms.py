@@ -1,8 +1,7 @@
 """Counts of terms come in, lower bounds of the norms of all indexed contexts go out, good for a group of new events.
 
 IDFs differ a little from one new event to the next. Norms by IDFs of an earlier moment, times the least ratio of new
-to old IDFs, are bounds now. When that ratio has become small, norms are made anew. Light terms, whose IDF may change by
-any factor, add little and are left out.
+to old IDFs, are bounds now. When that ratio has become small, norms are made anew.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.recall.kernel.contexts import Bags
+from presage.recall.kernel.densities import LEAST_IDF, idf
 
-# IDFs below this are left out of the norms.
-LIGHT = 0.5
 # Norms are made anew when IDFs may have sunk below this share of theirs.
 STALE = 0.9
 # Instead of 1 / 0: no bound at all.
@@ -23,7 +21,7 @@ UNBOUND = 1e150
 
 
 class Norms(NamedTuple):
-    """The IDFs (0 for light terms) and, by them, the inverse norms of the indexed events."""
+    """The IDFs (0 of terms that nobody in sight holds) and, by them, the inverse norms of the indexed events."""
 
     idf: Floats
     inverse: Floats
@@ -31,26 +29,25 @@ class Norms(NamedTuple):
 
 @inlined
 def low_idf(counts: Ints, events: int) -> Floats:
-    """IDFs of heavy terms that at most `counts` of at least `events` events hold; 0 for the others."""
-    idf = np.zeros(len(counts))
+    """Lower bounds of the IDFs of terms that at most `counts` of at least `events` events hold; 0 where none does."""
+    low = np.zeros(len(counts))
     for code in range(len(counts)):
-        if counts[code] > 0 and counts[code] < events:
-            rare = np.log(events / counts[code])
-            idf[code] = rare if rare >= LIGHT else 0.0
-    return idf
+        if counts[code] > 0:
+            low[code] = max(LEAST_IDF, idf(events, counts[code]))
+    return low
 
 
 @inlined
-def norms_by(idf: Floats, bags: Bags, first: int, stop: int) -> Norms:
+def norms_by(idfs: Floats, bags: Bags, first: int, stop: int) -> Norms:
     inverse = np.empty(stop - first)
     base = bags.starts[0]
     for event in range(first, stop):
         square = 0.0
         for i in range(bags.starts[event] - base, bags.starts[event + 1] - base):
-            weight = bags.times[i] * idf[bags.codes[i]]
+            weight = bags.times[i] * idfs[bags.codes[i]]
             square += weight * weight
         inverse[event - first] = 1.0 / np.sqrt(square) if square > 0.0 else UNBOUND
-    return Norms(idf, inverse)
+    return Norms(idfs, inverse)
 
 
 @compiled
@@ -67,7 +64,7 @@ def bound_group(norms: Norms, bags: Bags, first: int, stop: int, counts: Ints, e
     ratio = 1.0
     for code in range(len(norms.idf)):
         if norms.idf[code] > 0.0 and counts[code] > 0:
-            rare = np.log(events / counts[code]) if counts[code] < events else 0.0
+            rare = max(LEAST_IDF, idf(events, counts[code]))
             ratio = min(ratio, rare / norms.idf[code])
     if ratio >= STALE:
         return norms, 1.0 / ratio

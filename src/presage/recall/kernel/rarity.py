@@ -12,7 +12,7 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints, inlined
 from presage.recall.kernel.cells import Cells
 from presage.recall.kernel.contexts import Bags
-from presage.recall.kernel.densities import idf_of_bin, idf_of_value
+from presage.recall.kernel.densities import LEAST_IDF, idf, idf_of_bin, idf_of_value
 
 
 class Counts(NamedTuple):
@@ -109,7 +109,7 @@ def weigh_terms(
         code = codes[i]
         if rarity.known[code] != now:
             rarity.known[code] = now
-            rarity.idf[code] = np.log(events / counts.terms[code])
+            rarity.idf[code] = idf(events, counts.terms[code])
 
 
 @inlined
@@ -131,11 +131,11 @@ def weigh_numbers(
                 )  # fmt: skip
             elif bandwidth[a] == 0.0:
                 # All that are in sight are equal.
-                rarity.cell_idf[cell] = 0.0
+                rarity.cell_idf[cell] = LEAST_IDF
             else:
                 kernel = kernels[kernel_starts[a] : kernel_starts[a + 1]]
                 rarity.cell_idf[cell], rarity.cell_slope[cell] = idf_of_bin(
                     cell, first, stop, cells.at, counts.held, counts.moment, kernel, count[a], cells.width[a],
                     bandwidth[a],
                 )  # fmt: skip
-        weights[i - low] = max(0.0, rarity.cell_idf[cell] + rarity.cell_slope[cell] * cells.offset[i + ahead])
+        weights[i - low] = max(LEAST_IDF, rarity.cell_idf[cell] + rarity.cell_slope[cell] * cells.offset[i + ahead])

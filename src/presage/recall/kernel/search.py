@@ -14,11 +14,11 @@ import numpy as np
 
 from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Floats, Ints, compiled, inlined
-from presage.recall.kernel.best import DONE, Best, enter, fill, least_of
+from presage.recall.kernel.best import DONE, Best, enter, least_of
 from presage.recall.kernel.beyond import Beyond, count_beyond
 from presage.recall.kernel.cells import Cells
 from presage.recall.kernel.contexts import Bags
-from presage.recall.kernel.densities import kernel_by_bins
+from presage.recall.kernel.densities import LEAST_IDF, kernel_by_bins
 from presage.recall.kernel.norms import Norms, bound_group
 from presage.recall.kernel.rarity import (
     Counts,
@@ -198,7 +198,7 @@ def look_up_numbers(world: World, sight: Sight, first: int, stop: int, size: int
                         room, world.rarity, world.counts, world.cells, attributes, i, i + 1, 0, sight.values, bandwidth,
                         sight.kernels, sight.kernel_starts, now,
                     )  # fmt: skip
-                weight = max(0.0, idf[cell] + slope[cell] * offsets[i])
+                weight = max(LEAST_IDF, idf[cell] + slope[cell] * offsets[i])
                 dot += near * weight
                 square[event] += weight * weight
         if dot > 0.0:
@@ -345,7 +345,6 @@ def search(
         codes = fresh.codes[fresh.starts[e] - fresh.starts[0] : fresh.starts[e + 1] - fresh.starts[0]]
         if sight.norm > 0.0:
             find(world, sight, norms, slack, first, stop, codes, best)
-        fill(best, first, stop, world.shared)
         found[e] = best.size[0]
         count_terms(counts, fresh, e, e + 1, -1)
         withdraw_numbers(counts, fresh, cells, e, len(past.values), before)

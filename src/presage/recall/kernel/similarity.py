@@ -41,7 +41,7 @@ def most_similar(
     beyond: Beyond | None = None,
 ) -> Similar:
     """For each new event the k most similar of the past events at positions `begin` to `place`, the best first and of
-    equally similar ones the later first; fewer if there are fewer.
+    equally similar ones the later first; fewer if fewer are similar at all.
 
     `fresh` comes from `store.code`. `bandwidths` are those that the user chose, by attribute; the others follow
     Silverman's rule. `exact`: with more distinct values of an attribute, the IDFs of its numbers are approximate.
