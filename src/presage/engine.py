@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from presage.analyze.declare_statement import read_retention
-from presage.analyze.warnings import warnings_in, warnings_of
+from presage.analyze.warnings import tell_warnings, warnings_in, warnings_of
 from presage.errors import QueryWarning, error, located
 from presage.knowledge.answers import Tables
 from presage.knowledge.library import Library
@@ -40,7 +40,6 @@ from presage.live.upkeep import Upkeep
 from presage.log import FileSet, Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead, numbered_attributes
 from presage.log.files import read_files
 from presage.log.keeping import keep
-from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import resolve_under_roots
 from presage.model.text import Source

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.analyze.warnings import warnings_of
+from presage.analyze.warnings import tell_warnings, warnings_of
 from presage.columnar.reasons import Reasons
 from presage.errors import PresageError, QueryWarning, did_you_mean, error
 from presage.knowledge.browsing import Browser
@@ -26,7 +26,6 @@ from presage.live.rooms import check_end, described, has_patterns
 from presage.live.statement import RUNNING, Statement
 from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
-from presage.logging import tell_warnings
 from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source
 from presage.model.time import format_timestamp
