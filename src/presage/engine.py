@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from presage.analyze.declare_statement import read_retention
-from presage.analyze.warnings import warnings_in, warnings_of
+from presage.analyze.warnings import tell_warnings, warnings_in, warnings_of
 from presage.bounded_queries import BoundedQueries
 from presage.errors import QueryWarning, error, located
 from presage.knowledge.answers import Tables
@@ -42,7 +42,6 @@ from presage.live.stepping import SECONDS_PER_BATCH
 from presage.live.upkeep import Upkeep
 from presage.log import Gap, LoadReport, Log, MaintenanceReport, SourceOffsets, max_ahead
 from presage.log.keeping import keep
-from presage.logging import tell_warnings
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
 from presage.model.permissions import Permissions

@@ -11,11 +11,10 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from presage.errors import QueryWarning, error
+from presage.errors import error
 from presage.model.masking import masked
 
 DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
@@ -67,12 +66,6 @@ def tell(level: int, code: str, text: str, *, failure: BaseException | None = No
         extra = {"code": code, _FIELDS: fields}
         # As an argument: a message that holds a percent sign is none.
         _LOGGER.log(level, "%s", masked(text.format(**fields)), extra=extra, exc_info=failure, stacklevel=2)
-
-
-def tell_warnings(several: Iterable[QueryWarning]) -> None:
-    """Log warnings about a statement, for programs that do not look at the `warnings` of what they are given."""
-    for each in several:
-        tell(WARNING, "QUERY_WARNING", "{warning}", warning=each.render(), condition=each.code)
 
 
 class JsonLines(logging.Formatter):

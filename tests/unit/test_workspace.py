@@ -67,13 +67,6 @@ REFUSED = [
         "the derived stream 'Loud' leads back to itself: Loud <- Event <- Loud",
         "break the circle",
     ),
-    (
-        "INSERT INTO motion SELECT x FROM Motion",
-        "ALREADY_DECLARED",
-        1,
-        "'Motion' is already declared as a stream",
-        "write INSERT INTO Motion, or choose another name",
-    ),
     ("DROP STREAM Motoin", "UNKNOWN_OBJECT", 1, "there is no stream named 'Motoin'", "did you mean 'Motion'?"),
     (
         "DROP SCHEMA CameraEvent",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from presage.analyze.guard_cover import check_guards
 from presage.errors import QueryWarning
 from presage.lang import syntax as s
+from presage.logging import WARNING, tell
 from presage.model.text import Source
 
 CHECKS: tuple[Callable[[s.Statement], Iterable[QueryWarning]], ...] = (check_guards,)
@@ -25,3 +26,9 @@ def warnings_of(statement: s.Statement, source: Source) -> tuple[QueryWarning, .
 def warnings_in(script: s.Script) -> tuple[QueryWarning, ...]:
     """All warnings about the statements of a text."""
     return tuple(each for statement in script.statements for each in warnings_of(statement, script.source))
+
+
+def tell_warnings(several: Iterable[QueryWarning]) -> None:
+    """Log warnings about a statement, for programs that do not look at the `warnings` of what they are given."""
+    for each in several:
+        tell(WARNING, "QUERY_WARNING", "{warning}", warning=each.render(), condition=each.code)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from presage.analyze.constant_arguments import patterns_of_older_homes
 from presage.analyze.declare_derived import reads
-from presage.analyze.warnings import warnings_of
+from presage.analyze.warnings import tell_warnings, warnings_of
 from presage.columnar.reasons import Reasons
 from presage.errors import PresageError, QueryWarning, did_you_mean, error
 from presage.knowledge.browsing import Browser
@@ -30,7 +30,6 @@ from presage.live.statement import FINISHED, RUNNING, Statement
 from presage.live.tracing import Tracing
 from presage.log import Archive, CatalogEntry, InUse, Log
 from presage.log.looking import not_seen
-from presage.logging import tell_warnings
 from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
 from presage.model.time import format_timestamp
