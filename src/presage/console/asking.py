@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from presage.analyze.function_table import BY_NAME
-from presage.console.failures import all_as_json
+from presage.console.answers import all_as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
 from presage.errors import PresageError, error, located
