@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from presage.cli.text import name_of, read_text
 from presage.errors import error
+from presage.model.masking import keep_out
 from presage.spark.jvm import launch
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def serve_home(
     read = [read_plan(plan) for plan in plans]
     texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
+    keep_out(secret)  # of all that is logged
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     gate = Gate()

@@ -20,7 +20,6 @@ from presage.console.answers import body_of
 from presage.console.pages import PAGES, page
 from presage.errors import PresageError, error
 from presage.logging import ERROR, tell
-from presage.model.masking import keep_out
 
 MOST_BYTES = 16 * 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -59,7 +58,6 @@ class Access:
         self._token = token
         self._hosts = {name.lower() for name in (*LOOPBACK, *hosts)}
         self._most = most_bytes
-        keep_out(token)  # of all that is logged
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
