@@ -25,6 +25,7 @@ LEVELS = ("debug", "info", "warning", "error")
 CODES = (
     "ENGINE_OPENED",
     "ENGINE_CLOSED",
+    "SPARK_STARTING",
     "STATEMENT_DEPLOYED",
     "STATEMENT_STOPPED",
     "STATEMENT_FAILED",

@@ -39,7 +39,7 @@ class Watched:
             self.complaints.append(text)
 
     def _asked(self, url: str, address: str) -> None:
-        if not url.startswith((address, "data:")):
+        if not url.startswith((address, "data:", f"blob:{address}")):
             self.elsewhere.append(url)
 
     def close(self) -> None:

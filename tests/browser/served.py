@@ -10,13 +10,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import uvicorn
-
 from presage import Engine
 from presage.console.access import Access
 from presage.console.app import make_app
 from presage.console.gate import Gate
 from presage.console.plans import Plan
+from presage.console.server import server_of
 
 TOKEN = "a-token-of-the-tests"
 START = datetime(2024, 3, 1, 9, tzinfo=UTC)
@@ -69,8 +68,7 @@ class Served:
     def _serve(self, app: Any) -> None:
         if self._socket.fileno() < 0:
             self._socket = _free(self.port)
-        config = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
-        self._server = uvicorn.Server(config)
+        self._server = server_of(app)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from presage.cli.text import name_of, read_text
 from presage.errors import error
+from presage.model.masking import keep_out
 from presage.spark.jvm import launch
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-    from uvicorn import Server
-
     from presage.console.gate import Gate
     from presage.engine import Engine
 
@@ -46,14 +44,16 @@ def serve_home(
     from presage.console.access import Access, new_token
     from presage.console.gate import Gate
     from presage.console.plans import read_plan
+    from presage.console.server import server_of
 
     read = [read_plan(plan) for plan in plans]
     texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
+    keep_out(secret)  # of all that is logged
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     gate = Gate()
-    server = _server(Access(gate, secret, [shown, *names]), debug)
+    server = server_of(Access(gate, secret, [shown, *names]), debug)
 
     def end() -> None:
         server.should_exit = True
@@ -84,10 +84,11 @@ def served(engine: Engine, port: int) -> Iterator[tuple[str, Gate]]:
     from presage.console.access import Access, new_token
     from presage.console.app import open_gate
     from presage.console.gate import Gate
+    from presage.console.server import server_of
 
     secret, listening, gate = new_token(), _listen("127.0.0.1", port), Gate()
     open_gate(gate, engine)
-    server = _server(Access(gate, secret), debug=False)
+    server = server_of(Access(gate, secret))
     thread = threading.Thread(target=server.run, args=([listening],), name="presage-console", daemon=True)
     thread.start()
     try:
@@ -102,14 +103,6 @@ def check_packages(what: str) -> None:
         if importlib.util.find_spec(needed) is None:
             fix = "pip install 'presage[console]'"
             raise error("UNSUPPORTED", what=what, where=f"without the package '{needed}'", fix=fix)
-
-
-def _server(app: ASGIApp, debug: bool) -> Server:
-    import uvicorn
-
-    level = "info" if debug else "warning"
-    config = uvicorn.Config(app, lifespan="off", server_header=False, timeout_graceful_shutdown=2, log_level=level)
-    return uvicorn.Server(config)
 
 
 def _listen(host: str, port: int) -> socket.socket:

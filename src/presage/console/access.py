@@ -7,27 +7,35 @@ Origin are checked too: a name that is made to point at the loopback (DNS rebind
 from __future__ import annotations
 
 import hmac
-import json
+import re
 import secrets
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote
 
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from presage.console.pages import page
+from presage.console.answers import body_of
+from presage.console.pages import PAGES, page
 from presage.errors import PresageError, error
+from presage.logging import ERROR, tell
 
-COOKIE = "presage_token"
 MOST_BYTES = 16 * 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# A name or an address of version 4, or one of version 6 in brackets, and a port; nothing behind it.
+_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+# Of two of them, somebody else may have looked at the other one.
+ONCE = ("host", "origin", "authorization", "cookie", "content-length", "content-type")
 # What holds no data of anybody's.
 OPEN = ("/static/",)
 # For people who open the address without it.
 LOCKED = "locked.html"
 HEADERS = [
-    (b"content-security-policy", b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
@@ -39,7 +47,11 @@ def new_token() -> str:
 
 
 class Access:
-    """Stands before the application. `hosts`: names under which it may be asked, beside those of the loopback."""
+    """Stands before the application. `hosts`: names under which it may be asked, beside those of the loopback.
+
+    The cookie opens pages, which hold no data. Browsers send it to every port of the host, so it opens nothing else,
+    and its value is not the token: the API takes `Authorization: Bearer` alone, which the page keeps for its own port.
+    """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str] = (), most_bytes: int = MOST_BYTES) -> None:
         self._app = app
@@ -49,68 +61,113 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            return  # nothing of ours is a web socket
+        started = False
 
         async def send_safely(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message["headers"] = [*message.get("headers", []), *HEADERS]
             await send(message)
 
-        refused = self._refused(scope, headers)
+        try:
+            await self._answer(scope, receive, send_safely)
+        except Exception as failure:
+            tell(
+                ERROR, "REQUEST_FAILED", "a request of the console failed: {path}", failure=failure, path=scope["path"]
+            )
+            if not started:
+                await _answer(send_safely, 500, error("INTERNAL", what=type(failure).__name__))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = _Headers(scope)
+        refused = self._refused(headers)
         if refused is not None:
-            await _answer(send_safely, *refused)
+            await _answer(send, *refused)
             return
+        path, port = scope["path"], (scope.get("server") or ("", 0))[1] or 0
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and given and self._is_right(given):
-            # Out of the address: it would be kept in the history, and shown to whoever looks over a shoulder.
-            cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
-            await _redirect(send_safely, "/", cookie)
+        if path == "/" and given and self._is_right(given):
+            # Out of the address that is asked for, and into its fragment, which is sent nowhere: the page takes it.
+            cookie = f"{cookie_name(port)}={self._pass(port)}; HttpOnly; SameSite=Strict; Path=/"
+            await _redirect(send, f"/#token={quote(given, safe='')}", cookie)
             return
-        if not scope["path"].startswith(OPEN) and not self._is_allowed(headers):
-            if scope["path"] == "/" and "text/html" in headers.get("accept", ""):
-                await HTMLResponse(page(LOCKED), 401)(scope, receive, send_safely)
+        if not path.startswith(OPEN) and not self._is_allowed(path, port, headers):
+            if path == "/" and "text/html" in headers.one("accept"):
+                await HTMLResponse(page(LOCKED), 401)(scope, receive, send)
                 return
             fix = "open the address with its token that `presage serve` printed, or send Authorization: Bearer …"
-            await _answer(send_safely, 401, error("NOT_ALLOWED", what="without its token", fix=fix))
+            await _answer(send, 401, error("NOT_ALLOWED", what="without its token", fix=fix))
             return
         body = _Body(receive, self._most)
 
         async def send_unless_too_long(message: Message) -> None:
             # The application answers to a body that breaks off; what it says of it is not what happened.
             if not body.too_long:
-                await send_safely(message)
+                await send(message)
             elif message["type"] == "http.response.start":
-                await _answer(send_safely, 413, too_long(self._most))
+                await _answer(send, 413, too_long(self._most))
 
         await self._app(scope, body.receive, send_unless_too_long)
 
-    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, PresageError] | None:
-        host = headers.get("host", "")
-        if _name(host) not in self._hosts:
+    def _refused(self, headers: _Headers) -> tuple[int, PresageError] | None:
+        twice = headers.twice(ONCE)
+        if twice is not None:
+            return 400, error(
+                "DATA_SHAPE", what="the request", found=f"it has the header '{twice}' twice", fix="send one"
+            )
+        host = headers.one("host")
+        name = _HOST.fullmatch(host)
+        if name is None or name["name"].lower() not in self._hosts:
             fix = "ask under the name that it listens on, or add yours with --host"
-            return 403, error("NOT_ALLOWED", what=f"under the name '{_name(host)[:100]}'", fix=fix)
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            return 403, error("NOT_ALLOWED", what=f"under the name '{host[:100]}'", fix=fix)
+        scheme, _, netloc = headers.one("origin", f"http://{host}").partition("://")
+        if scheme not in ("http", "https") or netloc.lower() != host.lower():
             return 403, error("NOT_ALLOWED", what="from a page of another origin", fix="use the console's own page")
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self._most:
+        length = headers.one("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length[:20]) > self._most:
             return 413, too_long(self._most)
         return None
 
-    def _is_allowed(self, headers: dict[str, str]) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+    def _is_allowed(self, path: str, port: int, headers: _Headers) -> bool:
+        scheme, _, given = headers.one("authorization").partition(" ")
         if scheme.lower() == "bearer":
             return self._is_right(given.strip())
+        if path not in PAGES:
+            return False
         try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(headers.one("cookie")).get(cookie_name(port))
         except CookieError:
             return False
-        return cookie is not None and self._is_right(cookie.value)
+        return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._pass(port).encode())
+
+    def _pass(self, port: int) -> str:
+        """What opens the pages of a port: it tells nothing of the token."""
+        return hmac.new(self._token.encode(), f"page {port}".encode(), "sha256").hexdigest()
 
     def _is_right(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+class _Headers:
+    """The headers of a request, by their names in lower case; of some there may be one only."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            self._values.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+
+    def one(self, name: str, otherwise: str = "") -> str:
+        return self._values.get(name, [otherwise])[0]
+
+    def twice(self, names: Iterable[str]) -> str | None:
+        return next((name for name in names if len(self._values.get(name, ())) > 1), None)
+
+
+def cookie_name(port: int) -> str:
+    """Cookies are shared by all ports of a host: each has a name of its own."""
+    return f"presage_page_{port}"
 
 
 class _Body:
@@ -133,13 +190,8 @@ def too_long(most: int) -> PresageError:
     return error("LIMIT", what="the body of the request", limit_name="bytes of a request", limit=f"{most:,}", fix=fix)
 
 
-def _name(host: str) -> str:
-    """The name of a Host header, without its port."""
-    return (host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]).lower()
-
-
 async def _answer(send: Send, status: int, problem: PresageError) -> None:
-    body = json.dumps({"errors": [problem.as_dict()]}).encode()
+    body = body_of(problem)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

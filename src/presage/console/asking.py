@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from presage.analyze.function_table import BY_NAME
 from presage.analyze.warnings import warnings_of
-from presage.console.failures import all_as_json, as_json
+from presage.console.answers import all_as_json, as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
 from presage.errors import PresageError, QueryWarning, error, located

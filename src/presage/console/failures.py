@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from presage.errors import Diagnostic, PresageError, error
+from presage.console.answers import all_as_json, as_json
+from presage.errors import PresageError, error
 from presage.logging import ERROR, tell
 from presage.spark.failures import explain_failure, is_of_spark
 
 # By whose fault it is. A name that stands for nothing is the asker's mistake like any other in a text.
 STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}
 STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
-
-
-def as_json(problem: Diagnostic) -> dict[str, Any]:
-    """One error or warning, with the place in the text from its beginning too: an editor underlines by that."""
-    span = problem.span if problem.source is not None else None
-    return {**problem.as_dict(), "start": span.start if span else None, "end": span.end if span else None}
-
-
-def all_as_json(problem: PresageError) -> list[dict[str, Any]]:
-    return [as_json(each) for each in (problem, *problem.others)]
 
 
 def answer(problem: PresageError) -> JSONResponse:

@@ -16,10 +16,9 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from presage.console.pages import STATIC, page
+from presage.console.answers import all_as_json
+from presage.console.pages import PAGES, STATIC, page
 from presage.errors import error
-
-PAGES = {"/": "index.html", "/api": "api.html"}
 
 
 class Gate:
@@ -54,9 +53,9 @@ class Gate:
             await JSONResponse(self.status())(scope, receive, send)
         else:
             problem = error("STARTING", doing=self.doing or "")
-            await JSONResponse({"errors": [problem.as_dict()]}, 503, {"Retry-After": "1"})(scope, receive, send)
+            await JSONResponse({"errors": all_as_json(problem)}, 503, {"Retry-After": "1"})(scope, receive, send)
 
 
 def _no_such_file(request: Request, failure: Exception) -> JSONResponse:
     problem = error("UNKNOWN_OBJECT", kind="file", name=request.url.path, fix="the console's page is at /")
-    return JSONResponse({"errors": [problem.as_dict()]}, 404)
+    return JSONResponse({"errors": all_as_json(problem)}, 404)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
 HEAD = "head.html"
+PAGES = {"/": "index.html", "/api": "api.html"}  # by path; none of them holds data
 
 
 @cache

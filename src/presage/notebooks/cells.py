@@ -2,7 +2,7 @@
 
     %%epl                    carry out the statements; the rows of the last one that has any
     %%epl --deploy hot       let the last one stand under a name, after those before it
-    %%epl --into rows        keep the result in a variable as well
+    %%epl --into rows        keep the rows in a variable as well, also of a cell that draws them
     %%epl --plot [column]    draw the rows instead
     %%epl --explain          say how the last one would be computed
 
@@ -62,8 +62,8 @@ class Cells:
         engine = self._engine(asked.engine)
         found = self._carried_out(engine, asked, cell)
         if asked.into is not None:
-            self._shell.push({asked.into: found})
-        return found
+            self._shell.push({asked.into: found})  # the rows, drawn or not
+        return self._drawn(found, asked)
 
     def _engine(self, name: str) -> Engine:
         known = self._shell.user_ns.get(name)
@@ -85,7 +85,10 @@ class Cells:
             if asked.explain:
                 return engine.execute(f"EXPLAIN {last}", "cell")
             return engine.deploy(last, name=asked.deploy, replace=asked.replace)
-        found = engine.execute(cell, "cell")
+        return engine.execute(cell, "cell")
+
+    @staticmethod
+    def _drawn(found: Any, asked: Namespace) -> Any:
         if asked.plot is None:
             return found
         if found is None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from presage.errors import error
 from presage.spark.session import leave_session, running_session, start_session, use_session
+from presage.spark.waiting import wait_for
 
 
 class HeldSession:
@@ -28,22 +29,33 @@ class HeldSession:
         with self._lock:
             if self._left:
                 raise error("ENGINE_CLOSED")
+            if self.now is None and self._starting is None:
+                self._use_running()
+            if self.now is not None:
+                return self.now
+            starting = self._started()
+        # Without the lock: whoever waits is told what for, also if another thread was here first.
+        started = wait_for(starting)
+        with self._lock:
+            if self._left:
+                raise error("ENGINE_CLOSED")
             if self.now is None:
-                running = running_session() if self._starting is None else None
-                self.now = running or self._started().result()
-                self._name = use_session(self.now, ours=running is None)
+                self.now, self._name = started, use_session(started, ours=True)
             return self.now
 
     def start(self) -> None:
         """Start it in the background."""
         with self._lock:
-            # A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone.
             if self.now is None and self._starting is None:
-                self.now = running_session()
-                if self.now is not None:
-                    self._name = use_session(self.now)
+                self._use_running()
             if self.now is None:
                 self._started()
+
+    def _use_running(self) -> None:
+        """A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone."""
+        self.now = running_session()
+        if self.now is not None:
+            self._name = use_session(self.now)
 
     def leave(self) -> None:
         """Be done with it; the last engine stops the one that an engine has started."""

@@ -165,6 +165,16 @@ class TableResult(Result):
         return self.df
 
 
+class PlanResult(TableResult):
+    """EXPLAIN: the lines of the plan as rows; people are shown its text, whose indentation says what is below what."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.to_arrow()["plan"].to_pylist())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
 class PictureResult(TableResult):
     """EXPLAIN … FORMAT svg: the lines of the SVG as rows; a notebook draws it."""
 
@@ -181,4 +191,4 @@ def explained_as(form: str, text: str, spark: Callable[[], SparkSession]) -> Res
     rows = pa.table({column.name: pa.array(text.splitlines(), to_arrow(column.type))})
     if form == "svg":
         return PictureResult((column,), rows, spark, picture=lambda: Picture(text))
-    return TableResult((column,), rows, spark)
+    return PlanResult((column,), rows, spark)

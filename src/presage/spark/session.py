@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from pyspark.sql import SparkSession
 
 from presage.errors import error
-from presage.spark.jvm import launch_now_if_wanted, launched, prepare_environment
+from presage.spark.jvm import launch, launch_now_if_wanted, launched, prepare_environment
+from presage.spark.waiting import in_notebook
 
 # What is not explained here is a default of ours that PySpark 4.3 was measured with.
 PROFILE = {
@@ -34,6 +35,10 @@ PROFILE = {
     ),
     "spark.sql.streaming.metricsEnabled": "false",
 }
+
+
+# Settings that only PySpark's own way to start a JVM hands on.
+OF_THE_JVM = ("spark.driver.", "spark.jars", "spark.submit.")
 
 
 def running_session() -> SparkSession | None:
@@ -96,6 +101,9 @@ def own_session(settings: dict[str, str] | None = None) -> SparkSession:
             "UNSUPPORTED", what="a local session of the engine's own", where="while SPARK_REMOTE is set", fix=fix
         )
     jvm = launched() or launch_now_if_wanted()
+    if jvm is None and in_notebook() and not any(name.startswith(OF_THE_JVM) for name in settings or {}):
+        # Into a file: what a JVM says while it starts would fill the first cell.
+        jvm = launch(quiet=True)
     if jvm is None:
         prepare_environment()
     else:

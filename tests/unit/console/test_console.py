@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from presage import Engine
+from presage.console.access import cookie_name
 from presage.console.app import make_app
 
 TOKEN = "secret"
@@ -50,10 +51,24 @@ def test_nothing_is_told_without_the_token(engine: Engine, token: str | None) ->
 def test_the_address_with_the_token_leaves_a_cookie_and_no_token_in_the_address(engine: Engine) -> None:
     asking = client_of(engine, None)
     found = asking.get(f"/?token={TOKEN}", follow_redirects=False)
-    assert (found.status_code, found.headers["location"]) == (303, "/")
+    # In the fragment, which browsers send nowhere: the page keeps it.
+    assert (found.status_code, found.headers["location"]) == (303, f"/#token={TOKEN}")
     assert "HttpOnly" in found.headers["set-cookie"]
     assert "SameSite=Strict" in found.headers["set-cookie"]
-    assert asking.get("/api/statements").status_code == 200
+    assert TOKEN not in found.headers["set-cookie"]
+    assert [asking.get(path).status_code for path in ("/", "/api")] == [200, 200]
+
+
+def test_a_cookie_opens_the_pages_of_its_port_and_no_data(engine: Engine) -> None:
+    asking = client_of(engine, None)
+    asking.get(f"/?token={TOKEN}", follow_redirects=False)
+    (name,) = asking.cookies
+    assert name == cookie_name(8765)
+    for path in ("/api/statements", "/api/openapi.json", "/api/status"):
+        assert asking.get(path).status_code == 401
+    other = TestClient(make_app(engine, TOKEN), base_url="http://127.0.0.1:9999", cookies={name: asking.cookies[name]})
+    assert other.get("/").status_code == 401
+    assert cookie_name(9999) not in other.cookies
 
 
 def test_another_name_or_origin_is_refused(engine: Engine, client: TestClient) -> None:

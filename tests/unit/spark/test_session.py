@@ -38,3 +38,37 @@ def test_an_engine_that_would_start_a_session_of_its_own_beside_a_server_says_wh
 
 def test_a_session_of_somebody_else_is_nobodys_to_stop() -> None:
     assert use_session(session("theirs")) is None
+
+
+@pytest.mark.parametrize(
+    ("notebook", "settings", "launched"),
+    [
+        (True, {}, [True]),
+        (True, {"spark.sql.ansi.enabled": "true"}, [True]),
+        (True, {"spark.jars.packages": "a:b:1"}, []),  # only PySpark's own way takes it along
+        (False, {}, []),
+    ],
+)
+def test_in_a_notebook_the_jvm_starts_without_filling_the_cell(
+    monkeypatch: pytest.MonkeyPatch, notebook: bool, settings: dict[str, str], launched: list[bool]
+) -> None:
+    class Begun(BaseException):
+        pass
+
+    found: list[bool] = []
+
+    def launch(quiet: bool) -> None:
+        found.append(quiet)
+
+    def prepare() -> None:
+        raise Begun
+
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr("presage.spark.session.in_notebook", lambda: notebook)
+    monkeypatch.setattr("presage.spark.session.launched", lambda: None)
+    monkeypatch.setattr("presage.spark.session.launch_now_if_wanted", lambda: None)
+    monkeypatch.setattr("presage.spark.session.launch", launch)
+    monkeypatch.setattr("presage.spark.session.prepare_environment", prepare)
+    with pytest.raises(Begun):
+        own_session(settings)
+    assert found == launched

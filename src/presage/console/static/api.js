@@ -11,8 +11,17 @@ export class Refused extends Error {
   get away() { return ["UNREACHABLE", "STARTING", "ENGINE_CLOSED"].includes(this.errors[0]?.code); }
 }
 
+// The token comes in the fragment of the address, which is sent nowhere. It is kept for this port of the host alone, unlike a cookie.
+const TOKEN = "presage-token";
+const opened = /^#token=(.+)$/.exec(location.hash);
+if (opened) {
+  localStorage.setItem(TOKEN, decodeURIComponent(opened[1]));
+  history.replaceState(null, "", location.pathname);
+}
+const bearer = () => ({ Authorization: `Bearer ${localStorage.getItem(TOKEN) ?? ""}` });
+
 async function call(method, path, body) {
-  const options = { method, headers: {}, credentials: "same-origin" };
+  const options = { method, headers: bearer() };
   if (body instanceof Blob) {
     options.headers["Content-Type"] = "application/octet-stream";
     options.body = body;
@@ -38,22 +47,42 @@ export const named = (name) => encodeURIComponent(name);
 
 const AGAIN = 1000;
 
-// Rows of a statement as they come, each once, with the number of the row that is next. The browser takes up a line that was cut, but not one that was refused, as by
-// an engine that is starting: that we do.
+// A picture of the API, as an address for `img`, which sends no token by itself.
+export async function pictureOf(address) {
+  const answer = await fetch(address, { headers: bearer() });
+  return answer.ok ? URL.createObjectURL(await answer.blob()) : null;
+}
+
+// Rows of a statement as they come, each once, with the number of the row that is next. A line that was cut, or refused by an engine that is starting, is opened again.
+// EventSource would do the same, but sends no token.
 export function follow(name, after, onRows) {
-  let next = after, source = null, timer = null;
-  const open = () => {
-    source = new EventSource(`/api/statements/${named(name)}/events?after=${next}`);
-    source.onmessage = (event) => {
-      const rows = JSON.parse(event.data), end = Number(event.lastEventId) + 1;
-      const fresh = rows.slice(Math.max(0, rows.length - (end - next)));
-      next = Math.max(next, end);
-      if (fresh.length) onRows(fresh, next);
-    };
-    source.onerror = () => { if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN); };
+  const over = new AbortController();
+  let next = after, timer = null;
+  const take = (event) => {
+    const fields = Object.fromEntries(event.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
+    if (fields.id === undefined) return;
+    const rows = JSON.parse(fields.data), end = Number(fields.id) + 1;
+    const fresh = rows.slice(Math.max(0, rows.length - (end - next)));
+    next = Math.max(next, end);
+    if (fresh.length) onRows(fresh, next);
+  };
+  const open = async () => {
+    try {
+      const answer = await fetch(`/api/statements/${named(name)}/events?after=${next}`, { headers: bearer(), signal: over.signal });
+      const reader = answer.ok ? answer.body.pipeThrough(new TextDecoderStream()).getReader() : null;
+      let text = "";
+      for (let part = await reader?.read(); part && !part.done; part = await reader.read()) {
+        const events = (text + part.value).split("\n\n");
+        text = events.pop();
+        events.forEach(take);
+      }
+    } catch (failure) {
+      if (failure instanceof SyntaxError) throw failure;
+    }
+    if (!over.signal.aborted) timer = setTimeout(open, AGAIN);
   };
   open();
-  return () => { clearTimeout(timer); source.close(); };
+  return () => { clearTimeout(timer); over.abort(); };
 }
 
 // Calls `look` again and again, first after a pause; a call that fails because nobody answers is told in the head of the page, others by `failed`.

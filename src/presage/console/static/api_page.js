@@ -1,8 +1,9 @@
 // The description of the API in, a page for people out.
 
+import { get } from "./api.js";
 import { el } from "./dom.js";
 
-const { paths } = await (await fetch("/api/openapi.json")).json();
+const { paths } = await get("/openapi.json");
 const calls = document.getElementById("calls");
 for (const [path, methods] of Object.entries(paths)) {
   for (const [method, call] of Object.entries(methods)) {

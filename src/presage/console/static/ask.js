@@ -1,7 +1,7 @@
 // Statements in: checked as they are typed; then asked, explained or deployed.
 
 import { get, post } from "./api.js";
-import { el, errorList, number, table } from "./dom.js";
+import { el, errorList, number, put, table } from "./dom.js";
 import { Editor } from "./editor.js";
 import { solutions } from "./knowledge.js";
 import { planOf } from "./plan.js";
@@ -40,7 +40,7 @@ export async function askPage(place) {
     const told = warnings.length ? [errorList(warnings)] : [];
     return found.length ? [...told, ...found.flatMap(rowsOf)] : [...told, el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
   });
-  place.append(el("h2", {}, "Ask"), editor.element, problems,
+  put(place, el("h2", {}, "Ask"), editor.element, problems,
     el("div", { class: "row" },
       el("button", { class: "main", onclick: run }, "Run"),
       el("button", { onclick: asked(explained) }, "Explain"),

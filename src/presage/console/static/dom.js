@@ -9,8 +9,13 @@ export function el(tag, attributes = {}, ...children) {
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value != null) made.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child != null));
-  return made;
+  return put(made, ...children);
+}
+
+// Children that are not there are left out: `append` would write them as "null".
+export function put(place, ...children) {
+  place.append(...children.filter((child) => child != null));
+  return place;
 }
 
 const SVG = "http://www.w3.org/2000/svg";

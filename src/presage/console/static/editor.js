@@ -10,6 +10,8 @@ const WORDS = new Set(`ACCELERATE ADVANCE AFTER ALL ANALYSIS AND APPROXIMATE AS 
   PATTERN PER PREDICTED PREFIX PRESENT PROBABILISTIC PROBABILITY RECALL REFRESH RELATION REPLACE ROW ROWS SCHEMA SELECT SEQUENCE SHOW SIMILAR SKIP
   STATEMENT STREAM SUBSET TENTATIVE THEN TIME TO USING VALIDATE VALUES WHEN WHERE WINDOW WITH WITHIN`.split(/\s+/));
 const PAUSE = 250;
+// Where a statement begins, and where a stream is named.
+const BEGINS = /(^|;)\s*$/, NAMES = /\b(FROM|JOIN|INTO|DESCRIBE|OVER)\s+$/i;
 
 export class Editor {
   constructor(text, catalog, check) {
@@ -97,7 +99,7 @@ export class Editor {
     const [, owner, begun] = /(?:([A-Za-z_]\w*)\.)?([A-Za-z_]\w*)?$/.exec(before);
     const word = (begun ?? "").toLowerCase();
     if (word.length < least && !owner) { this.close(); return; }
-    this.found = this.candidates(owner).filter(([name]) => name.toLowerCase().startsWith(word) && name.toLowerCase() !== word).slice(0, 30);
+    this.found = this.candidates(owner, before.slice(0, before.length - (begun ?? "").length)).filter(([name]) => name.toLowerCase().startsWith(word) && name.toLowerCase() !== word).slice(0, 30);
     this.begun = (begun ?? "").length;
     if (!this.found.length) { this.close(); return; }
     this.choices.replaceChildren(...this.found.map(([name, kind], i) => el("li", {
@@ -107,7 +109,7 @@ export class Editor {
     this.choose(0);
   }
 
-  candidates(owner) {
+  candidates(owner, before) {
     const { names, functions, statements } = this.catalog;
     if (owner) {
       const type = this.typeOf(owner);
@@ -116,9 +118,13 @@ export class Editor {
     }
     const mentioned = names.filter((each) => new RegExp(`\\b${each.name}\\b`).test(this.text));
     const attributes = (several) => several.flatMap((each) => each.attributes.map((a) => [a.name, `${a.type} of ${each.name}`]));
+    const named = [...names.map((each) => [each.name, each.kind]), ...statements.map((name) => [name, "statement"])];
+    const words = [...WORDS].map((each) => [each, ""]), called = functions.map((name) => [name, "function"]);
     // SELECT comes before FROM: what no stream of the text has may be of one that is still to be written.
-    return [...attributes(mentioned), ...names.map((each) => [each.name, each.kind]), ...statements.map((name) => [name, "statement"]),
-      ...[...WORDS].map((each) => [each, ""]), ...functions.map((name) => [name, "function"]), ...attributes(names)]
+    const columns = [...attributes(mentioned), ...attributes(names)];
+    // What the place asks for comes first: a statement begins with a word, a stream follows FROM, and elsewhere columns are meant more often than words.
+    const wanted = BEGINS.test(before) ? [words, named, columns] : NAMES.test(before) ? [named, columns, words] : [columns, named, words];
+    return [...wanted.flat(), ...called]
       .filter(([name], i, all) => all.findIndex(([other]) => other === name) === i);
   }
 

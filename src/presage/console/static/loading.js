@@ -6,16 +6,16 @@ import { KEPT } from "./ask.js";
 
 const NEW = "";
 
-// `streams`: the names of those that there are.
-export function loader(streams) {
+// `streams`: the names of those that there are; `loaded` is called when there may be more of them, and gives them.
+export function loader(streams, loaded) {
   const file = el("input", { type: "file", id: "file", accept: ".csv,.json,.jsonl,.ndjson,.parquet" });
   const told = el("div", { role: "status", "aria-live": "polite" });
-  file.addEventListener("change", () => { if (file.files[0]) offer(file.files[0], streams, told); });
+  file.addEventListener("change", () => { if (file.files[0]) offer(file.files[0], streams, told, async () => { streams = await loaded(); }); });
   return el("section", { class: "loader" }, el("h3", {}, "Load a file"),
     el("p", {}, el("label", { for: "file" }, "Events as CSV, JSON or Parquet: "), file), told);
 }
 
-async function offer(file, streams, told) {
+async function offer(file, streams, told, loaded) {
   told.replaceChildren(el("p", { class: "soft" }, `Reading ${file.name} …`));
   let found = null, problem = null;
   try {
@@ -39,6 +39,7 @@ async function offer(file, streams, told) {
     outcome.replaceChildren(el("p", { class: "soft" }, "Loading …"));
     try {
       outcome.replaceChildren(...(await load(file, into.value, text.value)));
+      await loaded();
     } catch (failure) {
       if (!failure.errors) throw failure;
       outcome.replaceChildren(errorList(failure.errors));

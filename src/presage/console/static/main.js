@@ -18,13 +18,14 @@ const PAGES = {
   statement: statementPage, why: whyPage,
 };
 // Which entry of the menu a page without one of its own belongs to.
-const UNDER = { statement: "board", alert: "alerts", why: "knowledge" };
+const UNDER = { statement: "board", alert: "alerts", why: "board" };
 const PATIENCE = 250;
 const content = document.getElementById("content");
 let leave = null, turns = 0, waiting = false;
 
 async function show() {
-  const [name = "board", ...rest] = location.hash.replace(/^#\//, "").split("/").filter(Boolean);
+  const [asked, ...rest] = location.hash.replace(/^#\//, "").split("/").filter(Boolean);
+  const name = Object.hasOwn(PAGES, asked) ? asked : "board";
   leave?.();
   leave = null;
   for (const link of document.querySelectorAll("nav a")) {
@@ -37,7 +38,7 @@ async function show() {
   content.replaceChildren(place);
   const patience = setTimeout(() => { if (!place.childNodes.length) content.prepend(el("p", { class: "soft", id: "loading" }, "Loading …")); }, PATIENCE);
   try {
-    const left = await (PAGES[name] ?? boardPage)(place, ...rest.map(decodeURIComponent));
+    const left = await PAGES[name](place, ...rest.map(decodeURIComponent));
     waiting = false;
     if (turn === turns) leave = left ?? null;
     else left?.();

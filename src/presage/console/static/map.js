@@ -1,6 +1,6 @@
 // Objects that foretell their way, on a map: where each is now, how sure that is, and where it will be.
 
-import { every, get, named } from "./api.js";
+import { every, get, named, pictureOf } from "./api.js";
 import { card, el, number, svg, timeCard } from "./dom.js";
 import { notice } from "./notice.js";
 import { key } from "./timeline.js";
@@ -20,6 +20,7 @@ export async function mapPage(place, wanted) {
     ...maps.map((each) => el("option", { value: each.name, selected: each === chosen }, each.name)));
   const cards = el("div", { class: "cards" });
   const plan = await get(`/maps/${named(chosen.name)}/plan`);
+  if (plan.image) plan.image = await pictureOf(plan.image);
   const drawn = new Drawn(plan);
   const list = el("details", {}, el("summary", {}, "The same as a list"));
   const told = el("ul", { class: "places" });

@@ -6,13 +6,23 @@ import { loader } from "./loading.js";
 
 const WORDS = new Set(["name", "state", "watermark", "source", "text", "why"]);
 
+// What a stream without a source is called where it is declared. It says nothing of where its events are kept: those are in the home.
+const NO_SOURCE = "memory", LOADED = "none (loaded)";
+
 export async function streamsPage(place) {
-  const [streams, sources] = await Promise.all([get("/streams"), get("/sources")]);
-  place.append(el("h2", {}, "Streams"));
-  place.append(streams.length ? listed(streams, "Streams") : el("p", { class: "soft" }, "No stream is declared yet. ", el("a", { href: "#/ask" }, "Declare one"), ", or choose a file below."));
-  const chosen = await get("/catalog");
-  place.append(loader(chosen.names.filter((each) => each.kind === "stream").map((each) => each.name)));
-  if (sources.length) place.append(el("h3", {}, "Sources"), listed(sources, "Sources"));
+  const known = el("div"), fed = el("div");
+
+  async function look() {
+    const [streams, sources] = await Promise.all([get("/streams"), get("/sources")]);
+    const shown = streams.map((each) => (each.source === NO_SOURCE ? { ...each, source: LOADED } : each));
+    known.replaceChildren(shown.length ? listed(shown, "Streams") : el("p", { class: "soft" }, "No stream is declared yet. ", el("a", { href: "#/ask" }, "Declare one"), ", or choose a file below."));
+    fed.replaceChildren(...(sources.length ? [el("h3", {}, "Sources"), listed(sources, "Sources")] : []));
+    const { names } = await get("/catalog");
+    return names.filter((each) => each.kind === "stream").map((each) => each.name);
+  }
+
+  const names = await look();
+  place.append(el("h2", {}, "Streams"), known, loader(names, look), fed);
 }
 
 export function listed(objects, label) {

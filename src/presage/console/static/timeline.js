@@ -7,6 +7,7 @@ import { clock, millis } from "./times.js";
 const LANES = 12, HEIGHT = 12;
 // A lane that has room for the names of events, how many matches are drawn so, and how many of them are listed.
 const TALL = 24, MATCHES = 60, LISTED = 20;
+const LETTER = 7; // the width of one, at most
 // Whether the list of matches is open: figures are drawn anew while it is read.
 let listed = false;
 
@@ -33,7 +34,8 @@ export function timeline(columns, rows, eventsOf) {
   const lane = matched ? TALL : HEIGHT, height = 44 + lane * Math.max(1, lanes);
   const [picture, scale] = axis(low, high, height);
   const now = Math.max(...found.map((span) => span.told).filter((time) => !Number.isNaN(time)), low);
-  for (const span of found) picture.append(...(span.events.length ? match(names, span, scale, lane) : [mark(names, span, now, scale, lane)]));
+  const free = new Array(Math.max(1, lanes)).fill(0); // by lane: up to where a name is written
+  for (const span of inOrder(found)) picture.append(...(span.events.length ? match(names, span, scale, lane, free) : [mark(names, span, now, scale, lane)]));
   if (now < high) {
     picture.append(svg("line", { class: "now", x1: scale(now), x2: scale(now), y1: 4, y2: height - 20 }));
     const label = svg("text", { class: "now", x: scale(now) + (scale(now) > WIDTH / 2 ? -4 : 4), y: height - 24, "text-anchor": scale(now) > WIDTH / 2 ? "end" : "start" });
@@ -62,18 +64,18 @@ function pointed(made, text) {
   return made;
 }
 
-// A line from the first event to the row, and the events on it; a name is written where there is room up to the next one.
-function match(names, span, scale, lane) {
+// A line from the first event to the row, and the events on it; a name is written where none is, of any match of its lane.
+function match(names, span, scale, lane, free) {
   const y = 22 + lane * span.lane, inside = (x) => Math.min(Math.max(x, LEFT), WIDTH - RIGHT - 4);
   const line = pointed(svg("rect", { class: "match", x: inside(scale(span.begin)), y: y - 2, width: Math.max(2, inside(scale(span.end)) - inside(scale(span.begin))), height: 4, rx: 2 }), () => told(names, span));
-  let free = 0;
   return [line, ...span.events.flatMap(({ name, time, at }) => {
     const x = inside(scale(at));
     const dot = pointed(svg("circle", { class: "present event", cx: x.toFixed(1), cy: y, r: 4 }), () => `${name} ${shown(time)}`);
-    if (x - 4 < free) return [dot];
-    const label = svg("text", { x: (x - 3).toFixed(1), y: y - 7, class: "event" });
+    const wide = LETTER * name.length + 2, left = Math.min(x - 3, WIDTH - wide);
+    if (left - 1 < free[span.lane]) return [dot];
+    const label = svg("text", { x: left.toFixed(1), y: y - 7, class: "event" });
     label.textContent = name;
-    free = x + 6.5 * name.length + 2;
+    free[span.lane] = left + wide;
     return [dot, label];
   })];
 }
@@ -85,10 +87,12 @@ function list(found) {
     el("ul", { class: "matches" }, ...newest.map((span) => el("li", {}, span.events.map(({ name, time }) => `${name} ${clock(time)}`).join(", ")))));
 }
 
+const inOrder = (found) => [...found].sort((a, b) => a.begin - b.begin);
+
 // Rows that overlap lie below each other; what finds no lane lies on the last one. How many lanes there are.
 function putInLanes(found, gap) {
   const ends = [];
-  for (const span of [...found].sort((a, b) => a.begin - b.begin)) {
+  for (const span of inOrder(found)) {
     const free = ends.findIndex((end) => end < span.begin);
     span.lane = free >= 0 ? free : Math.min(ends.length, LANES - 1);
     ends[span.lane] = Math.max(span.end, span.begin + gap);
