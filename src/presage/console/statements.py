@@ -14,8 +14,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
+from presage.console.answers import as_json
 from presage.console.asking import Asked
-from presage.console.failures import as_json
 from presage.console.rows import MOST_ROWS, rows_as_json, table_as_json
 from presage.live.deployment import Deployment
 from presage.model.time import format_timestamp, to_micros

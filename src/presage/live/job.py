@@ -76,10 +76,8 @@ class Job:
         state_bytes: int = STATE_BYTES,
     ) -> None:
         self._log = log
-        self._relations = relations
-        self._event_type = event_type
-        self._foreign = foreign
-        self._histories = histories
+        self._relations, self._event_type = relations, event_type
+        self._foreign, self._histories = foreign, histories
         self._refreshed = refreshed  # when knowledge was read again, by the wall clock
         self._stepper = Stepper()
         self._lock = BatchLock(self._stepper.interrupt, seconds_per_batch)
