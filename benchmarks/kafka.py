@@ -70,7 +70,7 @@ def read_to_rows(
     spark: SparkSession, servers: str, topic: str, statement: str, count: int, others: list[int]
 ) -> tuple[tuple[float, float], int]:
     """From the first look at the topic to the last row of a statement that stands already."""
-    with tempfile.TemporaryDirectory() as home, Engine(spark, home, live=False) as engine:
+    with tempfile.TemporaryDirectory() as home, Engine(spark, home, live=False, allow_hosts=["localhost"]) as engine:
         engine.execute(f"{STREAM} WITH (source = 'kafka', servers = '{servers}', topic = '{topic}')")
         standing = engine.deploy(statement, name="standing")
         standing.drain()
