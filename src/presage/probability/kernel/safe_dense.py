@@ -133,12 +133,11 @@ def _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight):  
 
 @inlined
 def _says_nothing(p):  # type: ignore[no-untyped-def]
-    """Whether no letter but the first, which says nothing, is possible. What is left of that to 1 may be too little to be
-    seen in it."""
+    """Whether no letter but the first, which says nothing, is possible. That one may round to 1 beside others."""
+    silent = True
     for i in range(1, len(p)):
-        if p[i] > 0.0:
-            return False
-    return True
+        silent = silent and p[i] == 0.0
+    return silent
 
 
 @inlined
