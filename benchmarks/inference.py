@@ -7,8 +7,8 @@ textbook (a vector times a matrix), `all keys at once` a product of two matrices
 Ours starts from an Arrow table of readings in order of time and ends with rows of a stream. Interleaved runs, the
 minimum of seven. Run as: python benchmarks/inference.py [steps]
 
-PARTICLES: what twice the particles cost, and ten times the places. The antenna reads everywhere alike, so that
-everybody may be anywhere: FILTER then costs the places, a particle filter the particles.
+PARTICLES: what twice the particles cost, and ten times the places. The antenna reads everywhere alike, so everybody
+may be anywhere: FILTER then costs the places, a particle filter the particles.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ DECLARED = "CREATE STREAM {name} (person STRING, location STRING, at TIMESTAMP) 
 STREAMS = {
     "Filtered": "PROBABILISTIC (location)",
     "Particles": "PROBABILISTIC (location)",
+    "Multinomial": "PROBABILISTIC (location)",
     "Marginals": "PROBABILISTIC (location)",
     "Smoothed": "PROBABILISTIC MARKOV (location)",
     "Path": "PROBABILISTIC (location)",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from asking import Answers, Asking
 from building import Building
+from multinomial import multinomial_rows
 from quality import Score, score
 from simulator import BEGIN, SECOND, Traces, traced
 
@@ -46,6 +47,8 @@ METHODS = {
         Method("MLE", "Filtered", "BY MLE"),
         Method("particles", "Particles"),
         Method("particles, MLE", "Particles", "BY MLE"),
+        Method("multinomial", "Multinomial"),
+        Method("multinomial, MLE", "Multinomial", "BY MLE"),
         Method("smoothed, Markov", "Smoothed"),
         Method("smoothed, independent", "Marginals"),
         Method("MAP", "Smoothed", "BY MAP"),
@@ -59,10 +62,12 @@ def model_of(building: Building) -> Model:
     return parse_model(building.model(), "floor.json")
 
 
-def infer(model: Model, readings: pa.Table, streams: Sequence[str]) -> dict[str, pa.Table]:
+def infer(model: Model, traces: Traces, streams: Sequence[str]) -> dict[str, pa.Table]:
+    readings = traces.readings
     made = {
         "Filtered": lambda: filter_rows(model, readings, COLUMNS),
         "Particles": lambda: particle_rows(model, readings, COLUMNS, PARTICLES),
+        "Multinomial": lambda: multinomial_rows(model, traces, PARTICLES),
         "Marginals": lambda: _at_most_one(smooth_rows(model, readings, COLUMNS, marginals=True)),
         "Smoothed": lambda: smooth_rows(model, readings, COLUMNS),
         "Path": lambda: viterbi_rows(model, readings, COLUMNS),
@@ -103,7 +108,7 @@ class Quality:
 
 def quality(building: Building, traces: Traces, names: Sequence[str] = tuple(METHODS)) -> dict[str, Quality]:
     methods = [METHODS[name] for name in names]
-    streams = infer(model_of(building), traces.readings, sorted({method.stream for method in methods}))
+    streams = infer(model_of(building), traces, sorted({method.stream for method in methods}))
     with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:
         return {method.name: Quality(method, coffee(asking, method), traces.coffees) for method in methods}
 
@@ -213,7 +218,7 @@ def speed(building: Building, traces: Traces, rounds: int = ROUNDS) -> list[Spee
     )
     found = []
     for question, whose, term in questions:
-        streams = infer(model, whose.readings, ("Filtered", "Smoothed", "Path"))
+        streams = infer(model, whose, ("Filtered", "Smoothed", "Path"))
         with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, whose.seconds) as asking:
             best = dict.fromkeys(methods, np.inf)
             for _ in range(rounds):
@@ -262,7 +267,7 @@ def in_room(building: Building, seed: int, ks: Sequence[int] = SUBGOALS) -> InRo
     first = APPROACH + len(walk)
     traces = traced(building, {"p": places}, seed)
     methods = [METHODS[name] for name in IN_ROOM]
-    streams = infer(model_of(building), traces.readings, sorted({method.stream for method in methods}))
+    streams = infer(model_of(building), traces, sorted({method.stream for method in methods}))
     chances: dict[str, dict[int, np.ndarray]] = {name: {} for name in IN_ROOM}
     with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:
         for method in methods:
@@ -287,7 +292,7 @@ class Subgoals:
 
 def subgoals(building: Building, traces: Traces, ks: Sequence[int] = SUBGOALS) -> Subgoals:
     """k - 1 seconds outside the coffee rooms, then inside one."""
-    streams = infer(model_of(building), traces.readings, ("Filtered", "Smoothed"))
+    streams = infer(model_of(building), traces, ("Filtered", "Smoothed"))
     names = ("filtered", "smoothed, Markov")
     took: dict[str, dict[int, float]] = {name: {} for name in names}
     with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:

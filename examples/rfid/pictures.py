@@ -14,10 +14,13 @@ FONT = "font-family='Helvetica, Arial, sans-serif'"
 
 @dataclass(frozen=True)
 class Curve:
+    """`band`: how far its points spread: x, the lower end, the upper end."""
+
     name: str
     points: Sequence[tuple[float, float]]
     colour: str
     dashed: bool = False
+    band: Sequence[tuple[float, float, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,11 @@ def _panel(panel: Panel, left: float, width: float) -> list[str]:
         x, _ = place(tick, 0)
         parts.append(_text(x, bottom + 18, f"{tick:g}", 12, anchor="middle", colour=FAINT))
     parts.append(_text(left + width / 2, bottom + 38, panel.x_label, 12, anchor="middle"))
+    for curve in panel.curves:
+        if curve.band:
+            edge = [place(x, high) for x, _, high in curve.band] + [place(x, low) for x, low, _ in curve.band[::-1]]
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
+            parts.append(f"<polygon points='{line}' fill='{curve.colour}' fill-opacity='0.12'/>")
     return parts + [_path([place(x, y) for x, y in curve.points], curve) for curve in panel.curves]
 
 

@@ -1,20 +1,23 @@
 """Who had coffee? People in a building, antennas that miss a third, and questions to what can be inferred from them.
 
-    python examples/rfid/study.py [--quick] [--people 20] [--minutes 20] [--seed 1] [--spacing 2] [--days 5]
-        [--pictures FOLDER]
+    python examples/rfid/study.py [--quick] [--people 20] [--minutes 20] [--seed 1] [--spacing 2] [--days 20]
+        [--real-time] [--pictures FOLDER]
 
+--days tells the quality over so many seeds with its spread, and --pictures then writes the picture of real time.
 Prints the tables of docs/studies/rfid.md; with --pictures it writes the pictures, too. No Spark is started.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from building import Building, two_floors
 from experiments import (
+    METHODS,
     SUBGOALS,
     THRESHOLDS,
     TOLERANCES,
@@ -33,9 +36,12 @@ from pictures import Curve, Panel, draw
 from quality import Score
 from simulator import Traces, simulate
 
-REAL_TIME = ("filtered", "particles", "MLE", "particles, MLE")
+REAL_TIME = ("filtered", "particles", "multinomial", "MLE", "particles, MLE", "multinomial, MLE")
+REAL_TIME_PICTURE = "rfid-real-time.svg"
 ARCHIVED = ("smoothed, Markov", "smoothed, independent", "MAP")
 COLOURS = ("#1f77b4", "#2e7d32", "#c2410c", "#7b3fa0")
+# A method and its most likely place have one colour.
+REAL_TIME_COLOURS = (*COLOURS[:3], *COLOURS[:3])
 AFEW = 5  # people for the cost of subgoals
 
 
@@ -48,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--days", type=int, help="quality alone, for so many seeds, with thresholds from the other days"
     )
+    parser.add_argument("--real-time", action="store_true", help="with --days: the methods of real time alone")
     parser.add_argument("--quick", action="store_true", help="8 people for 5 minutes, quality alone")
     parser.add_argument("--pictures", type=Path, help="folder for the pictures")
     options = parser.parse_args(arguments)
@@ -56,7 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     building = two_floors(options.spacing)
     if options.days is not None:
         seeds = range(options.seed, options.seed + options.days)
-        show_days([quality(building, simulate(building, people, minutes * 60, seed)) for seed in seeds])
+        names = REAL_TIME if options.real_time else tuple(METHODS)
+        days = [quality(building, simulate(building, people, minutes * 60, seed), names) for seed in seeds]
+        show_days(days)
+        show_real_time(days)
+        if options.pictures is not None:
+            write_picture(options.pictures, REAL_TIME_PICTURE, real_time(days))
         return
     traces = simulate(building, people, minutes * 60, options.seed)
     events = sum(map(len, traces.coffees.values()))
@@ -104,8 +116,31 @@ def show_days(days: Sequence[dict[str, Quality]]) -> None:
                 threshold = best_of([other[name] for other in days if other is not day], single)
                 scores.append(day[name].score(threshold, single=single))
             means = [sum(getattr(s, figure) for s in scores) / len(scores) for figure in ("precision", "recall", "f1")]
-            cells = [f"{s.f1:.2f}" for s in scores]
-            print("  " + " ".join([f"{name:<22}", *cells, "  mean {:.2f}/{:.2f}/{:.2f}".format(*means)]))
+            spread = statistics.stdev([s.f1 for s in scores]) if len(scores) > 1 else 0.0
+            told = "{:.2f}/{:.2f}/{:.2f}".format(*means)
+            print(f"  {name:<22} mean {told}, F1 from {min(s.f1 for s in scores):.2f} to "
+                  f"{max(s.f1 for s in scores):.2f}, standard deviation {spread:.2f}")  # fmt: skip
+        print()
+
+
+def show_real_time(days: Sequence[dict[str, Quality]]) -> None:
+    """Each method in real time against the most likely place by the same belief, day by day, at each threshold."""
+    for single, title in ((True, "each run of seconds is a detection"), (False, "each row is a detection")):
+        print(f"points more than MLE of the same belief, mean ± standard deviation of {len(days)} days: {title}")
+        for name in REAL_TIME[:3]:
+            rival = "MLE" if name == "filtered" else f"{name}, MLE"
+            for figure in ("precision", "recall", "f1"):
+                cells = []
+                for threshold in THRESHOLDS[1:8]:
+                    # A day on which nothing is found has no precision.
+                    pairs = [
+                        (d[name].score(threshold, single=single), d[rival].score(0.0, single=single)) for d in days
+                    ]
+                    gains = [100 * (getattr(a, figure) - getattr(b, figure)) for a, b in pairs if a.found]
+                    spread = statistics.stdev(gains) if len(gains) > 1 else 0.0
+                    told = f"{statistics.mean(gains):+.0f} ± {spread:.0f}" if gains else "--"
+                    cells.append(f"{threshold:.2f}: {told:<9}")
+                print("  " + " ".join([f"{name:<12} {figure:<9}", *cells]))
         print()
 
 
@@ -160,27 +195,41 @@ def show_costs(building: Building, traces: Traces) -> None:
 
 
 def write_pictures(folder: Path, found: dict[str, Quality], room: InRoom) -> None:
+    write_picture(folder, REAL_TIME_PICTURE, real_time([found]))
+    archived = by_threshold([found], ARCHIVED, COLOURS)
+    write_picture(folder, "rfid-archived.svg", draw("Archived: coffees found by threshold", archived))
+    write_picture(folder, "rfid-room.svg", draw("In the room for k seconds", in_the_room(room)))
+
+
+def write_picture(folder: Path, name: str, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {
-        "rfid-real-time.svg": draw("Real time: coffees found by threshold", by_threshold(found, REAL_TIME)),
-        "rfid-archived.svg": draw("Archived: coffees found by threshold", by_threshold(found, ARCHIVED)),
-        "rfid-room.svg": draw("In the room for k seconds", in_the_room(room)),
-    }
-    for name, text in pictures.items():
-        (folder / name).write_text(text)
+    (folder / name).write_text(text)
 
 
-def by_threshold(found: dict[str, Quality], names: Sequence[str]) -> list[Panel]:
+def real_time(days: Sequence[dict[str, Quality]]) -> str:
+    over = f", means of {len(days)} days and one standard deviation" if len(days) > 1 else ""
+    panels = by_threshold(days, REAL_TIME, REAL_TIME_COLOURS)
+    return draw(f"Real time: coffees found by threshold{over}", panels)
+
+
+def by_threshold(days: Sequence[dict[str, Quality]], names: Sequence[str], colours: Sequence[str]) -> list[Panel]:
     ticks = [i / 10 for i in range(6)]
     panels = []
     for figure, title in (("precision", "Precision"), ("recall", "Recall"), ("f1", "F1")):
         curves = []
-        for name, colour in zip(names, COLOURS, strict=False):
-            one = found[name]
-            # Where nothing is found there is no precision to speak of.
-            scores = [(threshold, one.score(threshold)) for threshold in THRESHOLDS]
-            points = [(threshold, float(getattr(s, figure))) for threshold, s in scores if s.found]
-            curves.append(Curve(name, points, colour, dashed=bool(one.method.by)))
+        for name, colour in zip(names, colours, strict=False):
+            points, band = [], []
+            for threshold in THRESHOLDS:
+                # Where nothing is found there is no precision to speak of.
+                scores = [day[name].score(threshold) for day in days]
+                several = [float(getattr(score, figure)) for score in scores if score.found]
+                if len(several) == len(days):
+                    mean = statistics.mean(several)
+                    spread = statistics.stdev(several) if len(days) > 1 else 0.0
+                    points.append((threshold, mean))
+                    band.append((threshold, max(mean - spread, 0.0), min(mean + spread, 1.0)))
+            by = days[0][name].method.by
+            curves.append(Curve(name, points, colour, bool(by), band if len(days) > 1 and not by else ()))
         panels.append(Panel(title, "threshold ρ", ticks, [i / 5 for i in range(6)], curves))
     return panels
 

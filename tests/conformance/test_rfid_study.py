@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 RFID = Path(__file__).parents[2] / "examples" / "rfid"
-NAMES = ("asking", "building", "experiments", "pictures", "quality", "simulator", "study")
+NAMES = ("asking", "building", "experiments", "multinomial", "pictures", "quality", "simulator", "study")
 SEED, PEOPLE, SECONDS = 1, 8, 600
 
 
@@ -38,7 +38,7 @@ def modules() -> Iterator[dict[str, ModuleType]]:
 def study(modules: dict[str, ModuleType]) -> Study:
     building = modules["building"].two_floors()
     traces = modules["simulator"].simulate(building, PEOPLE, SECONDS, SEED)
-    names = ("filtered", "MLE", "smoothed, Markov", "smoothed, independent", "MAP")
+    names = modules["study"].REAL_TIME + modules["study"].ARCHIVED
     return Study(modules, building, traces, modules["experiments"].quality(building, traces, names))
 
 
@@ -87,6 +87,22 @@ def test_most_false_rows_of_filtered_streams_come_from_beliefs_that_do_not_move(
     assert found.steady > 0.8 * found.false > 100
     # Here the answers are computed by hand, and agree with those of the query.
     assert found.highest == pytest.approx(study.quality["filtered"].answers.probability.max(), abs=1e-12)
+
+
+def test_particles_are_about_as_good_as_the_filter_that_they_estimate(study: Study) -> None:
+    assert best_f1(study, "particles") == pytest.approx(best_f1(study, "filtered"), abs=0.1)
+
+
+def test_multinomial_resampling_makes_the_most_likely_place_hop(study: Study) -> None:
+    found = {name: study.quality[f"{name}, MLE"].score(0.0) for name in ("particles", "multinomial")}
+    assert found["multinomial"].found > 1.15 * found["particles"].found
+    assert found["multinomial"].precision < found["particles"].precision
+
+
+def test_probabilities_are_more_precise_than_the_most_likely_place_of_the_same_particles(study: Study) -> None:
+    for name in ("particles", "multinomial"):
+        likely = study.quality[f"{name}, MLE"].score(0.0)
+        assert study.quality[name].score(0.3).precision > likely.precision
 
 
 def test_what_came_later_helps(study: Study) -> None:

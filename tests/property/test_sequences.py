@@ -24,7 +24,7 @@ CREATE STREAM Felt (place STRING, room STRING, floor STRING, at TIMESTAMP) EVENT
 """
 
 
-def run(case: Case, dice: Random, cuts: bool) -> dict[Any, float]:
+def run(case: Case, dice: Random, cuts: bool, optimized: bool = True) -> dict[Any, float]:
     """The answers of the system: by selected values and time."""
     events = [
         (name, {**row, "ts": to_micros(row[stream.time])})
@@ -35,7 +35,7 @@ def run(case: Case, dice: Random, cuts: bool) -> dict[Any, float]:
     events.sort(key=lambda e: e[1]["ts"])
     several = range(1, len(events)) if cuts else []
     places = sorted(dice.sample(several, min(len(several), dice.randint(0, 3))))
-    rows = run_in_steps(case.declarations, case.statement, events, places)
+    rows = run_in_steps(case.declarations, case.statement, events, places, optimized)
     found = {}
     for row in rows:
         assert row.get("method", "exact") == "exact"

@@ -21,6 +21,7 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.errors import error
 from presage.probability.kernel.carried import CHAIN_KEY, CHAIN_VALUE, Carried
+from presage.probability.kernel.excess import divide_excess
 from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
 from presage.probability.kernel.spec import (
     SEQ,
@@ -157,6 +158,12 @@ def build_facts(
         flags = [_ordered(flag, order) for flag in found_flags]
         own = {name: _ordered(codes, order) for name, codes in variables[goal.number].items()}
         goals.append(GoalRows(flags[0], flags[1], own, flags[2]))
+    for number, source in enumerate(found):
+        if source.kind != CERTAIN:
+            whole = source.kind == MARKOV or spec.by is not None
+            own = (goals[goal.number].candidate for goal in spec.query.goals if goal.source == number and not whole)
+            wanted = np.logical_or.reduce([np.full(len(source.step), whole), *own])
+            source.probability = divide_excess(source, wanted)
     domains = {name: len(array) for name, array in values.items()}
     allowed = [_allowed(i, names, values, oracle) for i, names in enumerate(spec.conditions)]
     built.facts = Facts(len(times), found, goals, allowed, domains, times)

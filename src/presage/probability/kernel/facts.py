@@ -14,9 +14,23 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import in_order
 from presage.probability.kernel.query import CERTAIN, INDEPENDENT, MARKOV
 
-__all__ = ["CERTAIN", "INDEPENDENT", "MARKOV", "NOTHING", "Allowed", "Answers", "Facts", "GoalRows", "Source", "exact"]
+__all__ = [
+    "CERTAIN",
+    "INDEPENDENT",
+    "MARKOV",
+    "NOTHING",
+    "ROUNDING",
+    "Allowed",
+    "Answers",
+    "Facts",
+    "GoalRows",
+    "Source",
+    "exact",
+]
 
 NOTHING = -1  # as a value: no event
+# What n alternatives lack to 1 by rounding alone is below n + 1 of these; what is more is the chance of no event.
+ROUNDING = 2.0**-52
 
 
 @dataclass

@@ -14,8 +14,6 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.probability.kernel.facts import CERTAIN, MARKOV, Facts
 from presage.probability.kernel.query import Sequence
 
-SLACK = 1e-9  # mass that rounding may add to, or take from, a distribution
-
 
 @dataclass
 class Outcomes:

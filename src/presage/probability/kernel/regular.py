@@ -123,8 +123,10 @@ def _answers(
     keys = np.column_stack([step, selected])
     order = np.lexsort(keys.T[::-1])
     begins = np.flatnonzero(changes(list(keys[order].T), len(order)))
-    none = np.multiply.reduceat(1.0 - chance[order], begins)
+    # By logarithms: 1 - (1 - p)(1 - q) would lose all of p and q that is below the rounding of 1.
+    with np.errstate(divide="ignore"):
+        none = np.add.reduceat(np.log1p(-np.minimum(chance[order], 1.0)), begins)
     single = np.diff(np.append(begins, len(order))) == 1
-    some = np.where(single, chance[order][begins], 1.0 - none)
+    some = np.where(single, chance[order][begins], -np.expm1(none))
     last = np.maximum.reduceat(arrival[order], begins)
     return exact(selected[order][begins], step[order][begins], some, last)

@@ -11,8 +11,7 @@ import math
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
-from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Facts, GoalRows, Source
-from presage.probability.kernel.outcomes import SLACK
+from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, ROUNDING, Facts, GoalRows, Source
 from presage.probability.kernel.query import Sequence
 
 TIE, LOG_TIE = 1e-12, 1e-9  # differences that rounding alone can make
@@ -129,7 +128,7 @@ def likeliest_paths(chain: Ints, step: Ints, prev: Ints, value: Ints, probabilit
                 best = max(best, math.log(probability[last]) + after[value[last]])
                 total += probability[last]
                 last += 1
-            if 1.0 - total > SLACK:
+            if 1.0 - total > ROUNDING * (last - first + 1):
                 best = max(best, math.log(1.0 - total) + after[0])
             for row in range(first, last):
                 if math.log(probability[row]) + after[value[row]] >= best - LOG_TIE:

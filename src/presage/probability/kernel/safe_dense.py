@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.probability.kernel.facts import ROUNDING
 from presage.probability.kernel.safe_regular import react
 
 MOST_LETTERS = 64
@@ -121,13 +122,22 @@ def _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight):  
         rest[c_prev[k]] -= c_chance[k]
     rows = 0
     for v in range(size):
-        if rest[v] > 1e-12:
+        if rest[v] > ROUNDING * (hi - lo + 1):
             prev[rows], value[rows], weight[rows] = v, 0, rest[v]
             rows += 1
     for k in range(lo, hi):
         prev[rows], value[rows], weight[rows] = c_prev[k], c_value[k], c_chance[k]
         rows += 1
     return rows
+
+
+@inlined
+def _says_nothing(p):  # type: ignore[no-untyped-def]
+    """Whether no letter but the first, which says nothing, is possible. That one may round to 1 beside others."""
+    silent = True
+    for i in range(1, len(p)):
+        silent = silent and p[i] == 0.0
+    return silent
 
 
 @inlined
@@ -139,7 +149,7 @@ def _react_all(mass, after, held, width, columns, joint, said, p, follow, found,
         here = np.uint64(line * width)
         for i in range(columns):
             after[here + np.uint64(i)] = 0.0
-    alone = p[0] == 1.0  # nothing is said but by the Markov chains
+    alone = _says_nothing(p)  # but the Markov chains may
     for v in range(joint):
         for s in range(states):
             old = np.uint64((s * joint + v) * width)
@@ -231,7 +241,7 @@ def dense_spans(
                 )  # fmt: skip
                 mass, after = after, mass
                 _say(said, joint // (size * inner), size, inner, lo, hi, c_value, c_letter, unions)
-            if count or p[0] < 1.0:
+            if count or not _says_nothing(p):
                 _react_all(
                     mass, after, held, columns, begun + 1, joint, said, p, follow, found, unions, keep
                 )  # fmt: skip

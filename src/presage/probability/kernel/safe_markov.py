@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.probability.kernel.facts import ROUNDING
 
 RESET, ACCEPTED = 1, 2
 SIDE_BY_SIDE = 64  # starts of intervals
@@ -33,8 +34,9 @@ def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
     for t in range(len(rows) - 1):
         for k in range(rows[t], rows[t + 1]):
             rest[t, prev[k]] -= chance[k]
+        least = ROUNDING * (rows[t + 1] - rows[t] + 1)
         for v in range(size):
-            rest[t, v] = rest[t, v] if rest[t, v] > 1e-12 else 0.0
+            rest[t, v] = rest[t, v] if rest[t, v] > least else 0.0
     return rest
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled_into, inlined
-from presage.probability.kernel.safe_regular import LEAST_MASS
+from presage.probability.kernel.facts import ROUNDING
 
 FOUR = (0, 0, 0, 0)
 PROBES = 64  # rows that tell which value is likely to be the candidate
@@ -130,7 +130,7 @@ def put_moves(table, at, matrix, size):  # type: ignore[no-untyped-def]
         rest = 1.0
         for w in range(1, size):
             rest -= matrix[here + np.uint64(w)]
-        matrix[here] = rest if rest > LEAST_MASS else 0.0
+        matrix[here] = rest if rest > ROUNDING * size else 0.0
     for cell in range(size * size):
         table[np.uint64(at + cell)] = matrix[np.uint64(cell)]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.probability.kernel.facts import ROUNDING
 
-LEAST_MASS = 1e-12  # what is missing to 1 by rounding alone is no chance of "no event"
 MOST_MOVES = 1 << 22  # of one step
 
 
@@ -65,7 +65,7 @@ def _letters(step: int, at: int, end: int, steps: Ints, chain: Ints, chance: Flo
         rest = 1.0
         for k in range(at, last):
             rest -= chance[k]
-        nothing = rest > LEAST_MASS
+        nothing = rest > ROUNDING * (alternatives + 1)
         size = len(letters)
         more = np.empty(size * (alternatives + nothing), np.int64)
         p = np.empty(len(more), np.float64)
@@ -105,7 +105,7 @@ def _moves(values: int, letters, chances, items, at, sizes, ends, steps, prev, v
                 rest -= chance[hi]
                 fitting += 1
             hi += 1
-        nothing = rest > LEAST_MASS
+        nothing = rest > ROUNDING * (fitting + 1)
         size = len(letters) * (fitting + nothing)
         if size > MOST_MOVES:
             return code[:0], letters[:0], chances[:0]

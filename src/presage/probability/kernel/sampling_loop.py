@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Bools, Floats, Ints, compiled, compiled_in_place, inlined
-from presage.probability.kernel.facts import CERTAIN, MARKOV
-from presage.probability.kernel.outcomes import SLACK
+from presage.probability.kernel.facts import CERTAIN, MARKOV, ROUNDING
 
 Words = npt.NDArray[np.uint64]
 Values = npt.NDArray[np.int32]
@@ -57,11 +56,11 @@ def cumulated(probability: Floats, first: Ints) -> tuple[Ints, Ints]:
     rounding took from a distribution goes to its last alternative."""
     low, high = np.empty(len(probability), np.int64), np.empty(len(probability), np.int64)
     for group in range(len(first) - 1):
-        total, border = 0.0, np.int64(0)
+        total, border, least = 0.0, np.int64(0), ROUNDING * (first[group + 1] - first[group] + 1)
         for row in range(first[group], first[group + 1]):
             total += probability[row]
             low[row] = border
-            border = _LAST if total >= 1.0 - SLACK else np.int64(total * _SCALE)
+            border = _LAST if total >= 1.0 - least else np.int64(total * _SCALE)
             high[row] = border
     return low, high
 

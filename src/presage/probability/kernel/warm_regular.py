@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from presage.probability.kernel.excess import divide_excess
 from presage.probability.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
 from presage.probability.kernel.query import Goal, Sequence, Variable
 from presage.probability.kernel.regular import evaluate_regular
@@ -28,5 +29,6 @@ def warm_regular() -> None:
     step, zeros = np.arange(5), np.zeros(5, np.int64)
     source = Source(INDEPENDENT, zeros, step, step, np.full(5, NOTHING), np.full(5, 0.5), 1)
     rows = [GoalRows(step == i, step == i, {"x": zeros}) for i in range(5)]
+    divide_excess(source, np.ones(5, np.bool_))
     query = Sequence(many, selected=("x",))
     evaluate_regular(query, Facts(5, [source], rows, domains={"x": 1}), frozenset({"x"}))

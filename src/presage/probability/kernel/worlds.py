@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.probability.kernel.facts import CERTAIN, MARKOV, Answers, Facts, exact
-from presage.probability.kernel.outcomes import SLACK, Outcomes, gathered, needed_draws, outcomes_of
+from presage.probability.kernel.facts import CERTAIN, MARKOV, ROUNDING, Answers, Facts, exact
+from presage.probability.kernel.outcomes import Outcomes, gathered, needed_draws, outcomes_of
 from presage.probability.kernel.query import Sequence
 from presage.probability.kernel.registers import NOWHERE, START, Edges, Registers
 from presage.probability.kernel.sampling import count_worlds
@@ -191,7 +191,8 @@ def _options(outcomes: Outcomes, edges: Edges, draws: Ints, remembered: Bools) -
         begin = np.where(certain, np.minimum.reduceat(begin, np.flatnonzero(new))[group], begin)
         end = np.where(certain, np.maximum.reduceat(end, np.flatnonzero(new))[group], end)
     missing = 1.0 - np.bincount(group, mass, groups)
-    rest = np.bincount(group, np.where(taken, 0.0, mass), groups) + np.where(missing > SLACK, missing, 0.0)
+    missing[missing <= ROUNDING * (np.bincount(group, minlength=groups) + 1)] = 0.0
+    rest = np.bincount(group, np.where(taken, 0.0, mass), groups) + missing
     rest[certain[new]] = 0.0
     more = np.flatnonzero(rest > 0.0)
     none = np.zeros(len(more), np.int64)
