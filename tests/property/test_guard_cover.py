@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 
 from presage.analyze.warnings import warnings_in
 from presage.lang import parse
-from presage.lang.pattern_syntax import PatternSource
+from presage.lang import pattern_syntax as p
 from presage.lang.print_patterns import print_pattern
 from property.pattern_trees import patterns
 from property.syntax_trees import literals
 
 
+def within(operand: p.PatternTerm) -> p.TimerGuard:
+    return p.TimerGuard(operand, "timer:within", ())
+
+
+A, B, C = (p.EventTerm(name) for name in "ABC")
+STEPS = p.FollowedBy((A, B, within(C)), (None, None))
+
+
+# Brackets around the steps stay: their guard does not reach to the left of them.
+@example(p.PatternSource(p.RepeatTerm(A, None, None, STEPS)))
+@example(p.PatternSource(p.FollowedBy((A, B, p.AndTerm((A, within(p.NotTerm(C))))), (None, None))))
+@example(p.PatternSource(p.AndTerm((A, p.FollowedBy((STEPS, B, within(C)), (None, None))))))
 @given(patterns(literals))
-def test_each_suggestion_parses_and_leaves_one_warning_less(source: PatternSource) -> None:
+def test_each_suggestion_parses_and_leaves_one_warning_less(source: p.PatternSource) -> None:
     text = print_pattern(source)
     found = warnings_in(parse(f"SELECT * FROM {text}"))
     for each in found:

@@ -33,6 +33,7 @@ from presage.lang.print_patterns import print_term
 from presage.lang.tree_walk import nodes_of
 
 Guard = TimerGuard | WhileGuard
+PLACEHOLDER = "_presage_guarded_term"
 
 
 class _Edge(NamedTuple):
@@ -66,10 +67,18 @@ def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge) -> QueryWarning:
         "guard": print_term(replace(guard, operand=EventTerm("x"))).removeprefix("x "),
         "covered": print_term(guard.operand),
         "rest": _told(outside, isinstance(guard, TimerGuard)),
-        "all": print_term(_replaced(whole, term, _covered(edge))),
+        "all": _suggested(whole, term, _covered(edge)),
         "alone": print_term(guard),
     }
     return warning("GUARD_COVERS_LAST", guard.span, **parts)
+
+
+def _suggested(whole: PatternTerm, old: PatternTerm, new: PatternTerm) -> str:
+    """The whole pattern with a term replaced. Brackets around the new one stay though its guard needs none: without
+    them the guard would seem to reach further."""
+    if whole is old:
+        return print_term(new)
+    return print_term(_replaced(whole, old, EventTerm(PLACEHOLDER))).replace(PLACEHOLDER, f"({print_term(new)})", 1)
 
 
 def _told(term: PatternTerm, timed: bool) -> str:
@@ -125,7 +134,10 @@ def _with_last(term: PatternTerm, last: PatternTerm) -> PatternTerm:
 def _edge(term: PatternTerm) -> _Edge | None:
     """The guard that ends the text of a term without a bracket behind it."""
     if isinstance(term, Guard):
-        return _Edge(term.operand, term, None)
+        inner = term
+        while _is_in_a_row(inner):
+            inner = inner.operand  # type: ignore[assignment]
+        return _Edge(inner.operand, term, None)
     parts = _parts(term)
     below = _edge(parts[-1]) if parts and parts[-1].span.end == term.span.end else None
     if below is None:
@@ -137,9 +149,22 @@ def _edge(term: PatternTerm) -> _Edge | None:
 def _leaves_out(term: PatternTerm, guard: Guard) -> bool:
     """Whether a guard of its last part leaves something of a term without a bound."""
     if isinstance(term, FollowedBy):
+        while _is_in_a_row(guard):
+            guard = guard.operand  # type: ignore[assignment]
         meant = isinstance(guard.operand, FollowedBy)
         return not meant and (len(term.operands) > 2 or not _is_instant(term.operands[0]))
     return isinstance(term, AndTerm | OrTerm | RepeatTerm)
+
+
+def _is_in_a_row(guard: Guard) -> bool:
+    """Whether another guard stands right before it, without a bracket between: they go together."""
+    return isinstance(guard.operand, Guard) and guard.operand.span.start == guard.span.start
+
+
+def _around(guard: Guard, operand: PatternTerm) -> PatternTerm:
+    """A guard, with those right before it, around another term."""
+    inner = guard.operand
+    return replace(guard, operand=_around(inner, operand) if _is_in_a_row(guard) else operand)  # type: ignore[arg-type]
 
 
 def _is_instant(term: PatternTerm) -> bool:
@@ -161,14 +186,14 @@ def _covered(edge: _Edge) -> PatternTerm:
     match bare:
         case FollowedBy(operands=(first, *rest), limits=(limit, *limits)) if _is_instant(first):
             later = FollowedBy(tuple(rest), tuple(limits), span=bare.span) if len(rest) > 1 else rest[0]
-            return replace(bare, operands=(first, replace(edge.guard, operand=later)), limits=(limit,))
+            return replace(bare, operands=(first, _around(edge.guard, later)), limits=(limit,))
         case FollowedBy(operands=(first, *rest)) | AndTerm(operands=(first, *rest)) | OrTerm(operands=(first, *rest)):
             if isinstance(first, EveryTerm | EveryDistinctTerm):
                 inner = replace(bare, operands=(first.operand, *rest))
-                return replace(first, operand=replace(edge.guard, operand=inner))
+                return replace(first, operand=_around(edge.guard, inner))
         case EveryTerm(operand=operand) | EveryDistinctTerm(operand=operand) | NotTerm(operand=operand):
             return replace(bare, operand=_covered(edge._replace(bare=operand)))
-    return replace(edge.guard, operand=bare)
+    return _around(edge.guard, bare)
 
 
 def _replaced(whole: PatternTerm, old: PatternTerm, new: PatternTerm) -> PatternTerm:
