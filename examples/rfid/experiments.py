@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -97,9 +97,13 @@ class Quality:
     method: Method
     answers: Answers
     truth: Mapping[str, Sequence[int]]
+    known: dict[tuple[float, int, bool], Score] = field(default_factory=dict)  # each is asked for many times
 
     def score(self, threshold: float, tolerance: int = TOLERANCE, single: bool = True) -> Score:
-        return score(self.answers, self.truth, 0.0 if self.method.by else threshold, tolerance, single)
+        asked = (0.0 if self.method.by else threshold, tolerance, single)
+        if asked not in self.known:
+            self.known[asked] = score(self.answers, self.truth, *asked)
+        return self.known[asked]
 
     def best(self, single: bool = True) -> float:
         """The threshold with the highest F1."""
