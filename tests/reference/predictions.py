@@ -263,7 +263,8 @@ def _integral(chance, threshold: float, normal: float | None, kinks: list[float]
         # Where a density is narrow, whoever looks at a few places of a wide piece would miss it.
         kinks = [*kinks, *(k * normal * threshold for k in (-9, -3, 0, 3, 9))]
     # A kink that is an end but for rounding would leave a piece too thin to integrate.
-    inside = sorted({round(k, 12) for k in kinks if abs(k) < threshold * (1 - 1e-9)})
+    unit = threshold * min(normal or 1.0, 1.0)
+    inside = sorted({round(k / unit, 12) * unit for k in kinks if abs(k) < threshold * (1 - 1e-9)})
     cuts = [-threshold, *inside, threshold]
     return math.fsum(
         integrate.quad(

@@ -12,12 +12,10 @@ from presage.errors import PresageError
 from presage.live.program import Program
 from presage.live.spans import Place, Span
 from presage.live.statement import FAILED, FINISHED, Statement
-from presage.live.states import Chain, of_shard
+from presage.live.states import Chain, is_lost_state, of_shard
 from presage.live.tasks import Outcome
 
 NOTHING_KEPT: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "recalls": {}, "made_to": None}
-# A state that cannot be read is made again from the log.
-LOST_STATE = frozenset({"HOME_CORRUPT", "HOME_VERSION"})
 
 
 def wall_clock() -> int:
@@ -68,10 +66,11 @@ def changed_values(
 def _failed(
     statement: Statement, program: Program, span: Span, failure: PresageError, can_repeat: Callable[[], bool]
 ) -> dict[str, Any]:
-    if failure.code in LOST_STATE and can_repeat():
+    lost = is_lost_state(failure)  # then it is made again from the log
+    if lost and can_repeat():
         skip = {"place": Place(), **NOTHING_KEPT, "to_skip": statement.rows_out, "error": failure.render()}
         return {**skip, "rows_in": 0, "unknown_entities": 0, "inference": {}, "fingerprint": program.fingerprint}
-    failure.fix = "deploy it again with replace=True" if failure.code in LOST_STATE else failure.fix
+    failure.fix = "deploy it again with replace=True" if lost else failure.fix
     return {"status": FAILED, "place": span.start, "error": failure.render()}
 
 

@@ -24,6 +24,7 @@ from presage.model.state import State
 K = TypeVar("K")
 MAGIC = b"PRSGPACK"
 VERSION = 1
+COMPUTED_AGAIN = "nothing: the state is computed again from the log"
 _HEAD = struct.Struct("<8sH")
 # A chain of changes is read whole when a job comes back, and named by every record: it stays short, and shorter than a
 # snapshot. A large snapshot may have more of them, for it is dear to write.
@@ -151,8 +152,12 @@ def remove_unnamed(folder: Path, named: Container[str]) -> None:
 
 
 def _corrupt(path: Path, why: str) -> PresageError:
-    fix = "nothing: the state is computed again from the log"
-    return error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=fix)
+    return error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=COMPUTED_AGAIN)
+
+
+def is_lost_state(problem: PresageError) -> bool:
+    """Whether an error says that a state cannot be read, and not that a data file cannot."""
+    return problem.code == "HOME_VERSION" or (problem.code == "HOME_CORRUPT" and problem.fix == COMPUTED_AGAIN)
 
 
 def of_shard(chains: Mapping[str, Chain], shard: str) -> bool:

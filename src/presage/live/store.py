@@ -13,6 +13,7 @@ from presage.live.families import Shared
 from presage.live.sharing import alone, claimed, joined, part
 from presage.live.statement import Statement
 from presage.live.states import (
+    COMPUTED_AGAIN,
     Chain,
     Written,
     chain_to_json,
@@ -104,9 +105,8 @@ class StateStore:
     def _check(self, task: Task) -> None:
         statement = self._statements[task.number]
         if (statement.states or statement.shared) and statement.fingerprint != task.program.fingerprint:
-            fix = "nothing: the state is computed again from the log"
             why = "it belongs to another plan of the statement"
-            raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=fix)
+            raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=COMPUTED_AGAIN)
 
     def _of_family(self, name: str) -> dict[str, State]:
         if name not in self._shared:
