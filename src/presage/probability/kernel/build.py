@@ -161,8 +161,9 @@ def build_facts(
     for number, source in enumerate(found):
         if source.kind != CERTAIN:
             whole = source.kind == MARKOV or spec.by is not None
-            own = (goals[goal.number].candidate for goal in spec.query.goals if goal.source == number and not whole)
-            wanted = np.logical_or.reduce([np.full(len(source.step), whole), *own])
+            wanted = np.full(len(source.step), whole)
+            for goal in () if whole else spec.query.goals:
+                wanted |= goals[goal.number].candidate if goal.source == number else False
             source.probability = divide_excess(source, wanted)
     domains = {name: len(array) for name, array in values.items()}
     allowed = [_allowed(i, names, values, oracle) for i, names in enumerate(spec.conditions)]
