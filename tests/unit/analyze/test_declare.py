@@ -21,7 +21,7 @@ REFUSED = [
         "choose another name, or DROP RELATION Place and declare it again: no event is lost",
     ),
     (
-        "CREATE STREAM Motion (a INT)",
+        "CREATE RELATION Motion (a INT) VALUES (1)",
         "ALREADY_DECLARED",
         1,
         "'Motion' is already declared as a stream",

@@ -150,7 +150,6 @@ def test_a_model_is_known_by_its_file_and_what_it_says(home: Workspace, tmp_path
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("CREATE MODEL Floor FROM 'floor.json'", "ALREADY_DECLARED"),
         ("CREATE MODEL Reading FROM 'floor.json'", "ALREADY_DECLARED"),
         ("CREATE STREAM floor (at TIMESTAMP) EVENT TIME at", "ALREADY_DECLARED"),
         ("INSERT INTO floor SELECT * FROM Reading", "NOT_A_STREAM"),

@@ -32,7 +32,7 @@ def engine(home: Path) -> Iterator[Engine]:
 
 
 def opened(home: Path) -> Engine:
-    return Engine(home=home, live=False, driven=False)
+    return Engine(home=home, live=False, driven=False, allow_hosts=["localhost"])
 
 
 def event(v: int, second: int, **more: int) -> list[dict[str, object]]:
