@@ -81,7 +81,7 @@ CONTEXTS = [
     "SELECT h.sid FROM Traffic h WINDOW 4 min ORDER BY h.bw DESC LIMIT 2",
     "SELECT h.sid, count(*) AS n, max(h.bw) AS most FROM Traffic h WINDOW 30 min WHERE h.bw <> e.bw GROUP BY h.sid",
     "SELECT count(*) AS n, count(DISTINCT h.sid) AS m FROM Traffic h WINDOW 10 min",
-    "SELECT e.sid, e.bw * 2 AS bw WHERE e.port = 1",
+    "SELECT e.port, e.bw * 2 AS bw WHERE e.port = 1",
 ]
 
 
