@@ -35,7 +35,7 @@ def check_permitted(
     for name, value in options.items():
         with placed(places.get(name)):
             grant.check_reference(value)
-    for name, host, port in _hosts(options):
+    for name, host, port in _hosts(options, grant.lists_hosts):
         with placed(places.get(name)):
             grant.check_host(host, port)
 
@@ -43,15 +43,16 @@ def check_permitted(
 def reachable(options: Mapping[str, str], grant: Grant, file: Callable[[str], Path]) -> dict[str, str]:
     """The options of a client that connects and reads files by itself: the addresses of its hosts are checked now, and
     `file` gives the real paths, under the roots, of what it reads."""
-    for _, host, port in _hosts(options):
+    for _, host, port in _hosts(options, grant.lists_hosts):
         grant.check_addresses(host, port)
     return {name: str(file(value)) if name in _FILES else value for name, value in options.items()}
 
 
-def _hosts(options: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
-    """Option, host and port of all that is connected to. What the environment holds is not known yet."""
+def _hosts(options: Mapping[str, str], listed: bool) -> Iterator[tuple[str, str, int]]:
+    """Option, host and port of all that is connected to. What the environment holds is not known yet. A statement that
+    names no broker has chosen none: Kafka's usual one needs a name only where hosts are listed."""
     kind = options.get("source") or options.get("sink")
-    if kind == "kafka":
+    if kind == "kafka" and (listed or "servers" in options):
         for host, port in each_server(options.get("servers", KAFKA_SERVERS), KAFKA_PORT):
             yield "servers", host, port
     if kind == "mqtt":

@@ -59,6 +59,10 @@ class Hosts:
     def __init__(self, allowed: Iterable[str] | None = None) -> None:
         self._entries = None if allowed is None else tuple(_entry(text) for text in allowed)
 
+    @property
+    def is_list(self) -> bool:
+        return self._entries is not None
+
     def check(self, owner: str, host: str, port: int) -> None:
         """Refuse what is known to be refused without asking for the addresses of a name."""
         address = _written(host)

@@ -81,6 +81,10 @@ class Grant:
         """The text without any value that was resolved."""
         return masked(text)
 
+    @property
+    def lists_hosts(self) -> bool:
+        return self._permissions.hosts.is_list
+
     def check_host(self, host: str, port: int) -> None:
         """Refuse what is known to be refused without asking for the addresses of a name."""
         self._permissions.hosts.check(self._owner, host, port)

@@ -219,3 +219,11 @@ def test_files_of_kafka_lie_under_the_roots(tmp_path: Path, monkeypatch: pytest.
 def test_what_is_no_list_of_names_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(PresageError):
         Permissions(**given)
+
+
+def test_the_usual_broker_needs_a_name_only_where_hosts_are_listed() -> None:
+    stream = "CREATE STREAM Fault (x LONG, at TIMESTAMP) EVENT TIME at WITH (source = 'kafka', topic = 't')"
+    Workspace([], ".", permissions=Permissions()).check(stream)
+    with pytest.raises(PresageError) as refused:
+        Workspace([], ".", permissions=Permissions((), ["broker.example"])).check(stream)
+    assert refused.value.code == "HOST_NOT_ALLOWED"
