@@ -35,6 +35,7 @@ from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.loading import Nulls, read_path, refuse_other_file
 from presage.live.looking import look_at
 from presage.live.recalling import say
+from presage.live.rooms import Archive
 from presage.live.row_retention import RowRetention
 from presage.live.runner import STATE_BYTES
 from presage.live.standing import Standing
@@ -54,6 +55,7 @@ from presage.operations.watching import Watch
 from presage.patterns.spark import OPERATORS as PATTERNS
 from presage.prediction.spark import OPERATORS as PREDICTION
 from presage.probability.spark import OPERATORS as PROBABILITY
+from presage.recall.nodes import Recall
 from presage.recall.spark import OPERATORS as RECALL
 from presage.sinks import Sinks
 from presage.sources import Sources, SourceStatus
@@ -131,7 +133,7 @@ class Engine:
                 result=lambda columns, table: TableResult(columns, table, lambda: self.spark),
                 optimize=optimize,
                 foreign=lambda: catalyst(self._session.now or self.spark, self._tables()),
-                histories=lambda node: self._bounded.history(node),
+                histories=self._history,
                 workers=lambda function, shares: call_on_workers(self._session.now or self.spark, function, shares),
                 shards=parallelism if rows_per_batch > rows_on_driver else 1,  # on the driver that would only cost
                 parallelism=parallelism,
@@ -453,6 +455,9 @@ class Engine:
     def _tables(self) -> Tables:
         """Relations, and what is known now."""
         return Tables(self._relations, self._workspace.library, self.catalog.knowledge.values())
+
+    def _history(self, node: Recall) -> Archive:
+        return self._bounded.history(node)
 
     def _start_ticker(self, work: Callable[[], None]) -> Ticker:
         # Not through the property: who deploys holds its lock, and waits for the driver, which waits for this.
