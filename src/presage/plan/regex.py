@@ -1,4 +1,4 @@
-"""Regular expressions: the syntax of Java in, patterns of RE2 out that match the same, or the reason why there is none.
+"""Translates regular expressions from the syntax of Java to that of RE2; refuses those without an equal in RE2.
 
 RE2 takes time in proportion to the text, whatever the pattern; Java's engine may take for ever. What the two read
 differently (`.`, `$`, `\\s`, classes, case) is written out, and what RE2 cannot say is refused. Only what is known to

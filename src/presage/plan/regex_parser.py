@@ -1,4 +1,4 @@
-"""Regular expressions in the syntax of Java in, their parts out; what RE2 cannot match as Java does is refused."""
+"""The parser of regular expressions in the syntax of Java; it refuses what RE2 cannot match as Java does."""
 
 from __future__ import annotations
 
