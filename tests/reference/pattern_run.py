@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from itertools import count
+from itertools import count, permutations
 from typing import Any
 
 from presage.patterns.kernel.pattern_spec import Argument, Node, PatternSpec, Period
@@ -15,6 +15,31 @@ class BadBoundError(Exception):
     pass
 
 
+def ranks(nodes: Any) -> list[int]:
+    """Of each term: filters of higher rank see an event first. What a NOT forbids is seen before the other sides of its
+    AND, and what ends a repeat not after what is repeated."""
+
+    def below(number: int) -> set[int]:
+        return {number}.union(*(below(child) for child in nodes[number].children))
+
+    def denies(number: int) -> bool:
+        guarded = nodes[number].kind in ("within", "while") and denies(nodes[number].children[0])
+        return guarded or nodes[number].kind == "not"
+
+    rules = []  # a term, another, and by how much the rank of the one is above that of the other
+    for node in nodes:
+        for one, other in permutations(node.children, 2):
+            if node.kind == "and" and denies(one) and not denies(other):
+                rules += [(a, b, 1) for a in below(one) for b in below(other)]
+            elif node.kind == "until" and one == node.children[1]:
+                rules += [(a, b, 0) for a in below(one) for b in below(other)]
+    known = [0] * len(nodes)
+    while wrong := [(a, b, more) for a, b, more in rules if known[a] < known[b] + more]:
+        for a, b, more in wrong:
+            known[a] = max(known[a], known[b] + more)
+    return known
+
+
 class Run:
     """One pattern (of one key) over its events."""
 
@@ -24,6 +49,7 @@ class Run:
         self.timers: list[tuple[int, int, int, Any]] = []
         self.found: list[Match] = []
         self.now, self.cause = 0, 0
+        self.ranks = ranks(spec.nodes)
 
     # -- time ---------------------------------------------------------------------------------------
 
@@ -97,8 +123,7 @@ class Run:
     def offer(self, rows: list[Row]) -> list[Match]:
         """Rows of one event."""
         passing = []
-        # What a NOT forbids comes first: an event that fits both sides of `a AND NOT b` ends it without a match.
-        for term in sorted(self.listening, key=lambda term: (-term.denials, term.born)):
+        for term in sorted(self.listening, key=lambda term: (-self.ranks[term.number], term.born)):
             for row in rows:
                 if term.accepts(row):
                     passing.append((term, row))

@@ -38,7 +38,6 @@ class Term:
         if self.born > MOST_TERMS:
             raise TooMuchError
         self.children: list[Term] = []
-        self.denials: int = 0 if parent is None else parent.denials + (parent.node.kind == "not")
         self.catching = self.caught = self.fresh = False
         self.seen: dict[Any, int | None] = {}
 

@@ -1,4 +1,4 @@
-"""Times come in, times so many calendar months later go out: for compiled loops, and for whole columns.
+"""Calendar arithmetic for compiled loops and for whole columns.
 
 Days are those since 1970-01-01, months those since January 1970, times microseconds; all in UTC.
 """

@@ -1,4 +1,4 @@
-"""A time and a number of months in, the time so many months later out: whole numbers alone, for kernels compile it.
+"""Calendar arithmetic on one time in microseconds: whole numbers alone, because kernels compile it.
 
 Kernels may import this module, so it imports nothing, and the name of their cache counts it in.
 """

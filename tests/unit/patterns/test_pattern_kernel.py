@@ -242,6 +242,13 @@ def test_until_gathers_and_its_ending_side_wins():
     assert found(term, stream((1, A, 1), (2, A, 2), (3, A, 9))) == [(3, [1, 2], 9)]
 
 
+def test_what_ends_the_repeat_may_also_end_what_is_repeated():
+    term = until(both(event(B, "b"), no(event(A))), event(A, "a"))
+    assert found(every(term), stream((1, A, 1), (2, B, 2), (3, A, 3))) == [(1, [], 1), (3, [2], 3)]
+    denied = both(term, no(event(A, None, is_(A, 3))))
+    assert found(denied, stream((2, B, 2), (3, A, 3))) == []
+
+
 def test_missing_the_lower_bound_ends_without_a_match():
     term = until(event(A, "a"), event(B, "b"), low=2)
     assert found(term, stream((1, A, 1), (2, B, 2), (3, A, 3), (4, A, 4), (5, B, 5))) == []

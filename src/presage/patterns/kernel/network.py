@@ -46,8 +46,9 @@ KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until",
     QUEUE,
 ) = range(26)
 WIDTH = 26
-# Of a filter: how many NOTs it stands under. States name nodes by their addresses, so a line keeps its width.
-DENIALS = MOST
+# Of a filter: the filters of higher rank see an event first. States name nodes by their addresses, so a line keeps its
+# width.
+RANK = MOST
 
 # How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made. Not so with
 # months: from 10:00 on the 30th and from 9:00 on the 31st of January they lead to the last of February.
@@ -67,7 +68,7 @@ def build_network(spec: PatternTables) -> Ints:
 
     filters, queues = 0, 0
     lines[:, STAYS] = 0
-    denials = [0] * len(spec.nodes)
+    ranks = _ranks(spec)
     for number, node in enumerate(spec.nodes):
         line = lines[number]
         line[KIND] = KINDS.index(node.kind)
@@ -75,8 +76,6 @@ def build_network(spec: PatternTables) -> Ints:
         add(_limits(node))
         if node.kind in ("every", "distinct", "until"):
             lines[node.children[0], STAYS] = 1
-        for child in node.children:
-            denials[child] = denials[number] + (node.kind == "not")
         line[PROGRAM], line[ASKED], line[TAG], line[CONSUME] = node.program, node.asked, node.tag, node.consume
         line[MOST], line[LOW], line[HIGH] = node.most, node.low, node.high
         line[LOW_PROGRAM], line[HIGH_PROGRAM] = node.low_program, node.high_program
@@ -91,11 +90,35 @@ def build_network(spec: PatternTables) -> Ints:
             line[QUEUE] = queues
             queues += 1
         if node.kind == "filter":
-            line[LISTENER], line[DENIALS] = filters, denials[number]
+            line[LISTENER], line[RANK] = filters, ranks[number]
             filters += 1
         elif node.kind == "distinct":
             line[MOST] = -1 if node.period is None else 1  # whether keys are forgotten
     return np.concatenate([lines.reshape(-1), np.array(lists, np.int64)])
+
+
+def _ranks(spec: PatternTables) -> list[int]:
+    """In which order the filters of one instance see an event: of an AND those under NOT before the others, so that an
+    event that fits both ends it without a match; of a repeat those of UNTIL not after those of the repeated term."""
+    ranks = [0] * len(spec.nodes)
+
+    def rank(number: int, least: int) -> int:
+        """Gives the nodes below a rank, and says the highest."""
+        node, ranks[number], most = spec.nodes[number], least, least
+        denied = [c for c in node.children if node.kind == "and" and _denies(spec, c)]
+        for child in node.children:
+            if child not in denied:
+                most = max(most, rank(child, most if node.kind == "until" else least))
+        return max([most, *(rank(child, most + 1) for child in denied)])
+
+    rank(0, 0)
+    return ranks
+
+
+def _denies(spec: PatternTables, number: int) -> bool:
+    """Whether the term is a NOT, as it is or under guards."""
+    node = spec.nodes[number]
+    return node.kind == "not" or (node.kind in ("within", "while") and _denies(spec, node.children[0]))
 
 
 def column_of(net: Ints, spec: PatternTables, field: int) -> Ints:

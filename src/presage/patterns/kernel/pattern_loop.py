@@ -68,11 +68,11 @@ from presage.patterns.kernel.network import (
     ARGUMENTS,
     ASKED,
     CONSUME,
-    DENIALS,
     FIRST_ARGUMENT,
     INTERVAL,
     KIND,
     PROGRAM,
+    RANK,
     STAYS,
     TAG,
 )
@@ -211,9 +211,8 @@ def choose(
     end: int,
     key: int,
 ) -> bool:
-    """The filters that take the event: those under more NOTs first, because an event that fits both sides of
-    `a AND NOT b` ends it without a match, then in the order in which they began to listen. Those with a condition that
-    only the host can evaluate are numbered in ASKS. False: more room is needed."""
+    """The filters that take the event: by their rank, then in the order in which they began to listen. Those with a
+    condition that only the host can evaluate are numbered in ASKS. False: more room is needed."""
     active = 0
     for f in range(memory[FILTERS]):
         for row in range(first, end):
@@ -229,8 +228,8 @@ def choose(
         best = 0
         for k in range(1, active):
             one, other = cursors[k, 0], cursors[best, 0]
-            deeper = net[memory[one + NODE] + DENIALS] - net[memory[other + NODE] + DENIALS]
-            if deeper > 0 or (deeper == 0 and memory[one + SERIAL] < memory[other + SERIAL]):
+            higher = net[memory[one + NODE] + RANK] - net[memory[other + NODE] + RANK]
+            if higher > 0 or (higher == 0 and memory[one + SERIAL] < memory[other + SERIAL]):
                 best = k
         term, row = cursors[best, 0], cursors[best, 1]
         after = memory[term + A]

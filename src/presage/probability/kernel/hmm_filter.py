@@ -1,4 +1,4 @@
-"""FILTER as a kernel with state: readings in time order in, filtered beliefs out, step by step.
+"""FILTER as a kernel with state: the filtered belief after each step of readings in time order.
 
 A step is settled when the clock has passed it, because several readings of one time count together. State: one belief
 for each key, until it is forgotten, and the readings of steps that are not settled. `ParticleKernel` has the same steps
