@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from presage.cli import main
@@ -194,6 +194,7 @@ FIELD = st.one_of(
 
 
 @given(st.lists(st.tuples(FIELD, FIELD), max_size=6))
+@example([("nan", ""), ("true", "")])
 def test_what_is_declared_for_a_small_file_takes_every_row(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
 ) -> None:
@@ -205,6 +206,7 @@ def test_what_is_declared_for_a_small_file_takes_every_row(
     path.write_text("\n".join(lines), encoding="utf-8")
     found = suggest(path)
     assert not found.checked.rejected.reasons
-    assert read_files(path, found.attributes, found.event_time).table.num_rows == len(rows) + 1
+    read = read_files(path, found.attributes, found.event_time, nulls=[*found.nulls])
+    assert read.table.num_rows == len(rows) + 1
     columns = ", ".join(f"{a.name} {a.type}" for a in found.attributes)
     parse(f"CREATE STREAM E ({columns}) EVENT TIME {found.event_time};")
