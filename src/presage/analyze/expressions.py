@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from presage.analyze.aggregates import is_aggregate, resolve_aggregate
 from presage.analyze.coerce import cast_to, coerce_literal, unify
-from presage.analyze.functions import check_known, constants_of, resolve_function
+from presage.analyze.epl_names import SEVERAL, refuse_method
+from presage.analyze.functions import check_known, constants_of, is_function, resolve_function
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -175,6 +176,7 @@ class ExpressionBinder:
         base = self._list(node.base)
         name = node.name.lower()
         if name not in ("firstof", "lastof"):
+            refuse_method(node.name, node.span, is_function(name) or is_aggregate(name))
             raise error(
                 "UNKNOWN_FUNCTION", node.span, name=node.name, fix=did_you_mean(node.name, ["firstOf", "lastOf"])
             )
@@ -230,7 +232,8 @@ class ExpressionBinder:
             )  # fmt: skip
         name = node.name.lower()
         if len(node.args) != 1:
-            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args))
+            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args),
+                        fix=SEVERAL.get(name, "") if node.args else "")  # fmt: skip
         (arg,) = node.args
         self._inside_aggregate = True
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from presage.analyze.constant_arguments import check_constants
+from presage.analyze.epl_names import refused_function
 from presage.analyze.function_table import BY_NAME, FAMILIES
 from presage.analyze.function_table.entry import Entry
 from presage.analyze.function_table.refused import REFUSED
@@ -77,6 +78,9 @@ def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> 
             "UNSUPPORTED", span, what=f"{name}(…)", where="outside MEASURES and DEFINE of MATCH_RECOGNIZE", fix=fix
         )
     if lower not in BY_NAME:
+        of_epl = refused_function(name, span)
+        if of_epl is not None:
+            raise of_epl
         raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, [*BY_NAME, *relations], _FAMILIES_HINT))
 
 

@@ -44,14 +44,17 @@ class _Edge(NamedTuple):
     left_out: PatternTerm | None
 
 
-def check_guards(statement: s.Statement) -> Iterator[QueryWarning]:
-    """A warning for each guard of a pattern that covers the last part of a term alone."""
+def check_guards(statement: s.Statement, text: str) -> Iterator[QueryWarning]:
+    """A warning for each guard of a pattern that covers the last part of a term alone. `text` is what was parsed."""
     for source in nodes_of(statement):
         if isinstance(source, PatternSource):
             for term in _longest(source.term):
                 edge = _edge(term)
                 if edge is not None and edge.left_out is not None:
-                    yield _warned(source.term, term, edge)
+                    yield _warned(source.term, term, edge, _covered(edge))
+            for steps in nodes_of(source.term):
+                if isinstance(steps, FollowedBy):
+                    yield from _amid(source.term, steps, text)
 
 
 def covering(term: PatternTerm) -> PatternTerm | None:
@@ -60,14 +63,30 @@ def covering(term: PatternTerm) -> PatternTerm | None:
     return _covered(edge) if edge is not None and edge.left_out is not None else None
 
 
-def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge) -> QueryWarning:
+def _amid(whole: PatternTerm, steps: FollowedBy, text: str) -> Iterator[QueryWarning]:
+    """Guards before which several steps stand, and after which more follow. Where the step before has one of its own,
+    each is meant for its step."""
+    for end in range(2, len(steps.operands)):
+        before, last = steps.operands[:end], steps.operands[end - 1]
+        first = FollowedBy(before, steps.limits[: end - 1], span=steps.span._replace(end=last.span.end))
+        edge = _edge(first)
+        bracketed = text[last.span.end :].lstrip().startswith(")")
+        if edge is None or edge.left_out is not first or bracketed or _edge(before[-2]) is not None:
+            continue
+        covered = _covered(edge)
+        parts, limits = (covered.operands, covered.limits) if isinstance(covered, FollowedBy) else ((covered,), ())
+        rest, further = steps.operands[end:], steps.limits[end - 1 :]
+        yield _warned(whole, steps, edge, replace(steps, operands=(*parts, *rest), limits=(*limits, *further)))
+
+
+def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge, covered: PatternTerm) -> QueryWarning:
     guard, outside = edge.guard, edge.left_out
     assert outside is not None
     parts = {
         "guard": print_term(replace(guard, operand=EventTerm("x"))).removeprefix("x "),
         "covered": print_term(guard.operand),
         "rest": _told(outside, isinstance(guard, TimerGuard)),
-        "all": _suggested(whole, term, _covered(edge)),
+        "all": _suggested(whole, term, covered),
         "alone": print_term(guard),
     }
     return warning("GUARD_COVERS_LAST", guard.span, **parts)

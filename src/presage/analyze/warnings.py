@@ -1,7 +1,7 @@
 """Warnings about statements that are well formed and may not mean what their writer thinks.
 
 They are made from the tree of the text that the user wrote: a text that the home stores is printed with as few brackets
-as possible, and would warn where the user has written them. A check is a function of one statement.
+as possible, and would warn where the user has written them. A check is a function of one statement and that text.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from presage.lang import syntax as s
 from presage.logging import WARNING, tell
 from presage.model.text import Source
 
-CHECKS: tuple[Callable[[s.Statement], Iterable[QueryWarning]], ...] = (check_guards,)
+CHECKS: tuple[Callable[[s.Statement, str], Iterable[QueryWarning]], ...] = (check_guards,)
 
 
 def warnings_of(statement: s.Statement, source: Source) -> tuple[QueryWarning, ...]:
     """All warnings about a statement, in the order of the text."""
-    found = [each.in_source(source) for check in CHECKS for each in check(statement)]
+    found = [each.in_source(source) for check in CHECKS for each in check(statement, source.text)]
     return tuple(sorted(found, key=lambda w: w.span.start if w.span else 0))
 
 

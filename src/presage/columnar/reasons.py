@@ -13,7 +13,7 @@ from presage.columnar.evaluate import Evaluator
 from presage.model.arrow import to_arrow
 from presage.model.plain import plain_column
 from presage.plan.display import show
-from presage.plan.expr import ColumnRef, Expr, conjuncts
+from presage.plan.expr import And, ColumnRef, Expr, Or, conjuncts
 
 Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]
@@ -102,6 +102,8 @@ class Examiner:
     def _answer(self, part: Expr, value_of: Values, named: Named) -> Answer:
         columns: dict[str, pa.Array] = {}
         shown: dict[str, Any] = {}
+        # The half of a BETWEEN has the words of all of it, of which it is not the value.
+        junctions = {x.span for x in part.walk() if isinstance(x, And | Or)}
 
         def leaf(x: Expr) -> Expr:
             found = value_of(x)
@@ -109,7 +111,8 @@ class Examiner:
                 return x
             name = f"v{len(columns)}"
             columns[name] = found.cast(to_arrow(x.type))
-            shown.setdefault(self.words(x), named(x, plain_column(pa.chunked_array([found]))[0]))
+            if x.span is None or x.span not in junctions:
+                shown.setdefault(self.words(x), named(x, plain_column(pa.chunked_array([found]))[0]))
             return ColumnRef(x.type, name)
 
         made = part.rewrite(leaf)

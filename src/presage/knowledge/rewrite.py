@@ -20,7 +20,7 @@ from presage.knowledge.filters import FALSE, NotNativeError, all_of, any_of
 from presage.knowledge.graph_patterns import BLANK, meets_events, unlinked_parts, with_named_blanks
 from presage.knowledge.library import Library
 from presage.knowledge.notes import RELATE, normalised, shortened
-from presage.knowledge.path_checks import refuse_history, refuse_unbound
+from presage.knowledge.path_checks import refuse_other_rows, refuse_unbound
 from presage.knowledge.paths import PathReader, Solutions
 from presage.knowledge.places import placed_at, placed_in
 from presage.knowledge.probes import Probe, sees
@@ -103,7 +103,7 @@ class _Rewriter:
             node = next(n for n in nodes_of(self.query) if isinstance(n, Path | Qualified))
             raise error("UNSUPPORTED", node.span, what="knowledge", where="in a query over SEQUENCE […]",
                         fix="make a relation of what is meant, and name it in the subgoal's WHERE")  # fmt: skip
-        refuse_history(self.query, self._parsed)
+        refuse_other_rows(self.query, self.catalog.relations, self._parsed)
         self._collect_selected()
         query = self._changed(replace(self.query, select=named_by_words(self.query.select)))
         assert isinstance(query, s.Query)

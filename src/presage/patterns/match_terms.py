@@ -107,6 +107,7 @@ class MatchTermBinder(ExpressionBinder):
         # Inside FIRST(…), PREV(…) or an aggregate: the labels of the variables that were named there.
         self._inside: str = ""
         self._named: list[tuple[tuple[int, ...], Span]] = []
+        self._unlabelled: list[s.Expr] = []
         self._aggregated = False
         self._binders[s.RowsSeen] = self._rows_seen
 
@@ -137,6 +138,7 @@ class MatchTermBinder(ExpressionBinder):
             attribute = self.row.attributes[0][0] if self.row.attributes else "*"
             raise error("TYPE_MISMATCH", node.span, what=f"the variable '{node.name}'", expected="an attribute of it",
                         found="the variable alone", fix=f"write {node.name}.{attribute}")  # fmt: skip
+        self._unlabelled.append(node)
         return self._column(node.name, node.span, None)
 
     def _member(self, node: s.Member) -> e.Expr:
@@ -145,6 +147,7 @@ class MatchTermBinder(ExpressionBinder):
         if labels is not None:
             return self._column(node.name, node.span, labels)
         if isinstance(base, s.Name) and base.name == self.row.alias:
+            self._unlabelled.append(node)
             return self._column(node.name, node.span, None)
         if isinstance(base, s.Index) and (labels := self._variable(base.base)) is not None:
             place = Place(labels, first=True, offset=self._offset(base.index, "the index"), final=self.final)
@@ -214,11 +217,12 @@ class MatchTermBinder(ExpressionBinder):
         self._refuse_inside(node)
         place, inner = self._place(node)
         place = replace(place, final=self.final or place.final)
-        self._inside, self._named = f"{node.name.upper()}(…)", []
+        self._inside, self._named, self._unlabelled = f"{node.name.upper()}(…)", [], []
         try:
             value = self.bind(inner)
         finally:
             self._inside, named = "", self._named
+        self._refuse_unlabelled(named, node)
         labels = _one_variable(named, node)
         if isinstance(value, LabelAt | RowLabel):
             own = value.place.labels if isinstance(value, LabelAt) else None
@@ -268,11 +272,12 @@ class MatchTermBinder(ExpressionBinder):
         self._expect(node, 2 if two else 1, 2 if two else 1)
         if isinstance(node.args[0], s.Star):
             return self._count_rows(node, name, node.args[0])
-        self._inside, self._named, self._aggregated = f"{node.name}(…)", [], True
+        self._inside, self._named, self._unlabelled, self._aggregated = f"{node.name}(…)", [], [], True
         try:
             args = tuple(self.bind(a) for a in node.args)
         finally:
             self._inside, self._aggregated, named = "", False, self._named
+        self._refuse_unlabelled(named, node)
         labels, args = self._aggregated_rows(named, args, node)
         result = self._fold_type(name, args, node)
         return Folded(result, name, labels, args, self.final, node.distinct, span=node.span)
@@ -333,6 +338,14 @@ class MatchTermBinder(ExpressionBinder):
         if not low <= len(node.args) <= high:
             expected = f"{low} arguments" if low == high else f"{low} or {high} arguments"
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected=expected, found=len(node.args))
+
+    def _refuse_unlabelled(self, named: list[tuple[tuple[int, ...], Span]], node: s.Call) -> None:
+        """An attribute without a variable is one of any row of the match: beside a variable it would be read as its."""
+        if named and self._unlabelled:
+            found, variable = _spelling(self._unlabelled[0]), self._called(named[0][0])
+            raise error("WRONG_ARGUMENTS", self._unlabelled[0].span, name=node.name, expected="terms of one variable",
+                        found=f"'{found}' of any row beside '{variable}'",
+                        fix=f"write {variable}.{found.rpartition('.')[2]}, or ask for each of them apart")  # fmt: skip
 
     def _refuse_inside(self, node: s.Call) -> None:
         if self._inside:

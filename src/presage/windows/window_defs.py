@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from presage.analyze.epl_names import refuse_window
 from presage.analyze.expressions import ExpressionBinder
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -27,6 +28,8 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
     """The window of an item, or None; `groupwin` may stand before another window."""
     if not clauses:
         return None
+    for clause in clauses:
+        refuse_window(clause.name, clause.span)
     first, *rest = clauses
     window = _bind_one(first, binder)
     if not rest:

@@ -53,6 +53,18 @@ def suggested(found: QueryWarning) -> str:
         ("a=A OR b=B WHERE timer:within(1 min)", "(a=A OR b=B) WHERE timer:within(1 min)"),
         ("a=A UNTIL b=B WHERE timer:withinmax(1 min, 3)", "(a=A UNTIL b=B) WHERE timer:withinmax(1 min, 3)"),
         ("a=A -> [2] b=B WHERE timer:within(1 min)", "a=A -> ([2] b=B) WHERE timer:within(1 min)"),
+        (
+            "EVERY a=A -> b=B -> c=C WHERE timer:within(1 min) -> d=A",
+            "EVERY a=A -> (b=B -> c=C) WHERE timer:within(1 min) -> d=A",
+        ),
+        (
+            "EVERY (a=A -> b=B -[2]> c=C WHERE timer:within(1 min) -[3]> d=A)",
+            "EVERY (a=A -> (b=B -[2]> c=C) WHERE timer:within(1 min) -[3]> d=A)",
+        ),
+        (
+            "(a=A AND b=B) -> c=C WHERE timer:within(1 min) -> d=A",
+            "(a=A AND b=B -> c=C) WHERE timer:within(1 min) -> d=A",
+        ),
     ],
 )
 def test_a_guard_of_the_last_part_alone_is_told_with_the_brackets_that_cover_all(pattern: str, covering: str) -> None:
@@ -71,6 +83,8 @@ def test_a_guard_of_the_last_part_alone_is_told_with_the_brackets_that_cover_all
         "EVERY a=A -> b=B AND (NOT C WHERE timer:within(1 min))",
         "EVERY a=A -> b=B -> (c=C -> d=A) WHERE timer:within(1 min)",  # brackets that have no other use
         "a=A -> b=B WHERE timer:within(1 min) -> c=C",
+        "a=A -> b=B WHERE timer:within(1 min) -> c=C WHERE timer:within(1 min) -> d=A",  # each has its own
+        "a=A -> b=B -> (c=C WHERE timer:within(1 min)) -> d=A",
         "(a=A -> b=B -> c=C) WHERE timer:within(1 min)",
         "EVERY a=A -> b=B -> c=C",
     ],

@@ -510,16 +510,28 @@ def test_a_row_of_history_has_no_meaning_yet(condition: str, campus: Workspace) 
     assert "?h" in str(problem) or "h.hvc:airflow" in str(problem)
 
 
+def test_rows_of_relations_and_of_a_recall_have_no_meaning_either(tmp_path: Path) -> None:
+    world = made(tmp_path, "CREATE RELATION Room (name STRING) VALUES ('r1');")
+    from_relation = "SELECT e.sensorID FROM AirflowReport AS e, Room AS k WHERE PATH { ?e evt:hasSource ?s . ?k a ?c }"
+    assert "the row of a relation ?k" in str(refused(world, PREFIXES + from_relation))
+    from_recall = RECALLED + ") AS r WHERE PATH { ?e evt:hasSource ?s . ?r a ?c }"
+    assert "the row of a RECALL ?r" in str(refused(world, PREFIXES + from_recall))
+    from_nothing = "SELECT e.sensorID FROM AirflowReport AS e, Rom AS k WHERE PATH { ?e evt:hasSource ?s . ?k a ?c }"
+    assert refused(world, PREFIXES + from_nothing).code == "UNKNOWN_STREAM"
+
+
 @pytest.mark.parametrize(
     "condition",
     ["?e hvc:airflow ?rate . FILTER (?rate > ?limt)", "?e hvc:airflow ?limit . FILTER (?limt > 500)",
-     "?e evt:hasSource ?limit . FILTER (1 < ?limt || ?limit = ee:a2)"],
+     "?e evt:hasSource ?limit . FILTER (1 < ?limt || ?limit = ee:a2)",
+     "?e hvc:airflow ?limit . FILTER (BOUND(?limit) && ?limt > 3)",
+     "?e hvc:airflow ?limit . BIND (?limt + 1 AS ?more) FILTER (?limit < ?more)"],
 )  # fmt: skip
 def test_a_misspelt_variable_of_a_filter_is_named(condition: str, campus: Workspace) -> None:
     problem = refused(campus, PREFIXES + WHERE + f"PATH {{ {condition} }}")
     assert problem.code == "UNKNOWN_ATTRIBUTE"
     assert "'?limt'" in str(problem)
-    assert ("limit" in str(problem.fix)) == ("?limit" in condition)
+    assert ("'?limit'" in str(problem.fix)) == ("?limit" in condition)
 
 
 def test_a_variable_of_a_filter_may_be_unbound_where_that_is_asked(campus: Workspace) -> None:

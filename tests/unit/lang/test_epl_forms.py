@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from presage.analyze.epl_names import FUNCTIONS, WINDOWS
 from presage.errors import PresageError
 from presage.lang import parse
 from presage.lang.later import FORMS
@@ -23,8 +24,11 @@ REFUSED = {
     "RETAIN-INTERSECTION": "select v from A#length(2)#unique(k) retain-intersection",
     "an annotation": "@name('foo') select v from A",
     "SELECT ISTREAM": "select istream v from A#length(2)",
-    "SELECT RSTREAM": "select irstream * from A#length(2)",
+    "SELECT RSTREAM": "select rstream * from A#length(2)",
+    "SELECT IRSTREAM": "select irstream * from A#length(2)",
     "INSERT RSTREAM INTO": "insert rstream into D1 select v from A#length(2)",
+    "INSERT IRSTREAM INTO": "insert irstream into D1 select v from A#length(2)",
+    "INSERT ISTREAM INTO": "insert istream into D1 select v from A#length(2)",
     "INSERT INTO with a list of columns": "insert into D2(p, q) select v, k from A",
     "ON …": "on A as a merge W as w where a.k = w.k when matched then update set v = a.v",
     "INTO TABLE": "into table T select count(*) as n from A group by k",
@@ -90,9 +94,36 @@ def refusal(text: str) -> PresageError:
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_form_of_EPL_is_refused_by_its_name(name: str) -> None:
     found = refusal(REFUSED[name])
-    assert found.code == ("UNKNOWN_FUNCTION" if name == "countever" else "UNSUPPORTED")
+    assert found.code == "UNSUPPORTED"
     assert name in found.message
     assert found.span is not None
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_of_EPL_is_not_taken_for_another_that_is_spelt_alike(name: str) -> None:
+    for text in (f"select v from A#{name}(3)", f"select v from A#length(5)#{name}(v)"):
+        found = refusal(text)
+        assert (found.code, found.fix) == ("UNSUPPORTED", WINDOWS[name])
+        assert found.message.startswith(f"#{name} is not supported")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_EPL_is_not_taken_for_another_that_is_spelt_alike(name: str) -> None:
+    found = refusal(f"select {name}(v) as z from A#length(5)")
+    assert (found.code, found.fix) == ("UNSUPPORTED", FUNCTIONS[name])
+    assert found.message.startswith(f"{name}(…) is not supported")
+
+
+@pytest.mark.parametrize("method", ["s.length()", "arr.max()", "ts.plus(1 hour)", "arr.sumOf()", "s.toUpperCase()"])
+def test_a_method_of_EPL_is_refused_as_one(method: str) -> None:
+    found = refusal(f"select {method} as z from A")
+    assert (found.code, "takes the value as its argument" in found.fix) == ("UNSUPPORTED", True)
+    assert f"the method {method.split('.')[1].split('(')[0]}()" in found.message
+
+
+@pytest.mark.parametrize(("call", "fix"), [("max(v, x)", "greatest(a, b)"), ("sum(v, v > 0)", "CASE WHEN c")])
+def test_more_arguments_of_an_aggregate_are_told_another_way(call: str, fix: str) -> None:
+    assert fix in refusal(f"select {call} as z from A#length(5)").fix
 
 
 def test_every_form_is_tried() -> None:

@@ -141,6 +141,16 @@ def test_between_is_one_comparison(engine: Engine, v: float) -> None:
     ]
 
 
+@pytest.mark.parametrize("term", ["v NOT BETWEEN 1 AND a.v - 2", "NOT v BETWEEN 1 AND a.v - 2"])
+@pytest.mark.parametrize(("v", "holds"), [(3, False), (5, True)])
+def test_half_of_a_denied_between_is_not_shown_as_all_of_it(engine: Engine, term: str, v: float, holds: bool) -> None:
+    text = f"SELECT a.v FROM PATTERN [ EVERY a=Pulse(v = 6) -> b=Pulse({term}) ]"
+    (chance,) = [c for c in asked(engine, text, [pulse("s", 6, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    assert [(answer.text, answer.holds, dict(answer.values)) for answer in chance.answers] == [
+        (term, holds, {"v": v, "a.v - 2": 4.0})
+    ]
+
+
 # -- MATCH_RECOGNIZE --------------------------------------------------------------------------------------
 
 

@@ -93,3 +93,15 @@ def test_an_aggregate_over_two_variables_that_would_be_null_is_refused(
     assert (found.code, found.fix) == ("WRONG_ARGUMENTS", "aggregate each of them apart")
     found = refused(engine, f"MEASURES 1 AS m PATTERN ({pattern} D) DEFINE D AS {measure} IS NULL")
     assert found.code == "WRONG_ARGUMENTS"
+
+
+@pytest.mark.parametrize(
+    ("measure", "unlabelled"), [("sum(v - A.v)", "v"), ("max_by(A.v, T.v)", "T.v"), ("LAST(A.v + v)", "v")]
+)
+def test_an_attribute_of_any_row_is_not_read_as_that_of_a_variable_beside_it(
+    engine: Engine, measure: str, unlabelled: str
+) -> None:
+    found = refused(engine, f"MEASURES {measure} AS m PATTERN (A B+) DEFINE A AS A.v = 1")
+    assert (found.code, found.fix) == ("WRONG_ARGUMENTS", "write A.v, or ask for each of them apart")
+    assert f"'{unlabelled}' of any row beside 'A'" in str(found)
+    assert matched(engine, "MEASURES sum(v) - sum(A.v) AS m PATTERN (A B+) DEFINE A AS A.v = 1") == [9]
