@@ -14,6 +14,7 @@ import pytest
 
 from presage import Engine
 from presage.errors import PresageError
+from presage.log import SourceOffsets
 from presage.workspace import Workspace
 
 FLOOR = """{"states": ["hall", "lab"], "transition": [[0.9, 0.1], [0.1, 0.9]],
@@ -231,12 +232,22 @@ def test_a_stream_that_has_events_is_dropped_with_CASCADE_alone(engine: Engine) 
     gone = engine.execute("DROP STREAM Tick CASCADE")
     assert gone is not None
     assert [tuple(row.values()) for row in gone.to_arrow().to_pylist()] == [
-        ("statement", "spikes", 0, 0, 0),
-        ("derived stream", "Loud", 0, 0, 0),
-        ("stream", "Tick", 3, 0, 1),
+        ("statement", "spikes", 0, 0, 0, 0),
+        ("derived stream", "Loud", 0, 0, 0, 0),
+        ("stream", "Tick", 3, 0, 1, 0),
     ]
     assert not engine.catalog.types.keys() & {"Tick", "Loud"}
     assert engine.deployments["spikes"].status.state == "stopped"
+
+
+def test_events_that_wait_for_others_of_their_source_are_held_too(engine: Engine) -> None:
+    engine.execute(TICK)
+    numbered = [{**row, "n": 5 + i} for i, row in enumerate(ticks(1, 2))]
+    assert engine.load("Tick", numbered, source=SourceOffsets("gate", "n", start=0)).held == 2
+    assert "stream 'Tick' (0 events, 2 held back)" in refusal(engine, "DROP STREAM Tick").message
+    gone = engine.execute("DROP STREAM Tick CASCADE")
+    assert gone is not None
+    assert gone.to_arrow()["held"].to_pylist() == [2]
 
 
 def test_what_standing_statements_made_is_held_too(engine: Engine) -> None:

@@ -71,7 +71,7 @@ class Library:
         key = _key(bases)
         with self._lock:
             if key not in self._graphs:
-                sources = [(p, self._read(base.name, digest)) for base in bases
+                sources = [(p, self.source(base.name, digest)) for base in bases
                            for p, digest in zip(base.paths, base.files, strict=True)]  # fmt: skip
                 cache = self.folder / "closed" if self.folder is not None and self.keeps else None
                 if cache is not None:
@@ -138,7 +138,8 @@ class Library:
             self._rows.move_to_end(key)
             return self._rows[key]
 
-    def _read(self, base: str, digest: str) -> bytes:
+    def source(self, base: str, digest: str) -> bytes:
+        """What a file of a base said when it was taken in; HOME_CORRUPT if that is lost."""
         if self.folder is None or digest in self._contents:
             return self._contents[digest]
         path = self.folder / "files" / digest

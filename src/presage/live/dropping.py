@@ -13,7 +13,7 @@ from presage.live.standing import Standing
 from presage.log import Archive
 from presage.workspace import Workspace
 
-COLUMNS = ("kind", "name", "events", "late", "rejected")
+COLUMNS = ("kind", "name", "events", "late", "rejected", "held")
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,12 @@ class _Held:
     events: int = 0
     late: int = 0
     rejected: int = 0
+    held: int = 0  # events that wait for others of their source
 
     def __str__(self) -> str:
-        beside = [f"{count:,} {what}" for what, count in (("late", self.late), ("rejected", self.rejected)) if count]
-        more = f", {' and '.join(beside)}" if beside else ""
+        counts = (("late", self.late), ("rejected", self.rejected), ("held back", self.held))
+        beside = [f"{count:,} {what}" for what, count in counts if count]
+        more = f", {', '.join(beside[:-1])}{' and ' if beside[1:] else ''}{beside[-1]}" if beside else ""
         return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or beside else "")
 
 
@@ -49,7 +51,7 @@ def drop(
     held = [_held(name, workspace, archive) for name in names]
     users = [*dict.fromkeys(user for name in names for user in standing.users(name))]
     if not statement.cascade:
-        if held[-1].events or held[-1].late:
+        if held[-1].events or held[-1].late or held[-1].held:
             beside = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
             raise error("HOLDS_EVENTS", statement.span, what=held[-1], kind=statement.kind.upper(), name=statement.name,
                         more=f"; with it would go {', '.join(beside)}" if beside else "")  # fmt: skip
@@ -62,7 +64,7 @@ def drop(
         kind = "stream" if each.kind == "derived stream" else each.kind.split()[0]
         declare(s.Drop(kind, each.name, span=statement.span))
     gone = [*(_Held("statement", user) for user in users), *held]
-    return COLUMNS, [(one.kind, one.name, one.events, one.late, one.rejected) for one in gone]
+    return COLUMNS, [(one.kind, one.name, one.events, one.late, one.rejected, one.held) for one in gone]
 
 
 def _held(name: str, workspace: Workspace, archive: Archive) -> _Held:
@@ -74,4 +76,4 @@ def _held(name: str, workspace: Workspace, archive: Archive) -> _Held:
     if not archive.holds(table):
         return _Held(kind, name)
     info = archive.describe(table)
-    return _Held(kind, name, info.retained, info.late, info.rejected)
+    return _Held(kind, name, info.retained, info.late, info.rejected, archive.held(table))

@@ -18,6 +18,7 @@ from presage.log.compaction import by_arrival
 from presage.log.data_files import read_data
 from presage.log.delta import LiveFile
 from presage.log.home import DERIVED, RESULTS
+from presage.log.offsets import gaps
 from presage.log.pins import Held
 from presage.log.state import StreamState
 
@@ -191,6 +192,10 @@ class Archive:
         """The greatest time of an event of that stream; None where it has none, or there is no such stream."""
         state = self._committer.state.streams.get(stream)
         return None if state is None else state.last_time
+
+    def held(self, stream: str) -> int:
+        """How many events of a stream wait for others of their source: they are durable, and in none of its tables."""
+        return sum(gap.held for gap in gaps(self._state(stream).sources))
 
     def holds(self, stream: str) -> bool:
         """Whether there is a table of events of that name, a declared stream's or one of our own."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from presage.errors import PresageError, error
 from presage.log.columns import TABLES
 from presage.log.delta import Table, read_table
+from presage.log.failures import storage
 from presage.log.home import Places, read_format
 from presage.log.journal import (
     DONE,
@@ -66,8 +68,13 @@ class Glance:
 
 
 def glance(path: str | os.PathLike[str]) -> Glance:
-    """Look at a home. Raises NOT_A_HOME, HOME_VERSION or HOME_CORRUPT."""
+    """Look at a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = local_path(path, "a home").resolve()
+    with storage(folder, "and look again"):
+        return _glance(folder)
+
+
+def _glance(folder: Path) -> Glance:
     identity, places = read_format(folder), Places(folder)
     for tried in range(TRIES):
         try:

@@ -6,17 +6,18 @@ digests of knowledge bases are kept in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from presage.errors import PresageError
 from presage.log.catalog_log import CatalogEntry
 from presage.log.failures import storage
 from presage.log.knowledge import SOURCES, keep_knowledge, recall_knowledge
-from presage.log.models import keep_model, recall_model
+from presage.log.models import COPY, keep_model, read_model, recall_model
 from presage.log.relations import read_copy, relation_table, write_copy
 from presage.model.catalog import Catalog
 from presage.model.paths import ANYWHERE, Roots
@@ -64,3 +65,15 @@ def recall(
         return catalog, {}
     copy = entry.extra.get(ROWS)
     return catalog, {relation.name: read_copy(home, copy) if copy else relation_table(relation)}
+
+
+def damaged_copies(home: Path, entries: Iterable[CatalogEntry]) -> Iterator[tuple[str, PresageError]]:
+    """The copies of relations and models that entries name and that cannot be read: their paths below the home, and
+    why. An opening reads all of them."""
+    for entry in entries:
+        for key in (ROWS, COPY):
+            if key in entry.extra:
+                try:
+                    read_copy(home, entry.extra[key]) if key == ROWS else read_model(home, entry.name, entry.extra)
+                except PresageError as problem:
+                    yield entry.extra[key], problem

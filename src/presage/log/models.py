@@ -32,18 +32,22 @@ def recall_model(home: Path, catalog: Catalog, name: str, extra: Mapping[str, An
     model = catalog.models.get(name)
     if model is None or COPY not in extra:
         return catalog
+    return catalog.with_model(replace(model, text=read_model(home, name, extra)))
+
+
+def read_model(home: Path, name: str, extra: Mapping[str, Any]) -> str:
+    """The text of a model that an entry names; HOME_CORRUPT if it is not what was kept."""
     relative = extra[COPY]
     try:
-        data = (home / relative).read_bytes()
+        data: bytes = (home / relative).read_bytes()
         if extra.get(DIGEST, _digest(data)) != _digest(data):
             raise ValueError("its checksum is wrong")
-        text = data.decode()
+        return data.decode()
     except (OSError, ValueError) as failure:
         raise error(
             "HOME_CORRUPT", what=f"the copy '{relative}' of model '{name}'", path=home, why=str(failure),
             fix="restore the file from a backup of the home",
         ) from failure  # fmt: skip
-    return catalog.with_model(replace(model, text=text))
 
 
 def _digest(data: bytes) -> str:

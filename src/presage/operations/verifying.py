@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from presage.errors import PresageError
+from presage.knowledge.library import Library
 from presage.live.statement import Statement
 from presage.live.states import chains_from_json, read_chain
-from presage.log.catalog_log import CatalogLog
+from presage.log.catalog_log import CatalogEntry, CatalogLog
 from presage.log.columns import EVENTS, LATE, SEQ, TIME
 from presage.log.data_files import archived
 from presage.log.delta import LiveFile, Table, generation_of
@@ -26,6 +27,8 @@ from presage.log.disk import Disk
 from presage.log.failures import first_line
 from presage.log.glance import Glance, glance
 from presage.log.home import DERIVED
+from presage.log.keeping import damaged_copies
+from presage.log.knowledge import SOURCES
 from presage.log.state import changed_tables
 
 FROM_COPY = "restore it from a copy of the home"
@@ -70,11 +73,18 @@ class Verification:
             yield Finding(".", problem.message, problem.fix)
             return
         damaged = list(self._catalog(seen))
+        entries: list[CatalogEntry] = []
+        if not damaged:
+            try:
+                entries = CatalogLog(seen.places.catalog, Disk(durable=False)).entries()
+            except PresageError as problem:  # one that the journal does not name
+                damaged = [Finding(self._below(seen.places.catalog), problem.message, problem.fix)]
         yield from damaged
+        yield from self._copies(seen, entries)
         numbers = Numbers(seen.state.position)
         for stream in seen.state.streams:
             yield from self._stream(seen, stream, numbers)
-        if not damaged and self._never_removed(seen):
+        if not damaged and _never_removed(seen, entries):
             yield from numbers.missing()
         yield from self._states(seen)
 
@@ -96,12 +106,23 @@ class Verification:
                 ):
                     yield Finding(self._below(path), "a declaration is missing")
 
-    def _never_removed(self, seen: Glance) -> bool:
-        """Whether all events that the home ever had are still in some stream: none was dropped, nothing has expired."""
-        if any(stream.removed for stream in seen.state.streams.values()):
-            return False
-        entries = CatalogLog(seen.places.catalog, Disk(durable=False)).entries()
-        return not any(entry.action == "drop" and entry.kind != "statement" for entry in entries)
+    def _copies(self, seen: Glance, entries: list[CatalogEntry]) -> Iterator[Finding]:
+        """What the files of declarations held, and is kept: an opening, or the first question, reads it."""
+        home = seen.places.path
+        bases: dict[str, list[list[str]]] = {}
+        for relative, problem in damaged_copies(home, entries):
+            yield Finding(relative, problem.message, problem.fix)
+        for entry in entries:
+            if SOURCES in entry.extra:
+                bases[entry.name] = entry.extra[SOURCES]
+            elif entry.action == "drop":
+                bases.pop(entry.name, None)
+        for name, sources in bases.items():
+            for _, digest in sources:
+                try:
+                    Library(home / "knowledge", keeps=False).source(name, digest)
+                except PresageError as problem:
+                    yield Finding(f"knowledge/files/{digest}", problem.message, problem.fix)
 
     # -- tables ------------------------------------------------------------------------------------------
 
@@ -115,6 +136,9 @@ class Verification:
         if generation_of(folder) != state.generation:
             found = f"record {generation_of(folder)}, the journal says record {state.generation}"
             yield Finding(self._below(folder), f"the folder of stream '{stream}' was made by {found}")
+        for table in state.changes:
+            if not seen.places.table_folder(stream, table).is_dir():
+                yield Finding(self._below(folder / table), f"table '{table}' of '{stream}' is missing")
         for name, table in [pair for pair in seen.tables() if pair[0] == stream]:
             yield from self._table(seen, name, table, numbers)
 
@@ -236,6 +260,13 @@ class Numbers:
 def _is_numbered(stream: str, table: str) -> bool:
     """Whether rows of a table have numbers of their own, and not those of other events or of records."""
     return table in (EVENTS, LATE) and (not stream.startswith("#") or stream.startswith(DERIVED))
+
+
+def _never_removed(seen: Glance, entries: list[CatalogEntry]) -> bool:
+    """Whether all events that the home ever had are still in some stream: none was dropped, nothing has expired."""
+    if any(stream.removed for stream in seen.state.streams.values()):
+        return False
+    return not any(entry.action == "drop" and entry.kind != "statement" for entry in entries)
 
 
 def _current(home: Path) -> set[tuple[object, ...]]:

@@ -11,11 +11,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from presage import Engine
 from presage.log.home import FORMAT_FILE
 from presage.operations import verifying
 from presage.operations.verifying import Finding, Numbers, Verification
 from recovery.living import Living
 from unit.operations.homes import fill, tick
+
+FLOOR = """{"states": ["hall", "lab"], "transition": [[0.9, 0.1], [0.1, 0.9]],
+ "emission": {"kind": "discrete", "table": {"hall": {"A": 0.5}, "lab": {"A": 0.1}}}}"""
+DECLARED = """
+CREATE RELATION Room (location STRING) FROM 'room.csv';
+CREATE MODEL floor FROM 'floor.json';
+CREATE KNOWLEDGE campus FROM 'campus.ttl';
+CREATE KNOWLEDGE old FROM 'old.ttl';
+DROP KNOWLEDGE old;
+"""
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +159,19 @@ def lose_results(home: Path) -> None:
     data(home, "results")[0].unlink()
 
 
+def lose_late_table(home: Path) -> None:
+    shutil.rmtree(home / "streams/Tick/late")
+
+
+def replace_journal(home: Path) -> None:
+    shutil.rmtree(home / "journal")
+    (home / "journal").write_text("")
+
+
+def add_declaration(home: Path) -> None:
+    (home / "catalog" / f"{77:014d}.json").write_text("{")
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -171,6 +195,9 @@ def lose_results(home: Path) -> None:
         (lose_late_rows, "is missing"),
         (lose_derived_rows, "is missing"),
         (lose_results, "is missing"),
+        (lose_late_table, "table 'late' of 'Tick' is missing"),
+        (replace_journal, "cannot be read"),
+        (add_declaration, "00000000000077.json"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -179,6 +206,26 @@ def test_each_damage_is_found_and_named(home: Path, damage: Callable[[Path], Non
     findings = found(home)
     assert any(says in finding.what for finding in findings), findings
     assert all(finding.where and finding.fix for finding in findings)
+
+
+@pytest.mark.parametrize("place", ["relations", "models", "knowledge/files"])
+@pytest.mark.parametrize("lose", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def test_what_the_files_of_declarations_held_is_looked_at_too(
+    place: str, lose: Callable[[Path], None], tmp_path: Path
+) -> None:
+    (tmp_path / "room.csv").write_text("location\nr1\n")
+    (tmp_path / "campus.ttl").write_text("<http://x/a> <http://x/in> <http://x/b> .")
+    (tmp_path / "old.ttl").write_text("<http://x/a> <http://x/in> <http://x/c> .")
+    (tmp_path / "floor.json").write_text(FLOOR)
+    home = tmp_path / "home"
+    with Engine(home=home, live=False, driven=False, roots=[tmp_path]) as engine:
+        engine.execute(DECLARED)
+    assert found(home) == []
+    for path in (home / place).iterdir():
+        lose(path)
+    (finding,) = found(home)
+    assert finding.where.startswith(f"{place}/")
+    assert (home / finding.where).parent == home / place
 
 
 def test_a_number_that_two_events_have_and_one_that_none_has_are_found() -> None:
