@@ -97,8 +97,9 @@ def _columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str
 
 def _table_columns(table: pa.Table) -> Iterator[tuple[str, DataType | None]]:
     for name in table.column_names:
-        column, data_type = table.select([name]), _of_arrow(table.schema.field(name).type)
-        if data_type == STRING and _fits(column, name, TIMESTAMP, check_table):
+        data_type = _of_arrow(table.schema.field(name).type)
+        # As plain texts: Arrow cannot filter those that it calls views, which other programs write.
+        if data_type == STRING and _fits(pa.table({name: table[name].cast(pa.string())}), name, TIMESTAMP, check_table):
             data_type = TIMESTAMP
         yield name, data_type
 
@@ -155,10 +156,16 @@ def _fits(
 
 
 def _delta(path: Path) -> pa.Table:
-    """All rows of a Delta table; columns that a file does not have yet are null there."""
+    """All rows of a Delta table, in the order of its columns; those that a file does not have yet are null there."""
     folder = DeltaFolder(path, ANYWHERE)
-    parts = [folder.read(file)[0] for file in folder.snapshot().files]
-    return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+    now = folder.snapshot()
+    found = pa.concat_tables(
+        [pa.table({}), *(folder.read(file)[0] for file in now.files)], promote_options="permissive"
+    )
+    for field in now.schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+    return found.select(now.schema.names)
 
 
 def _objects(path: Path) -> pa.Table:
@@ -208,5 +215,6 @@ _ARROW: tuple[tuple[Callable[[pa.DataType], bool], DataType], ...] = (
     (pa.types.is_date, TIMESTAMP),
     (pa.types.is_string, STRING),
     (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
     (pa.types.is_null, STRING),
 )
