@@ -27,6 +27,8 @@ from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayO
 
 # In the order in which they are tried; LONG and not INT, as the next file may hold a greater number.
 TRIED = (BOOLEAN, LONG, DOUBLE, TIMESTAMP)
+# Numbers as they are written for measures: that those of this file happen to be whole tells nothing of the next one.
+_MEASURE = r"^\s*[+-]?([0-9]+(\.[0-9]*|[eE])|\.[0-9])[0-9eE+-]*\s*$"
 # One bad value in so many does not make a column of numbers one of texts: its row will be rejected, and is told.
 ONE_BAD_IN = 100
 FIRST_LOOK = 1_000  # values
@@ -112,7 +114,8 @@ def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tupl
     for name in names:
         column = table.select([name])
         missing = _missing(column[name])
-        tried = () if pc.any(pc.match_substring_regex(table[name], _CODE)).as_py() else TRIED
+        tried = () if _has(table[name], _CODE) else TRIED
+        tried = tuple(each for each in tried if each != LONG) if _has(table[name], _MEASURE) else tried
         chosen = next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
         if missing and tried:
             without = with_nulls(column, [*missing])
@@ -126,6 +129,10 @@ def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tupl
         yield name, chosen
     for text, columns in nulls.items():  # where they are null, too, though their columns would take them
         columns |= {name: count for name in names if (count := _missing(table[name]).get(text, 0))}
+
+
+def _has(column: pa.ChunkedArray, form: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, form)).as_py())
 
 
 def _missing(column: pa.ChunkedArray) -> dict[str, int]:
