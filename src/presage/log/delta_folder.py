@@ -135,6 +135,14 @@ class DeltaFolder:
         except FileNotFoundError:
             return None
 
+    def rows_since(self) -> tuple[str, str]:
+        """What tells its rows from those of another table or time: the table, and the version that made them so."""
+        now = self.snapshot()
+        version = now.version
+        while (commit := self.commit(version)) is not None and not (commit.added or commit.changes) and version:
+            version -= 1
+        return now.table, str(version)
+
     def path(self, name: str) -> Path:
         """Where a file lies that the log names."""
         if not _SCHEME.match(name):

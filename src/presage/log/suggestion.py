@@ -114,8 +114,8 @@ def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tupl
     for name in names:
         column = table.select([name])
         missing = _missing(column[name])
-        tried = () if _has(table[name], _CODE) else TRIED
-        tried = tuple(each for each in tried if each != LONG) if _has(table[name], _MEASURE) else tried
+        whole = not _has(table[name], _MEASURE)
+        tried = () if _has(table[name], _CODE) else tuple(each for each in TRIED if whole or each != LONG)
         chosen = next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
         if missing and tried:
             without = with_nulls(column, [*missing])

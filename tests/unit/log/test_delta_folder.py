@@ -13,6 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from presage.errors import PresageError
 from presage.log import read_files
+from presage.log.delta_folder import DeltaFolder
 from presage.log.suggestion import suggest
 from presage.model.catalog import Attribute
 from presage.model.paths import ANYWHERE, Roots
@@ -127,6 +128,20 @@ def test_a_partition_of_a_table_is_no_folder_of_its_own(tmp_path: Path) -> None:
     write(tmp_path / "t", 1, 2, partition_by=["s"])
     problem = refusal(tmp_path / "t/s=s0")
     assert (problem.code, "part of the Delta table" in problem.message) == ("FILE_UNREADABLE", True)
+
+
+def test_rows_are_known_again_after_a_compaction(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    write(folder, 1)
+    write(folder, 2)
+    before = DeltaFolder(folder, ANYWHERE).rows_since()
+    compact(folder)
+    assert DeltaFolder(folder, ANYWHERE).rows_since() == before
+    DeltaTable(str(folder)).delete("x = 1")
+    after = DeltaFolder(folder, ANYWHERE).rows_since()
+    assert after != before
+    write(folder, 2)
+    assert DeltaFolder(folder, ANYWHERE).rows_since() not in (before, after)
 
 
 def test_a_folder_of_tables_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
