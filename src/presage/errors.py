@@ -298,7 +298,7 @@ CONDITIONS: dict[str, Condition] = {
     "PATH_OUTSIDE_ROOTS": Condition(
         ResourceError,
         "the path '{path}' is outside the allowed folders ({roots})",
-        "move the file, or add its folder to roots=",
+        "move the file there, or add its folder to roots= where the engine is opened",
     ),
     "NOT_ALLOWED": Condition(ResourceError, "the console does not answer {what}", "{fix}"),
     "STARTING": Condition(ResourceError, "the console is starting: {doing}", "ask again in a moment"),

@@ -120,7 +120,7 @@ class Access:
         host = headers.one("host")
         name = _HOST.fullmatch(host)
         if name is None or name["name"].lower() not in self._hosts:
-            fix = "ask under the name that it listens on, or add yours with --host"
+            fix = "ask under the name that it listens on, or add yours with --name"
             return 403, error("NOT_ALLOWED", what=f"under the name '{host[:100]}'", fix=fix)
         scheme, _, netloc = headers.one("origin", f"http://{host}").partition("://")
         if scheme not in ("http", "https") or netloc.lower() != host.lower():

@@ -76,11 +76,12 @@ class Commit:
 @dataclass(frozen=True)
 class Snapshot:
     """A version of a table. `table`: what tells it from another that was in its folder before; `files`: those that hold
-    its rows, in the order of their writing."""
+    its rows, in the order of their writing; `schema`: its columns, whether or not a file has them."""
 
     version: int
     table: str
     files: list[DeltaFile]
+    schema: pa.Schema
 
 
 class DeltaFolder:
@@ -110,7 +111,7 @@ class DeltaFolder:
                 )
                 for row, path in enumerate(actions["path"].to_pylist())
             ]
-            return Snapshot(int(table.version()), str(table.metadata().id), found)
+            return Snapshot(int(table.version()), str(table.metadata().id), found, pa.schema(table.schema().to_arrow()))
 
     def newest(self) -> int:
         """The newest version that its log has an entry of; -1 if it has none."""
@@ -133,6 +134,14 @@ class DeltaFolder:
                 return Commit(names, bool(gone) or masked, str(said.get("operation", "a change")))
         except FileNotFoundError:
             return None
+
+    def rows_since(self) -> tuple[str, str]:
+        """What tells its rows from those of another table or time: the table, and the version that made them so."""
+        now = self.snapshot()
+        version = now.version
+        while (commit := self.commit(version)) is not None and not (commit.added or commit.changes) and version:
+            version -= 1
+        return now.table, str(version)
 
     def path(self, name: str) -> Path:
         """Where a file lies that the log names."""
@@ -233,6 +242,9 @@ def is_delta(folder: Path) -> bool:
     return (folder / LOG).is_dir()
 
 
-def inside_of(folder: Path) -> Path | None:
-    """The Delta table that a folder is a part of, a partition for example."""
-    return next((parent for parent in folder.resolve().parents if is_delta(parent)), None)
+def not_a_part(folder: Path) -> None:
+    """Refuse a folder that is a part of a Delta table, a partition or the log itself: not all its files count."""
+    table = next((parent for parent in folder.resolve().parents if is_delta(parent)), None)
+    if table is not None:
+        why, fix = f"it is a part of the Delta table '{table}', whose log says what counts", f"name '{table}'"
+        raise error("FILE_UNREADABLE", path=folder, why=why, fix=fix)

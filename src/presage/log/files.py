@@ -15,7 +15,7 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.log.columns import attributes_schema
 from presage.log.data_files import open_data
-from presage.log.delta_folder import DeltaFolder, inside_of, is_delta
+from presage.log.delta_folder import DeltaFolder, is_delta, not_a_part
 from presage.log.ingest import Checked, check_table, join
 from presage.log.text_csv import read_csv
 from presage.log.text_json import read_json
@@ -46,12 +46,14 @@ def files_of(path: Path) -> list[Path]:
     """The files of a folder, which is no Delta table; a file is one itself."""
     if not path.is_dir():
         return [path]
-    table = inside_of(path)
-    if table is not None:
-        why, fix = f"it is a part of the Delta table '{table}', whose log says what counts", f"name '{table}'"
-        raise error("FILE_UNREADABLE", path=path, why=why, fix=fix)
+    not_a_part(path)
     # Names with a dot or an underscore in front are the marks that other programs leave beside their data.
-    return sorted(file for file in path.iterdir() if file.is_file() and file.name[0] not in "._")
+    shown = sorted(each for each in path.iterdir() if each.name[0] not in "._")
+    files = [each for each in shown if each.is_file()]
+    if shown and not files:  # partitions, or several tables: to take nothing of them would look as if they were empty
+        why, fix = "it holds no files, only folders", f"name one of them, '{shown[0].name}' for example"
+        raise error("FILE_UNREADABLE", path=path, why=why, fix=fix)
+    return files
 
 
 def _read_table(table: DeltaFolder, attributes: tuple[Attribute, ...], required: str | None) -> list[Checked]:

@@ -27,6 +27,8 @@ from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayO
 
 # In the order in which they are tried; LONG and not INT, as the next file may hold a greater number.
 TRIED = (BOOLEAN, LONG, DOUBLE, TIMESTAMP)
+# Numbers as they are written for measures: that those of this file happen to be whole tells nothing of the next one.
+_MEASURE = r"^\s*[+-]?([0-9]+(\.[0-9]*|[eE])|\.[0-9])[0-9eE+-]*\s*$"
 # One bad value in so many does not make a column of numbers one of texts: its row will be rejected, and is told.
 ONE_BAD_IN = 100
 FIRST_LOOK = 1_000  # values
@@ -97,8 +99,9 @@ def _columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str
 
 def _table_columns(table: pa.Table) -> Iterator[tuple[str, DataType | None]]:
     for name in table.column_names:
-        column, data_type = table.select([name]), _of_arrow(table.schema.field(name).type)
-        if data_type == STRING and _fits(column, name, TIMESTAMP, check_table):
+        data_type = _of_arrow(table.schema.field(name).type)
+        # As plain texts: Arrow cannot filter those that it calls views, which other programs write.
+        if data_type == STRING and _fits(pa.table({name: table[name].cast(pa.string())}), name, TIMESTAMP, check_table):
             data_type = TIMESTAMP
         yield name, data_type
 
@@ -111,7 +114,8 @@ def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tupl
     for name in names:
         column = table.select([name])
         missing = _missing(column[name])
-        tried = () if pc.any(pc.match_substring_regex(table[name], _CODE)).as_py() else TRIED
+        whole = not _has(table[name], _MEASURE)
+        tried = () if _has(table[name], _CODE) else tuple(each for each in TRIED if whole or each != LONG)
         chosen = next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
         if missing and tried:
             without = with_nulls(column, [*missing])
@@ -125,6 +129,10 @@ def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tupl
         yield name, chosen
     for text, columns in nulls.items():  # where they are null, too, though their columns would take them
         columns |= {name: count for name in names if (count := _missing(table[name]).get(text, 0))}
+
+
+def _has(column: pa.ChunkedArray, form: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, form)).as_py())
 
 
 def _missing(column: pa.ChunkedArray) -> dict[str, int]:
@@ -155,10 +163,16 @@ def _fits(
 
 
 def _delta(path: Path) -> pa.Table:
-    """All rows of a Delta table; columns that a file does not have yet are null there."""
+    """All rows of a Delta table, in the order of its columns; those that a file does not have yet are null there."""
     folder = DeltaFolder(path, ANYWHERE)
-    parts = [folder.read(file)[0] for file in folder.snapshot().files]
-    return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+    now = folder.snapshot()
+    found = pa.concat_tables(
+        [pa.table({}), *(folder.read(file)[0] for file in now.files)], promote_options="permissive"
+    )
+    for field in now.schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+    return found.select(now.schema.names)
 
 
 def _objects(path: Path) -> pa.Table:
@@ -208,5 +222,6 @@ _ARROW: tuple[tuple[Callable[[pa.DataType], bool], DataType], ...] = (
     (pa.types.is_date, TIMESTAMP),
     (pa.types.is_string, STRING),
     (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
     (pa.types.is_null, STRING),
 )

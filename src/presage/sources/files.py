@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from presage.errors import PresageError
 from presage.log import Arrival, Cursor, Delivery, Taken
-from presage.log.delta_folder import is_delta
+from presage.log.delta_folder import is_delta, not_a_part
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.time import parse_duration
@@ -228,6 +228,7 @@ class FilesSource:
 
     def _list(self, folder: Path, changed: int, now: float) -> None:
         """Note all files that were not taken; they are looked at one by one until they have settled."""
+        not_a_part(folder)
         with os.scandir(folder) as entries:
             wanted = [entry for entry in entries if self._is_wanted(entry.name)]
         below = {entry.name for entry in wanted if entry.is_dir(follow_symlinks=False)}

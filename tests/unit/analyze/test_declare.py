@@ -125,7 +125,7 @@ REFUSED = [
         "PATH_OUTSIDE_ROOTS",
         70,
         "the path '/etc' is outside the allowed folders ()",
-        "move the file, or add its folder to roots=",
+        "move the file there, or add its folder to roots= where the engine is opened",
     ),
     (
         "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'files', path = 'in', settle = 'soon')",
@@ -240,7 +240,7 @@ REFUSED = [
         "PATH_OUTSIDE_ROOTS",
         1,
         "the path 'nowhere.csv' is outside the allowed folders ()",
-        "move the file, or add its folder to roots=",
+        "move the file there, or add its folder to roots= where the engine is opened",
     ),
     (
         "CREATE RELATION Motion (a INT) VALUES (1)",

@@ -55,6 +55,12 @@ def test_a_csv_file_gets_a_declaration_that_passes_the_check(
     Workspace(["."], ".").check(out, "doors.epl")
 
 
+def test_numbers_that_are_written_with_a_point_are_doubles_though_all_are_whole(folder: Path) -> None:
+    (folder / "m.csv").write_text("a,b,c,d,at\n21.0,1e3,7,.,2024-03-01\n24.0,2,-8,5,2024-03-01\n")
+    types = {each.name: str(each.type) for each in suggest(folder / "m.csv").attributes}
+    assert types == {"a": "DOUBLE", "b": "DOUBLE", "c": "LONG", "d": "LONG", "at": "TIMESTAMP"}
+
+
 def test_a_name_may_be_given_and_is_spelled_as_it_must_be(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

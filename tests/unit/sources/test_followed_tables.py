@@ -46,6 +46,15 @@ def position(source: Stepped) -> Any:
     return {name: {"version": each["version"], "whole": each["whole"]} for name, each in tables.items()}
 
 
+@pytest.mark.parametrize("part", ["s=s1", "_delta_log"])
+def test_a_part_of_a_table_is_not_read_as_bare_files(log: Log, folder: Path, part: str) -> None:
+    write(folder, 1, 3, partition_by=["s"])
+    compact(folder)
+    source = made(log, stream(folder / part))
+    with pytest.raises(PresageError, match="part of the Delta table"):
+        source.drain()
+
+
 @pytest.mark.parametrize("partition_by", [None, ["s"]])
 @pytest.mark.parametrize("begins", [False, True])
 def test_a_compaction_brings_nothing_twice(
