@@ -67,7 +67,16 @@ def test_a_forked_engine_is_refused_and_a_second_command_on_the_home_is_told_who
     assert "is in use by process" in done.stderr
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/plant", "file:///tmp/plant", "hdfs://name/plant"])
+@pytest.mark.parametrize("home", ["a\0b", b"/plant", 5, ["plant"]])
+def test_what_is_no_path_is_refused_with_a_code(home: object) -> None:
+    with pytest.raises(PresageError) as refused:
+        Engine(home=home)  # type: ignore[arg-type]
+    assert refused.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/plant", " s3://bucket/plant", "file:///tmp/plant", "hdfs://name/plant"]
+)
 def test_an_address_is_refused_wherever_a_home_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:

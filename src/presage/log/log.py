@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -48,6 +47,7 @@ from presage.log.pins import Pin
 from presage.log.retention import InUse
 from presage.log.state import LiveState, Point, StreamState
 from presage.model.catalog import EventType
+from presage.model.paths import local_path
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
         """Open the home at the path, alone; finish what a crash left unfinished. None: a temporary home."""
-        with storage(Path(path or tempfile.gettempdir()), "and open the home again"):
+        with storage(local_path(path or tempfile.gettempdir(), "a home"), "and open the home again"):
             home = Home.open(path, durable)
             try:
                 return cls(home, Committer(home, tables(home), points))

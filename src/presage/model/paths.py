@@ -28,10 +28,12 @@ MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 
 def local_path(path: AnyPath, what: str) -> Path:
     """A path of this machine's file system; the address of an object store or a server is refused."""
-    address = os.fspath(path)
-    if _URL.match(address):
+    address = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(address, str) or "\0" in address:
+        raise error("BAD_VALUE", what=what, found=repr(path), expected="a path, as text")
+    if _URL.match(address.lstrip()):
         raise error("NOT_LOCAL", path=address if "://" in address else address.replace(":/", "://", 1), what=what)
-    return Path(path)
+    return Path(address)
 
 
 @dataclass(frozen=True)
