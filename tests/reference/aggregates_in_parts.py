@@ -49,4 +49,7 @@ def of_values(function: str, values: list[Any]) -> Any:
     if not all(map(math.isfinite, values)):
         return math.nan
     exact = [Fraction(float(value)) for value in values]
-    return math.sqrt(statistics.variance(exact))
+    try:
+        return math.sqrt(statistics.variance(exact))
+    except OverflowError:  # the variance is no double, though its root would be one
+        return math.inf

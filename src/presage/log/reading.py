@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from presage.errors import PresageError, error
 from presage.log.archive import Bounds, FileSet, within
 from presage.log.columns import SEQ, TIME
 from presage.log.data_files import archived
@@ -28,10 +30,21 @@ def read_events(
     of many events are read side by side; one of several that read at once does better without."""
     threads = threads and files.rows >= MANY_ROWS
     names = list(dict.fromkeys((SEQ, TIME, *attributes)))
+    missing = [name for name in names if name not in files.schema.names]
+    if missing:
+        raise _without_columns(files, missing)
     schema = pa.schema([_field(files.schema.field(name), coded) for name in names])
     parts = [_read_file(path, schema, coded, files.predicates, threads) for path in files.paths]
     table = pa.concat_tables(parts) if parts else schema.empty_table()
     return table.set_column(names.index(TIME), TIME, table[TIME].cast(pa.int64()))
+
+
+def _without_columns(files: FileSet, missing: list[str]) -> PresageError:
+    """A damaged entry of a table's log may still be read, and tell of other columns."""
+    folder = Path(files.paths[0]).parent if files.paths else Path()
+    why = f"its schema does not have {', '.join(missing)}"
+    fix = "restore the home from a copy; presage log HOME verify names all that is damaged"
+    return error("HOME_CORRUPT", what=f"the table '{folder.name}'", path=folder, why=why, fix=fix)
 
 
 def _field(field: pa.Field, coded: Collection[str]) -> pa.Field:
