@@ -10,7 +10,7 @@ from presage.cli.log_export import export
 from presage.cli.log_inspect import inspect
 from presage.cli.log_verify import verify
 from presage.cli.options import HomeFolder
-from presage.model.paths import local_path
+from presage.model.paths import home_path
 
 log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compact, verify or export it.")
 
@@ -19,7 +19,7 @@ log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compa
 def home_of(context: typer.Context, home: HomeFolder) -> None:
     """Look into the log of a home, compact, verify or export it."""
     with reported():
-        context.obj = local_path(home, "a home")
+        context.obj = home_path(home)
 
 
 for command in (inspect, compact, verify, export):

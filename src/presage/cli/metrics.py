@@ -28,10 +28,10 @@ def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, 
     """Print the figures of a home: those that its engine told last, every five seconds, or those of its journal."""
     with reported(as_json=format is MetricsFormat.json, debug=debug):
         from presage.log.home import read_format
-        from presage.model.paths import local_path
+        from presage.model.paths import home_path
         from presage.operations.status import metrics_of
 
-        folder = local_path(home, "a home").resolve()
+        folder = home_path(home).resolve()
         read_format(folder)
         found, _ = metrics_of(folder)
         sys.stdout.write(found.prometheus() if format is MetricsFormat.prometheus else found.json() + "\n")

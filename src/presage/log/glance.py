@@ -30,7 +30,7 @@ from presage.log.journal import (
 )
 from presage.log.lock import owner_line
 from presage.log.state import HomeState, state_after
-from presage.model.paths import local_path
+from presage.model.paths import home_path
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
 
@@ -69,7 +69,7 @@ class Glance:
 
 def glance(path: str | os.PathLike[str]) -> Glance:
     """Look at a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
-    folder = local_path(path, "a home").resolve()
+    folder = home_path(path).resolve()
     with storage(folder, "and look again"):
         return _glance(folder)
 

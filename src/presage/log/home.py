@@ -17,7 +17,7 @@ from presage.log.disk import Disk
 from presage.log.lock import LOCK_FILE, HomeLock
 from presage.log.sealed import seal, unseal
 from presage.log.temporary import make_temporary, temporary_mark
-from presage.model.paths import local_path
+from presage.model.paths import home_path
 
 FORMAT = 1
 FORMAT_FILE = "presage.json"
@@ -75,7 +75,7 @@ class Home(Places):
     def open(cls, path: str | os.PathLike[str] | None, durable: bool = True) -> Home:
         """Open or make a home; None makes a temporary one, which goes when it is closed."""
         temporary = path is None
-        folder = make_temporary() if path is None else local_path(path, "a home").resolve()
+        folder = make_temporary() if path is None else home_path(path).resolve()
         disk = Disk(durable and not temporary)
         _check_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -47,7 +47,7 @@ from presage.log.pins import Pin
 from presage.log.retention import InUse
 from presage.log.state import LiveState, Point, StreamState
 from presage.model.catalog import EventType
-from presage.model.paths import local_path
+from presage.model.paths import home_path
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
         """Open the home at the path, alone; finish what a crash left unfinished. None: a temporary home."""
-        with storage(local_path(path or tempfile.gettempdir(), "a home"), "and open the home again"):
+        with storage(home_path(path or tempfile.gettempdir()), "and open the home again"):
             home = Home.open(path, durable)
             try:
                 return cls(home, Committer(home, tables(home), points))

@@ -28,12 +28,18 @@ MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
 
 def local_path(path: AnyPath, what: str) -> Path:
     """A path of this machine's file system; the address of an object store or a server is refused."""
-    address = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(address, str) or "\0" in address:
-        raise error("BAD_VALUE", what=what, found=repr(path), expected="a path, as text")
+    address = os.fspath(path)
     if _URL.match(address.lstrip()):
         raise error("NOT_LOCAL", path=address if "://" in address else address.replace(":/", "://", 1), what=what)
-    return Path(address)
+    return Path(path)
+
+
+def home_path(path: AnyPath) -> Path:
+    """The path of a home, as a user names it."""
+    address = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(address, str) or "\0" in address:
+        raise error("BAD_VALUE", what="a home", found=repr(path), expected="a path, as text")
+    return local_path(path, "a home")
 
 
 @dataclass(frozen=True)
