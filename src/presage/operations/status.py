@@ -14,7 +14,7 @@ from typing import Any
 from presage.log.glance import glance
 from presage.log.home import FOLDERS, read_format
 from presage.log.lock import is_locked
-from presage.model.paths import local_path
+from presage.model.paths import home_path
 from presage.operations.at_rest import of_home
 from presage.operations.metrics import Metrics
 from presage.operations.reporting import STALE, Report, rates, read_report
@@ -73,7 +73,7 @@ class HomeStatus:
 
 def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) -> HomeStatus:
     """Look at a home; `before`: an earlier look, from which rates are known too."""
-    folder = local_path(home, "a home").resolve()
+    folder = home_path(home).resolve()
     read_format(folder)
     metrics, report = metrics_of(folder)
     per_second = report.rates if report is not None and report.is_alive else {}
