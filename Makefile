@@ -32,13 +32,14 @@ $(INSTALLED): pyproject.toml constraints.txt scripts/venv.sh
 java: $(INSTALLED)
 	@scripts/java.sh $(PYTHON) >/dev/null
 
-$(WARM): $(INSTALLED) $(wildcard src/presage/*/kernel/*.py)
+$(WARM): $(INSTALLED) $(shell find src/presage/operators -path "*/kernel/*.py")
 	@echo "compiling the kernels"
-	@$(PYTHON) -m presage.windows.kernel.warm
-	@$(PYTHON) -m presage.patterns.kernel.warm
-	@$(PYTHON) -m presage.probability.kernel.warm
-	@$(PYTHON) -m presage.prediction.kernel.warm
-	@$(PYTHON) -m presage.recall.kernel.warm
+	@$(PYTHON) -m presage.operators.windows.kernel.warm
+	@$(PYTHON) -m presage.operators.epl.kernel.warm
+	@$(PYTHON) -m presage.operators.match.kernel.warm
+	@$(PYTHON) -m presage.operators.sequence.kernel.warm
+	@$(PYTHON) -m presage.operators.prediction.kernel.warm
+	@$(PYTHON) -m presage.operators.recall.kernel.warm
 	@touch $@
 
 demo: setup ## a smart building and a campus: events, queries, results

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from interleaved import minima, report
 
-from presage.log import Log
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import DOUBLE, STRING, TIMESTAMP
+from presage.storage import Log
 
 HOURS = 1_000
 PER_HOUR = 3_600

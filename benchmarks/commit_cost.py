@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from presage.log import Log
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, STRING, TIMESTAMP
+from presage.storage import Log
 
 COMMITS = 10_000
 ROWS = 10

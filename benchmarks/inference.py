@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 from interleaved import minima, report
 
-from presage.probability.inference.model import Model, parse_model
-from presage.probability.inference.rows import filter_rows, particle_rows, smooth_rows
-from presage.probability.inference.tables import tables_of
-from presage.probability.kernel.hmm_filter import FilterKernel
-from presage.probability.kernel.hmm_spec import SEQ, TIME, Columns
+from presage.operators.sequence.inference.model import Model, parse_model
+from presage.operators.sequence.inference.rows import filter_rows, particle_rows, smooth_rows
+from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
+from presage.operators.sequence.kernel.hidden_markov.spec import SEQ, TIME, Columns
 
 THREADS = "OPENBLAS_NUM_THREADS"  # of the rivals: one core means one
 KEYS = 200

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from integration.install import connector
 from integration.kafka_broker import Broker, Topics
 from presage import Engine
-from presage.spark.session import own_session
+from presage.execution.spark.session import own_session
 
 MESSAGES = 2_000_000
 TURNS = 7

@@ -35,10 +35,10 @@ from pyoxigraph import Store
 from semantic_strategies import ALONE, LIMIT, PLACE, PRINTED, buffered, cached, per_event
 
 from presage import Engine
-from presage.campus import iri_of
-from presage.campus.ontology import AIRFLOW
-from presage.knowledge import graph, graph_cache
-from presage.knowledge.library import Library
+from presage.demo import iri_of
+from presage.demo.campus_ontology import AIRFLOW
+from presage.operators.knowledge import graph, graph_cache
+from presage.operators.knowledge.library import Library
 
 QUICK = Sizes(10, 3_000, 200_000, 2, 50_000, 1_000, 3)
 AS_FAST, TIMES_ALONE, COLD, KEPT, NEWCOMERS = 0.8, 50.0, 30.0, 10.0, 1.5
@@ -297,8 +297,11 @@ def mixed(usual: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 PARTS: dict[str, Callable[[World], None]] = {
-    "twins": twins, "rivals": rivals, "ready": ready, "newcomers": newcomers,
-}  # fmt: skip
+    "twins": twins,
+    "rivals": rivals,
+    "ready": ready,
+    "newcomers": newcomers,
+}
 
 
 def main(*given: str) -> None:

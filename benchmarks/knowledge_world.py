@@ -16,9 +16,9 @@ import pyarrow as pa
 from interleaved import ROUNDS
 
 from presage import Engine
-from presage.campus import airflow_events, make_campus, read, write_campus
-from presage.campus.events import INTERVAL, START
-from presage.campus.ontology import AIRFLOW, PREFIXES
+from presage.demo import airflow_events, make_campus, read, write_campus
+from presage.demo.campus_events import INTERVAL, START
+from presage.demo.campus_ontology import AIRFLOW, PREFIXES
 
 BATCH = 200_000
 DAY_APART = 10_000_000  # events from one day's first to the next one's, more than are ever looked at

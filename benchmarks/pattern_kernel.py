@@ -18,10 +18,10 @@ from interleaved import minima
 from presage.columnar.evaluate import Evaluator
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.patterns.compile import pattern_kernel
-from presage.patterns.kernel.pattern import PatternKernel
-from presage.patterns.kernel.pattern_spec import SOURCE
-from presage.patterns.nodes import PatternMatch
+from presage.operators.epl.compile import pattern_kernel
+from presage.operators.epl.kernel.pattern import PatternKernel
+from presage.operators.epl.kernel.spec import SOURCE
+from presage.operators.epl.nodes import PatternMatch
 from presage.plan.nodes import SEQ, TIME
 from presage.workspace import Workspace
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from presage.prediction.kernel.join import Matches, Times, build_sides, evaluate_pairs, join
-from presage.prediction.kernel.pieces import Pieces, build_pieces
-from presage.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm
-from presage.prediction.kernel.warm import warm
+from presage.operators.prediction.kernel.join import Matches, Times, build_sides, evaluate_pairs, join
+from presage.operators.prediction.kernel.pieces import Pieces, build_pieces
+from presage.operators.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm
+from presage.operators.prediction.kernel.warm import warm
 
 SECOND = 1_000_000
 SPEED, SAMPLING, TURN, CHANCE, THRESHOLD, PERIOD = 26.8, 3.0, 10.0, 0.5, 25.0, 30.0

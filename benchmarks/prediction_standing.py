@@ -17,10 +17,10 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from presage.model.state import State
-from presage.prediction.kernel.matching import PredictionKernel
-from presage.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
-from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm
+from presage.model.operator_state import State
+from presage.operators.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
+from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm
+from presage.operators.prediction.kernel.validator import PredictionKernel
 
 SECOND = 1_000_000
 PERIOD, STEP, STEPS = 30, 10, 9
@@ -72,8 +72,10 @@ def main() -> None:
         spent.append(time.perf_counter() - start)
         used.append(time.process_time() - begun)
         made, sent = made + rows.num_rows, sent + events.num_rows
-        print(f"  step {number + 1}: {events.num_rows:>9,} updates {rows.num_rows:>9,} rows "
-              f"{len(saved) / 1e6:7.1f} MB of state {spent[-1]:6.2f} s, processor {used[-1]:6.2f} s")  # fmt: skip
+        print(
+            f"  step {number + 1}: {events.num_rows:>9,} updates {rows.num_rows:>9,} rows "
+            f"{len(saved) / 1e6:7.1f} MB of state {spent[-1]:6.2f} s, processor {used[-1]:6.2f} s"
+        )
     steady, processor = (sorted(several[4:])[len(several[4:]) // 2] for several in (spent, used))
     print(
         f"{objects:,} objects: {STEP / steady:.1f} seconds of events in a second of work (target: more than 1), "

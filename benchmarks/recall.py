@@ -19,12 +19,12 @@ from pyspark.sql import functions as F
 
 import presage
 from presage.columnar.evaluate import Evaluator
+from presage.execution.spark.archive import read_archive
+from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall.nodes import Recall
+from presage.operators.recall.progress import Progress
+from presage.operators.recall.spark_history import SparkHistory
 from presage.plan.nodes import SEQ, TIME, Node
-from presage.recall import spark as recall_spark
-from presage.recall.nodes import Recall
-from presage.recall.progress import Progress
-from presage.recall.spark import SparkHistory
-from presage.spark.archive import read_archive
 
 CHUNKS, SERVERS, SECOND = 200, 10_000, 1_000_000
 BEGIN = 1_767_225_600 * SECOND

@@ -86,8 +86,10 @@ def main(rows: int = 20_000_000, events: int = 60) -> None:
             )
             alerts = [{"sid": f"server-{i}", "at": end + i} for i in range(3)]
             start = time.perf_counter()
-            engine.load("Alert", pa.Table.from_pylist(alerts).cast(
-                pa.schema([("sid", pa.string()), ("at", pa.timestamp("us", "UTC"))])))  # fmt: skip
+            engine.load(
+                "Alert",
+                pa.Table.from_pylist(alerts).cast(pa.schema([("sid", pa.string()), ("at", pa.timestamp("us", "UTC"))])),
+            )
             taken = [waits.one()]
             while asking.status.recalls_ready:
                 taken.append(waits.one())

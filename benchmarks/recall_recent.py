@@ -22,13 +22,13 @@ from charts import Panel, Series, Style, draw
 
 import presage
 from presage.columnar.evaluate import Evaluator
+from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall.nodes import Recall, Similar
+from presage.operators.recall.past_events import Past
+from presage.operators.recall.past_index import Held
+from presage.operators.recall.questions import EVER
+from presage.operators.recall.spark_history import SparkHistory
 from presage.plan.nodes import SEQ, TIME
-from presage.recall import spark as recall_spark
-from presage.recall.asking import EVER
-from presage.recall.nodes import Recall, Similar
-from presage.recall.past import Past
-from presage.recall.past_index import Held
-from presage.recall.spark import SparkHistory
 
 CHUNKS, SERVERS, SECOND = 200, 200, 1_000_000
 BEGIN = 1_767_225_600 * SECOND

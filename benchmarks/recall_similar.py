@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from presage.recall.kernel.beyond import Beyond
-from presage.recall.kernel.similarity import Similar, most_similar
-from presage.recall.kernel.store import Store
-from presage.recall.kernel.warm import warm
-from presage.recall.survey import Slice, plan_slices
-from presage.recall.units import Unit
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.history_sample import Slice, plan_slices
+from presage.operators.recall.kernel.sampled_counts import Beyond
+from presage.operators.recall.kernel.similarity import Similar, most_similar
+from presage.operators.recall.kernel.store import Store
+from presage.operators.recall.kernel.warm import warm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.similar_contexts import most_similar as slowly
@@ -103,7 +103,7 @@ def ask(
 def sample_of(store: Store, terms: pa.Table, begin: int, new: int) -> Beyond:
     """What the engine reads of the events before `begin`: an event each second, and each is a row of a file."""
     past, owner = len(store), terms["event"].to_numpy()
-    slices = plan_slices([(0, past - 1, past)], Unit(begin, past), past - begin, 0, 0)
+    slices = plan_slices([(0, past - 1, past)], Chunk(begin, past), past - begin, 0, 0)
     slices = [Slice(0, begin, 1)] if slices is None else slices  # all of it is read
     chosen = np.concatenate([np.arange(each.low, each.high) for each in reversed(slices)])
     place = np.full(past, -1)

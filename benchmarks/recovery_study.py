@@ -22,7 +22,7 @@ from charts import Panel, Series, Style, draw
 from outage import recover, rows_before
 
 from presage import Engine
-from presage.spark.session import own_session
+from presage.execution.spark.session import own_session
 
 OUTAGES = (10, 30, 60, 115)
 ARCHIVES = (60, 120)

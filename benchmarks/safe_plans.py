@@ -18,12 +18,12 @@ from collections.abc import Callable
 import numpy as np
 from interleaved import minima
 
-from presage.probability.classify import SAFE, classify
-from presage.probability.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
-from presage.probability.kernel.query import Anything, Goal, Known, Sequence, Variable
-from presage.probability.kernel.safe import evaluate_safe
-from presage.probability.kernel.sampling import sample_worlds
-from presage.probability.kernel.spec import worlds_needed
+from presage.operators.sequence.classify import SAFE, classify
+from presage.operators.sequence.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
+from presage.operators.sequence.kernel.query import Anything, Goal, Known, Sequence, Variable
+from presage.operators.sequence.kernel.safe.evaluation import evaluate_safe
+from presage.operators.sequence.kernel.spec import worlds_needed
+from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 
 LENGTHS = (30, 60, 120, 240)
 # Against a bit-vector sampler with this error at this confidence, over so many steps.

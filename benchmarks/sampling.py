@@ -13,11 +13,11 @@ import numpy as np
 from interleaved import minima
 
 from presage.arrays.jit import Ints, compiled_in_place
-from presage.probability.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
-from presage.probability.kernel.query import Goal, Known, Sequence, Variable
-from presage.probability.kernel.sampling import sample_worlds
-from presage.probability.kernel.sampling_loop import Words, bits_between, cumulated, numbers_of, stream_of
-from presage.probability.kernel.spec import worlds_needed
+from presage.operators.sequence.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
+from presage.operators.sequence.kernel.query import Goal, Known, Sequence, Variable
+from presage.operators.sequence.kernel.spec import worlds_needed
+from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
+from presage.operators.sequence.kernel.worlds.sampling_loop import Words, bits_between, cumulated, numbers_of, stream_of
 
 ERROR, CONFIDENCE, SEED = 0.1, 0.9, 7
 CHANCES = np.array([0.3, 0.3, 0.3])

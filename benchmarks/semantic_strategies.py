@@ -30,8 +30,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from rdflib.term import BNode, URIRef
 from reasonable import PyReasoner
 
-from presage.campus import airflow_events, iri_of, make_campus, vocabulary
-from presage.campus.ontology import AIRFLOW, PREFIXES, write_turtle
+from presage.demo import airflow_events, iri_of, make_campus, vocabulary
+from presage.demo.campus_ontology import AIRFLOW, PREFIXES, write_turtle
 
 BUFFER = 1_666  # events of two seconds, at 833 a second
 SHARE = 0.25  # of the sensors, in the cache

@@ -20,14 +20,14 @@ from interleaved import ROUNDS, minima
 from presage.columnar.evaluate import Evaluator
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.log.relations import relation_table
-from presage.probability.compile import sequence_kernel
-from presage.probability.kernel.build import build_facts
-from presage.probability.kernel.regular import evaluate_regular
-from presage.probability.kernel.sampling import sample_worlds
-from presage.probability.kernel.sequence import SequenceKernel
-from presage.probability.kernel.spec import SEQ, SOURCE, TIME, worlds_needed
-from presage.probability.nodes import SequenceMatch
+from presage.operators.sequence.compile import sequence_kernel
+from presage.operators.sequence.kernel.build import build_facts
+from presage.operators.sequence.kernel.regular.evaluation import evaluate_regular
+from presage.operators.sequence.kernel.sequence import SequenceKernel
+from presage.operators.sequence.kernel.spec import SEQ, SOURCE, TIME, worlds_needed
+from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
+from presage.operators.sequence.nodes import SequenceMatch
+from presage.storage.relations import relation_table
 from presage.workspace import Workspace
 
 PLACES, ALTERNATIVES, SECOND = 20, 4, 1_000_000
@@ -115,9 +115,13 @@ def chained(keys: int, steps: int) -> pa.Table:
     named = pa.array([f"p{i}" for i in range(PLACES)])
     prev = pa.concat_arrays([pa.nulls(first, pa.string()), named.take(pa.array(before))])
     return events_of(
-        "At", np.append(step[:first], at), np.append(person[:first], who), np.append(place[:first], now),
-        probability=pa.array(np.append(chance[:first], likely_now)), prev_place=prev,
-    )  # fmt: skip
+        "At",
+        np.append(step[:first], at),
+        np.append(person[:first], who),
+        np.append(place[:first], now),
+        probability=pa.array(np.append(chance[:first], likely_now)),
+        prev_place=prev,
+    )
 
 
 def against_rivals(keys: int, steps: int, rounds: int) -> None:

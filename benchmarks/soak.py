@@ -124,8 +124,10 @@ def run(minutes: float, rate: int, csv: Path | None) -> Curve:
                 print(*(f"{figure:.2f}" for figure in figures), sep=",", file=rows)
         for name, statement in standing.items():
             status = statement.status
-            print(f"{name}: {status.rows_in:,} events, {status.rows_out:,} rows, lag {status.lag:,}, "
-                  f"state {status.state_size / 1e6:.1f} MB, {status.last_error or 'no error'}")  # fmt: skip
+            print(
+                f"{name}: {status.rows_in:,} events, {status.rows_out:,} rows, lag {status.lag:,}, "
+                f"state {status.state_size / 1e6:.1f} MB, {status.last_error or 'no error'}"
+            )
         events = engine.sources["Pulse"].rows
         print(f"{events:,} events came, {delivered:,} rows were handed to the subscriber")
         behind = max(statement.status.lag for statement in standing.values())
@@ -176,9 +178,10 @@ def picture(curve: Curve, rate: int) -> str:
     return draw(
         f"Resident memory at a steady rate of {rate:,} events a second",
         [Panel("memory", "MB", memory, even=True), Panel("home on disk", "MB", disk, even=True)],
-        "minutes", range(0, most + 1, max(10, most // 6)),
+        "minutes",
+        range(0, most + 1, max(10, most // 6)),
         "a window over a minute of 1,000 keys, a pattern, a filter with a subscriber; events and rows kept for 5 min",
-    )  # fmt: skip
+    )
 
 
 def main() -> None:

@@ -21,10 +21,10 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from presage.log import Log
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import DOUBLE, LONG, STRING, TIMESTAMP
 from presage.sources.files import FilesSource
+from presage.storage import Log
 
 ROWS = 1_000_000
 LARGE, SMALL = 4, 2_000  # files

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from interleaved import minima, report
 
-from presage.windows.kernel.aggregate import AggregateKernel
-from presage.windows.kernel.spec import SEQ, TIME, Aggregate, Window
+from presage.operators.windows.kernel.aggregate import AggregateKernel
+from presage.operators.windows.kernel.spec import SEQ, TIME, Aggregate, Window
 
 KEYS = 1000
 HOUR = 3_600_000_000

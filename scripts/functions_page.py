@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from presage.analyze.functions import families
+from presage.functions.aggregates import COUNTS_ONCE, IDLE, REFUSED, aggregates
+from presage.functions.resolve import families
 
 PAGE = Path(__file__).parents[1] / "docs" / "language" / "functions.md"
 HEAD = """\
@@ -19,8 +20,16 @@ or absent. `T U V` stand for any type, `O X` for one with an order, `K` for the 
 an integer. A letter that occurs twice is one type, except `X`.
 
 [Regular expressions](regular-expressions.md) have a page of their own.
-Aggregates (`count sum avg min max stddev median first last window`) are explained under [asking](asking.md).
+
+## Aggregates
+
+Over the events of a window, a group or a match: see [asking](asking.md). Unless said otherwise they skip nulls, and are
+null over no value.
+
+| aggregate | with DISTINCT | what it gives |
+|---|---|---|
 """
+DISTINCT = {REFUSED: "no", IDLE: "the same", COUNTS_ONCE: "yes"}
 
 
 def cell(text: str) -> str:
@@ -28,7 +37,7 @@ def cell(text: str) -> str:
 
 
 def page() -> str:
-    parts = [HEAD]
+    parts = [HEAD, *(f"| `{a.name}` | {DISTINCT[a.distinct]} | {cell(a.says)} |\n" for a in aggregates())]
     for family, entries in families().items():
         parts.append(f"\n## {family}\n\n| function | form | what it gives |\n|---|---|---|\n")
         for entry in sorted(entries, key=lambda entry: entry.names[0]):

@@ -3,7 +3,7 @@
 set -euo pipefail
 python=${1:-.venv/bin/python}
 
-find_java() { "$python" -m presage.spark.java; }
+find_java() { "$python" -m presage.execution.spark.java; }
 
 if home=$(find_java 2>/dev/null); then
     echo "$home"

@@ -18,8 +18,11 @@ def command(part: str, arguments: list[str]) -> list[str]:
 def main(arguments: list[str]) -> int:
     with subprocess.Popen(
         command(KEPT, arguments),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    ) as beside:  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as beside:
         shown = subprocess.run(command(SHOWN, arguments), stdin=subprocess.DEVNULL, check=False)
         output, _ = beside.communicate()
     print(f"\n-- tests that need Spark --\n{output}", flush=True)

@@ -47,9 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--on", choices=("local", "cluster", "connect"), default="local",
+        "--on",
+        choices=("local", "cluster", "connect"),
+        default="local",
         help="where tests that need Spark run: in this process, on a standalone cluster, or there over Spark Connect",
-    )  # fmt: skip
+    )
 
 
 # Where what needs Spark lies. A run with or without Spark alone does not so much as read the files of the other.
@@ -117,7 +119,7 @@ def _local_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSe
     # Imported here, so that a run without Spark never loads it.
     from pyspark.sql import SparkSession
 
-    from presage.spark.java import find_java
+    from presage.execution.spark.java import find_java
 
     os.environ["JAVA_HOME"] = str(find_java())
     # Spark starts its workers with the first python3 on PATH, which need not be the one of this environment.

@@ -14,13 +14,13 @@ import pyarrow as pa
 from sending import Updates
 from simulator import SECOND, Scenario
 
-from presage.prediction.kernel.buffer import Buffer, BufferSpec
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.matching import PredictionKernel
-from presage.prediction.kernel.pieces import Pieces
-from presage.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
-from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm
-from presage.prediction.kernel.versions import versions_of
+from presage.operators.prediction.kernel.buffer.buffer import Buffer, BufferSpec
+from presage.operators.prediction.kernel.buffer.versions import versions_of
+from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.pieces import Pieces
+from presage.operators.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
+from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm
+from presage.operators.prediction.kernel.validator import PredictionKernel
 
 UNLIMITED = 1 << 40
 AXES = ("x", "y")

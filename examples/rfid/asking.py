@@ -17,7 +17,7 @@ from building import Building
 from simulator import BEGIN, SECOND
 
 import presage
-from presage.probability.kernel.hmm_spec import TIME
+from presage.operators.sequence.kernel.hidden_markov.spec import TIME
 
 DECLARED = "CREATE STREAM {name} (person STRING, location STRING, at TIMESTAMP) EVENT TIME at KEY (person)"
 # The streams of the study, and what is uncertain in them.

@@ -16,9 +16,9 @@ from multinomial import multinomial_rows
 from quality import Score, score
 from simulator import BEGIN, SECOND, Traces, traced
 
-from presage.probability.inference.model import Model, parse_model
-from presage.probability.inference.rows import filter_rows, particle_rows, smooth_rows, viterbi_rows
-from presage.probability.kernel.hmm_spec import PROBABILITY, TIME, Columns
+from presage.operators.sequence.inference.model import Model, parse_model
+from presage.operators.sequence.inference.rows import filter_rows, particle_rows, smooth_rows, viterbi_rows
+from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME, Columns
 
 COLUMNS = Columns(("person",), ("antenna",), "location")
 PARTICLES = 200

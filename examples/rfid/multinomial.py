@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from simulator import BEGIN, SECOND, Traces
 
-from presage.probability.inference.model import Model
-from presage.probability.inference.tables import tables_of
-from presage.probability.kernel.hmm_spec import PROBABILITY, TIME
+from presage.operators.sequence.inference.model import Model
+from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME
 
 
 def multinomial_rows(model: Model, traces: Traces, particles: int, seed: int = 0) -> pa.Table:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from building import Building
 
-from presage.probability.kernel.hmm_spec import TIME
+from presage.operators.sequence.kernel.hidden_markov.spec import TIME
 
 SECOND = 1_000_000
 BEGIN = 1_704_096_000 * SECOND  # 2024-01-01T08:00:00Z

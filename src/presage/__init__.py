@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from presage.engine import Engine
     from presage.errors import PresageError
+    from presage.execution.spark.result import Result
     from presage.frames import match_recognize
     from presage.live.deployment import Deployment
-    from presage.log import LoadReport, SourceOffsets
-    from presage.spark.result import Result
+    from presage.storage import LoadReport, SourceOffsets
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,10 +29,10 @@ __all__ = [
 _HOMES = {
     "Deployment": "presage.live.deployment",
     "Engine": "presage.engine",
-    "LoadReport": "presage.log",
+    "LoadReport": "presage.storage",
     "PresageError": "presage.errors",
-    "Result": "presage.spark.result",
-    "SourceOffsets": "presage.log",
+    "Result": "presage.execution.spark.result",
+    "SourceOffsets": "presage.storage",
     "match_recognize": "presage.frames",
     # For `%load_ext presage` in a notebook.
     "load_ipython_extension": "presage.notebooks",

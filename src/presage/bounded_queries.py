@@ -9,26 +9,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from presage.knowledge.answers import Tables
-from presage.knowledge.spark import with_answers
+from presage.execution.local import answer_locally
+from presage.execution.spark.archive import count_events, time_span
+from presage.execution.spark.batch import run_root
+from presage.execution.spark.catalyst_fallback import catalyst
+from presage.execution.spark.contexts import Contexts
+from presage.execution.spark.result import Result, TableResult
+from presage.execution.spark.streaming import run_each
 from presage.lang import syntax as s
-from presage.live.bounded import replay_of
-from presage.live.rooms import Archive, reads_clock
-from presage.log import FileSet, Log
-from presage.log.looking import not_seen
+from presage.live.replay import replay_of
 from presage.model.text import Source
-from presage.patterns.spark import STAGES
+from presage.operators.knowledge.answers import Tables
+from presage.operators.knowledge.spark_answers import with_answers
+from presage.operators.recall.executor import Archive
+from presage.operators.recall.nodes import Recall, waited_for
+from presage.operators.recall.spark_history import history_of
+from presage.operators.running import OPERATORS, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
-from presage.recall.nodes import Recall, waited_for
-from presage.recall.spark import history_of
-from presage.spark.archive import count_events, time_span
-from presage.spark.batch import run_root
-from presage.spark.contexts import Contexts
-from presage.spark.foreign import catalyst
-from presage.spark.here import answer_here
-from presage.spark.result import Result, TableResult
-from presage.spark.streaming import run_each
+from presage.storage import FileSet, Log
+from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -60,14 +60,16 @@ class BoundedQueries:
         result = Result(
             bound.columns,
             lambda: run_root(
-                plan, with_answers(plan, self.contexts.of(files, relations, bound.upper, reads_clock(plan), timed))
+                plan, with_answers(plan, self.contexts.of(files, relations, bound.upper, reads_end(plan), timed))
             ),
             plan.depth,
             lambda: self.workspace.explain(bound),
             lambda: self.contexts.partitions(count_events(files.values())),
             lambda: time_span(files.values()),
             lambda: self.workspace.picture(bound),
-            lambda: answer_here(plan, STAGES, files, relations, bound.upper, self.rows_in_memory, self.check_open),
+            lambda: answer_locally(
+                plan, OPERATORS, files, relations, bound.upper, self.rows_in_memory, self.check_open
+            ),
         )
         return self._noted(result, bound)
 

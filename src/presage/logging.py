@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from presage.errors import error
-from presage.model.masking import masked
+from presage.model.redaction import masked
 
 DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR
 VARIABLE, LEVEL_VARIABLE = "PRESAGE_LOG", "PRESAGE_LOG_LEVEL"

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from presage.analyze.declare import (
+from presage.analyze.values import Inserted, bind_insert
+from presage.analyze.warnings import warnings_of
+from presage.declarations.catalog_objects import (
     declare_knowledge,
     declare_model,
     declare_relation,
@@ -19,22 +21,16 @@ from presage.analyze.declare import (
     drop,
     refuse_known,
 )
-from presage.analyze.declare_again import CREATES, Declared, declared_as, refuse_different
-from presage.analyze.declare_derived import check_fits, parse_producer, reads, refuse_circle
-from presage.analyze.declare_permissions import check_permitted
-from presage.analyze.declare_sink import declare_sink
-from presage.analyze.declare_source import check_source
-from presage.analyze.declare_statement import retention_said
-from presage.analyze.values import Inserted, bind_insert
-from presage.analyze.warnings import warnings_of
+from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle
+from presage.declarations.permissions import check_permitted
+from presage.declarations.redeclaration import CREATES, Declared, declared_as, refuse_different
+from presage.declarations.sinks import declare_sink
+from presage.declarations.sources import check_source
+from presage.declarations.statements import retention_said
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
-from presage.knowledge.analyze import KnowledgeRoom
-from presage.knowledge.contexts import read_context
-from presage.knowledge.library import Library
-from presage.knowledge.speaking import speaks_of_knowledge
 from presage.lang import parse
 from presage.lang import syntax as s
-from presage.lang.acting_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
+from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.recall_syntax import RecallCommand
@@ -46,22 +42,20 @@ from presage.model.semantics import Context
 from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP
-from presage.patterns.analyze import PatternsRoom
+from presage.operators.knowledge.contexts import read_context
+from presage.operators.knowledge.library import Library
+from presage.operators.knowledge.references import speaks_of_knowledge
+from presage.operators.registry import parts
+from presage.operators.sequence.analyze_inference import check_inferred
+from presage.operators.sequence.inference.model import model_of_text
 from presage.plan.query import BoundQuery
-from presage.prediction.analyze import PredictionRoom
-from presage.probability.analyze import ProbabilityRoom
-from presage.probability.analyze_inference import check_inferred
-from presage.probability.inference.model import model_of_text
-from presage.recall.analyze import RecallRoom
-from presage.windows.analyze import QueryContext, bind_query
+from presage.select.bind import bind_query
+from presage.select.context import QueryContext
+from presage.select.extensions import extensions
 
 if TYPE_CHECKING:
     from presage.optimize import Optimized
     from presage.plan.picture import Picture
-
-
-class _Rooms(PatternsRoom, ProbabilityRoom, PredictionRoom, KnowledgeRoom, RecallRoom):
-    """Items of FROM beyond streams and windows, and words of the domain."""
 
 
 def _no_context(path: str) -> Context:
@@ -162,30 +156,22 @@ class Workspace:
     ) -> BoundQuery:
         """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`. With the
         `source` that it was written in, the plan has the warnings about it."""
-        rooms = _Rooms(self.library, self.optimizing)
-        context = QueryContext(self.catalog, self.now(), parse_producer, rooms, since, live=live)
+        items = extensions(library=self.library, optimizing=self.optimizing)
+        context = QueryContext(self.catalog, self.now(), parse_producer, items, since, live=live)
         bound = bind_query(query, context)
         return bound if source is None else replace(bound, warnings=warnings_of(query, source))
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Here and below: `presage check` needs neither, and they take a third of its time to load.
         from presage.optimize import optimize
-        from presage.patterns.rules import RULES as PATTERNS
-        from presage.probability.rules import RULES as PROBABILITY
-        from presage.windows.rules import RULES as WINDOWS
 
-        return optimize(query.plan, (*WINDOWS, *PATTERNS, *PROBABILITY))
+        return optimize(query.plan, tuple(rule for part in parts("rules").values() for rule in part.RULES))
 
     def explain(self, query: BoundQuery) -> str:
-        from presage.patterns.explain import DESCRIBE as PATTERNS
         from presage.plan.explain import explain
-        from presage.prediction.explain import DESCRIBE as PREDICTION
-        from presage.probability.explain import DESCRIBE as PROBABILITY
-        from presage.recall.explain import DESCRIBE as RECALL
-        from presage.windows.explain import DESCRIBE as WINDOWS
 
         optimized = self.optimize(query)
-        describe = {**WINDOWS, **PATTERNS, **PROBABILITY, **PREDICTION, **RECALL}
+        describe = {kind: told for part in parts("explain").values() for kind, told in part.DESCRIBE.items()}
         return explain(query, optimized.plan, optimized.applied, describe)
 
     def look(self, statement: s.Explain) -> str:
@@ -195,7 +181,7 @@ class Workspace:
 
     def picture(self, *queries: BoundQuery, span: Span | None = None) -> Picture:
         """The automata and patterns of the queries, drawn; an error if they have none."""
-        from presage.patterns.picture import picture_of_all
+        from presage.operators.pictures import picture_of_all
         from presage.plan.picture import Picture
 
         drawn = picture_of_all([self.optimize(query).plan for query in queries])
@@ -295,15 +281,23 @@ class Workspace:
 
     def _context(self, path: str) -> Context:
         if "://" in path:
-            raise error("BAD_CONTEXT", path=path, why="nothing is fetched from the network",
-                        fix="put its content into a file, and name that")  # fmt: skip
+            raise error(
+                "BAD_CONTEXT",
+                path=path,
+                why="nothing is fetched from the network",
+                fix="put its content into a file, and name that",
+            )
         found = self._resolve(path)
         return read_context(read_text(found, self.allowed), found)
 
     def _take_in(self, path: str) -> tuple[str, str]:
         if "://" in path:
-            raise error("UNSUPPORTED", what=f"'{path}'", where="as a file: nothing is fetched from the network",
-                        fix="save it in a file, and name that")  # fmt: skip
+            raise error(
+                "UNSUPPORTED",
+                what=f"'{path}'",
+                where="as a file: nothing is fetched from the network",
+                fix="save it in a file, and name that",
+            )
         found = self._resolve(path)
         return found, self.library.take_in(found, self.allowed)
 
@@ -421,9 +415,13 @@ class Workspace:
         at = next(c for c in bound.columns if c.name.lower() == "at")
         if at.type != TIMESTAMP:
             raise error(
-                "TYPE_MISMATCH", statement.span, what=f"the column '{at.name}' of INSERT INTO {name}, its event time,",
-                expected="TIMESTAMP", found=at.type, fix="give the column another name with AS",
-            )  # fmt: skip
+                "TYPE_MISMATCH",
+                statement.span,
+                what=f"the column '{at.name}' of INSERT INTO {name}, its event time,",
+                expected="TIMESTAMP",
+                found=at.type,
+                fix="give the column another name with AS",
+            )
         known = self.catalog.types.get(name)
         if known is None:
             refuse_known(name, self.catalog, statement.span)

@@ -36,9 +36,16 @@ def test_nothing_that_is_missing_is_spelled_out(served: Served, page: Page, view
 
 @pytest.mark.parametrize(
     ("address", "lit"),
-    [("", "Board"), ("#/nothing", "Board"), ("#/statement/hot", "Board"), ("#/why/hot", "Board"),
-     ("#/knowledge", "Knowledge"), ("#/streams", "Streams"), ("#/ask", "Ask")],
-)  # fmt: skip
+    [
+        ("", "Board"),
+        ("#/nothing", "Board"),
+        ("#/statement/hot", "Board"),
+        ("#/why/hot", "Board"),
+        ("#/knowledge", "Knowledge"),
+        ("#/streams", "Streams"),
+        ("#/ask", "Ask"),
+    ],
+)
 def test_the_menu_lights_where_one_is(furnished: Served, page: Page, address: str, lit: str) -> None:
     page.goto(f"{furnished.address}/{address}")
     page.wait_for_selector("h2")
@@ -64,9 +71,14 @@ def test_a_file_that_was_loaded_is_listed_at_once(served: Served, page: Page, tm
 
 @pytest.mark.parametrize(
     ("typed", "first"),
-    [("SELECT in", "indoors"), ("SELECT indoors FROM Ra", "Rain"), ("SE", "SELECT"),
-     ("SELECT indoors FROM Rain WHERE in", "indoors"), ("SELECT indoors FROM Rain WHER", "WHERE")],
-)  # fmt: skip
+    [
+        ("SELECT in", "indoors"),
+        ("SELECT indoors FROM Ra", "Rain"),
+        ("SE", "SELECT"),
+        ("SELECT indoors FROM Rain WHERE in", "indoors"),
+        ("SELECT indoors FROM Rain WHER", "WHERE"),
+    ],
+)
 def test_the_only_column_is_offered_before_words_of_the_language(
     served: Served, page: Page, typed: str, first: str
 ) -> None:
@@ -101,8 +113,14 @@ def test_times_of_years_do_not_overprint(served: Served, page: Page) -> None:
         CREATE STREAM Temp (room STRING, celsius DOUBLE, at TIMESTAMP) EVENT TIME at KEY (room);
         CREATE STATEMENT all_of_it AS SELECT room, celsius FROM Temp;
     """)
-    served.load("Temp", [{"room": "R1", "celsius": 1.0, "at": f"{year}-0{month}-01T00:00:00Z"}
-                         for year in range(2015, 2024) for month in range(1, 10)])  # fmt: skip
+    served.load(
+        "Temp",
+        [
+            {"room": "R1", "celsius": 1.0, "at": f"{year}-0{month}-01T00:00:00Z"}
+            for year in range(2015, 2024)
+            for month in range(1, 10)
+        ],
+    )
     page.goto(f"{served.address}/#/statement/all_of_it")
     page.wait_for_selector("svg .past")
     keep_picture(page, "years")

@@ -44,8 +44,10 @@ def test_a_floor_plan_lies_under_the_map(served: Served, page: Page, tmp_path: P
     page.wait_for_selector(".map .dot")
     assert page.locator(".map polygon.room").count() == 3
     drawn = page.locator(".map image")
-    size = page.evaluate("async (href) => { const i = new Image(); i.src = href; await i.decode(); return i.width }",
-                         drawn.get_attribute("href"))  # fmt: skip
+    size = page.evaluate(
+        "async (href) => { const i = new Image(); i.src = href; await i.decode(); return i.width }",
+        drawn.get_attribute("href"),
+    )
     assert size == 100
     # An object in the middle of a room is drawn inside of that room's outline.
     update = {"cart": "c0", "x_value": 850.0, "x_rate": 0.0, "y_value": 150.0, "y_rate": 0.0, "at": moment(500)}

@@ -26,7 +26,7 @@ from urllib.request import urlopen
 
 import pyspark
 
-from presage.spark.java import find_java
+from presage.execution.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,8 +106,13 @@ class Cluster:
             self.wheel = build_wheel(self.folder / "dist")
             self.python = worker_python(self.folder / "python")
             self._start_class(
-                "master", "master.Master", "--port", str(self._port), "--webui-port", str(self._page),
-            )  # fmt: skip
+                "master",
+                "master.Master",
+                "--port",
+                str(self._port),
+                "--webui-port",
+                str(self._page),
+            )
             self.wait(lambda: self.state() is not None, "the master does not answer")
             for number in range(self._count):
                 self.start_worker(number)
@@ -125,9 +130,18 @@ class Cluster:
         work = self.folder / f"work-{number}"
         work.mkdir(exist_ok=True)
         self._start_class(
-            f"worker-{number}", "worker.Worker", "--cores", "1", "--memory", "2g", "--webui-port", "0",
-            "--work-dir", str(work), self.master,
-        )  # fmt: skip
+            f"worker-{number}",
+            "worker.Worker",
+            "--cores",
+            "1",
+            "--memory",
+            "2g",
+            "--webui-port",
+            "0",
+            "--work-dir",
+            str(work),
+            self.master,
+        )
 
     def kill_worker(self, number: int) -> None:
         """As the system kills, with the executors that it has started: the machine is gone."""
@@ -187,9 +201,14 @@ class Cluster:
         del settings["spark.submit.pyFiles"]  # a client sends its own
         options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         command = [
-            str(SPARK / "bin" / "spark-submit"), "--master", self.master,
-            "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal",
-        ]  # fmt: skip
+            str(SPARK / "bin" / "spark-submit"),
+            "--master",
+            self.master,
+            "--class",
+            "org.apache.spark.sql.connect.service.SparkConnectServer",
+            *options,
+            "spark-internal",
+        ]
         # Its launcher counts it among the daemons.
         environment = self.environment() | {"PYSPARK_PYTHON": str(self.python), "SPARK_DAEMON_MEMORY": "1g"}
         process = self._start("connect", command, environment)
@@ -207,9 +226,14 @@ class Cluster:
         log: IO[bytes] = open(self.folder / f"{name}.log", "ab")  # noqa: SIM115 (closed below, the process has it)
         with log:
             process = subprocess.Popen(
-                command, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command,
+                env=environment,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         self.processes[name] = process
         self._ending.callback(_end, process)
         return process

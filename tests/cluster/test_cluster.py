@@ -15,7 +15,7 @@ import pytest
 from cluster.rooms import DECLARATIONS, QUERIES, fill, rows, ticks
 from cluster.standalone import Cluster
 from presage import Engine
-from presage.spark.workers import call_on_workers
+from presage.execution.spark.executor_tasks import run_on_executors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def test_workers_run_the_wheel_that_was_shipped_and_see_no_source_tree(spark: Sp
         time.sleep(1)  # so that both executors get one
         return presage.__file__, sys.executable, sys.path
 
-    found = call_on_workers(spark, where, [0, 1])
+    found = run_on_executors(spark, where, [0, 1])
     source = Path(__file__).parents[2] / "src"
     for file, python, path in found:
         assert cluster.wheel.name in file
@@ -61,7 +61,7 @@ def test_compiled_kernels_are_kept_once_for_all_executors_and_the_driver(spark: 
         return folder, os.stat(os.path.dirname(folder)).st_mode & 0o777
 
     (here,) = {kept(0)}
-    assert set(call_on_workers(spark, kept, [0, 1, 2, 3])) == {here}
+    assert set(run_on_executors(spark, kept, [0, 1, 2, 3])) == {here}
     assert here[1] == 0o700
 
 
@@ -179,7 +179,7 @@ def test_a_process_killed_in_the_middle_of_a_live_batch_changes_no_row(
 
     killer = killed_when((tmp_path / "told").exists, kill)
     with Engine(spark, tmp_path / "home", rows_on_driver=1_000) as engine:
-        job = engine._standing.job
+        job = engine._deployments.job
         job._workers = accident(job._workers)
         found = stood(engine)
     killer.join(timeout=10)

@@ -36,7 +36,7 @@ def test_a_standing_statement_deals_its_batches_out_to_the_servers_workers(spark
     text = QUERIES["window"]
     with Engine(spark, tmp_path / "home", rows_on_driver=1_000) as engine:
         engine.execute(DECLARATIONS)
-        live, job = engine.deploy(text, name="window"), engine._standing.job
+        live, job = engine.deploy(text, name="window"), engine._deployments.job
         dealt, workers = [], job._workers
         assert workers is not None
         job._workers = lambda function, shares: dealt.append(len(shares)) or workers(function, shares)  # type: ignore[func-returns-value]

@@ -8,16 +8,17 @@ from typing import Any
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.holding import NOTHING_KNOWN
-from presage.columnar.sorting import sorted_table
-from presage.columnar.steps import Book, StepContext, run_root, schema_of
+from presage.columnar.processing_order import sorted_table
+from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.live.rooms import OPERATORS, check_order
-from presage.log.relations import relation_table
-from presage.model.state import State
+from presage.model.operator_state import State
 from presage.model.time import to_micros
+from presage.operators.running import STEPS as OPERATORS
+from presage.operators.running import check_stream as check_order
 from presage.plan.nodes import SEQ, TIME, Node, Scan
+from presage.storage.relations import relation_table
 from presage.workspace import Workspace
 
 

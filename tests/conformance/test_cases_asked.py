@@ -12,17 +12,20 @@ from conformance.cases import Case, cases
 from conformance.test_cases_in_steps import NEEDS_SPARK, events_of
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import Examiner, Reasons
-from presage.columnar.steps import Book, StepContext, run, schema_of
+from presage.execution.steps import Book, StepContext, run, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.live.program import Program, make_program
-from presage.live.rooms import OPERATORS
-from presage.log.relations import relation_table
-from presage.patterns.nodes import Match, PatternMatch
-from presage.patterns.tracing import bound_in, showing, showing_rows
-from presage.patterns.why_match import why_match
-from presage.patterns.why_pattern import why_pattern
+from presage.live.program import Program, compile_program
+from presage.operators.epl.nodes import PatternMatch
+from presage.operators.epl.tracing import showing
+from presage.operators.epl.why_not import why_pattern
+from presage.operators.match.nodes import Match
+from presage.operators.match.tracing import showing_rows
+from presage.operators.match.why_not import why_match
+from presage.operators.running import STEPS as OPERATORS
+from presage.plan.match_trace import bound_in
 from presage.plan.nodes import SEQ, TIME, Scan
+from presage.storage.relations import relation_table
 from presage.workspace import Workspace
 
 # A share of them: all were tried when this was written.
@@ -39,7 +42,7 @@ class World:
         assert isinstance(query, s.Query)
         bound = workspace.bind(query)
         self.case = case
-        self.program: Program = make_program(bound, workspace.optimize(bound).plan, 1)
+        self.program: Program = compile_program(bound, workspace.optimize(bound).plan, 1)
         self.relations = {name: relation_table(relation) for name, relation in workspace.catalog.relations.items()}
         self.events = events_of(case)
         self.node = next(node for node in self.program.plan.walk() if isinstance(node, Match | PatternMatch))
@@ -81,8 +84,8 @@ class World:
         context = self.context()
         examiner = Examiner(context.evaluator, self.case.query)
         if isinstance(self.node, PatternMatch):
-            return why_pattern(self.node, context, number, examiner)
-        return why_match(self.node, context, number, examiner)
+            return why_pattern(self.node, self.node, context, number, examiner)
+        return why_match(self.node, self.node, context, number, examiner)
 
 
 @pytest.mark.parametrize("case", ASKED, ids=lambda case: case.id)

@@ -123,7 +123,7 @@ def test_recall_of_rows_falls_with_the_threshold(study: Study) -> None:
 
 
 def test_the_most_likely_path_by_the_query_is_that_of_viterbi(study: Study) -> None:
-    from presage.probability.inference.rows import viterbi_rows
+    from presage.operators.sequence.inference.rows import viterbi_rows
 
     experiments, simulator = study.modules["experiments"], study.modules["simulator"]
     rows = viterbi_rows(experiments.model_of(study.building), study.traces.readings, experiments.COLUMNS)

@@ -13,10 +13,10 @@ import pytest
 
 from presage.lang import parse_statement
 from presage.lang import syntax as s
+from presage.operators.windows.explain import DESCRIBE
+from presage.operators.windows.rules import RULES
 from presage.plan.display import show_plan
 from presage.plan.nodes import Node
-from presage.windows.explain import DESCRIBE
-from presage.windows.rules import RULES
 from property.query_texts import workspace
 
 HERE = Path(__file__).parent

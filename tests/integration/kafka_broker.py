@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from integration.install import broker
-from presage.spark.java import find_java
+from presage.execution.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,7 +180,7 @@ def topics(kafka_session: SparkSession, kafka_broker: Broker) -> Topics:
 def kafka_session() -> Iterator[SparkSession]:
     """A user's session that has the connector."""
     from integration.install import connector
-    from presage.spark.session import own_session
+    from presage.execution.spark.session import own_session
 
     session = own_session({"spark.jars": connector()})
     yield session

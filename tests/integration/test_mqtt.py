@@ -18,9 +18,9 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from integration.mosquitto import Mosquitto
-from presage.log import Log
 from presage.model.catalog import EventType
 from presage.sources import Sources
+from presage.storage import Log
 from unit.sources.brokers import ALLOWED, payload, stream
 
 LIVES = 6

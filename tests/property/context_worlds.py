@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from presage.recall.kernel.store import Store
+from presage.operators.recall.kernel.store import Store
 from reference.similar_contexts import Context, Term
 
 NUMBERS = [0.0, -0.0, 1.0, 2.0, 2.5, 7.0, 1e16, 1e16 + 2, 1e300, -1e308, 1e-200, math.nan, math.inf, -math.inf]

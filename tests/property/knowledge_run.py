@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.steps import Book, StepContext, run_root, schema_of
-from presage.knowledge.answers import Tables
+from presage.execution.steps import Book, StepContext, run_root, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.live.program import make_program
-from presage.live.rooms import OPERATORS
+from presage.live.program import compile_program
 from presage.model.time import to_micros
+from presage.operators.knowledge.answers import Tables
+from presage.operators.running import STEPS as OPERATORS
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace
 
@@ -40,7 +40,7 @@ def rows_of(
     assert isinstance(query, s.Query)
     bound = workspace.bind(query, live=live)
     plan = workspace.optimize(bound).plan if workspace.optimizing else bound.plan
-    program = make_program(bound, plan, 1)
+    program = compile_program(bound, plan, 1)
     tables = Tables({}, workspace.library, workspace.catalog.knowledge.values())
     relations = {name: tables[name] for name in program.relations}
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from presage.prediction.kernel.join import Matches
-from presage.prediction.kernel.pieces import Pieces, build_pieces
-from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, Mode, ValueTerm
+from presage.operators.prediction.kernel.join import Matches
+from presage.operators.prediction.kernel.pieces import Pieces, build_pieces
+from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, Mode, ValueTerm
 from reference.predictions import SECOND, Join, Term, Update
 
 COMPARATORS = {
@@ -104,6 +104,11 @@ def rows_of(matches: Matches, left: int, right: int) -> list[Row]:
 
 def all_rows(matches: Matches) -> list[tuple[int | bool, ...]]:
     columns = (
-        matches.left, matches.right, matches.valid_from, matches.valid_to, matches.from_open, matches.to_open,
-    )  # fmt: skip
+        matches.left,
+        matches.right,
+        matches.valid_from,
+        matches.valid_to,
+        matches.from_open,
+        matches.to_open,
+    )
     return sorted(zip(*(column.tolist() for column in columns), strict=True))

@@ -51,12 +51,30 @@ BASE = ("Temp", "Door", "Tick")
 RELATION = {"k": "S", "floor": "I"}
 SCALARS = "SILDBT"
 WINDOWS = [
-    "", "#keepall", "#time(1 sec)", "#time(3 sec)", "#length(1)", "#length(3)", "#lastevent", "#unique(k)",
-    "#firstunique(k)", "#length_batch(1)", "#length_batch(3)", "#time_batch(1 sec)", "#time_batch(3 sec)",
-    "#groupwin(k)", "#groupwin(k)#time(2 sec)", "#groupwin(k)#length(2)", "#groupwin(k)#lastevent",
-    "#groupwin(k)#keepall", "#groupwin(k)#length_batch(2)", "#groupwin(k)#time_batch(2 sec)",
-    "#groupwin(k)#unique(at)", "#groupwin(k)#firstunique(at)", "#win:time(2 sec)",
-]  # fmt: skip
+    "",
+    "#keepall",
+    "#time(1 sec)",
+    "#time(3 sec)",
+    "#length(1)",
+    "#length(3)",
+    "#lastevent",
+    "#unique(k)",
+    "#firstunique(k)",
+    "#length_batch(1)",
+    "#length_batch(3)",
+    "#time_batch(1 sec)",
+    "#time_batch(3 sec)",
+    "#groupwin(k)",
+    "#groupwin(k)#time(2 sec)",
+    "#groupwin(k)#length(2)",
+    "#groupwin(k)#lastevent",
+    "#groupwin(k)#keepall",
+    "#groupwin(k)#length_batch(2)",
+    "#groupwin(k)#time_batch(2 sec)",
+    "#groupwin(k)#unique(at)",
+    "#groupwin(k)#firstunique(at)",
+    "#win:time(2 sec)",
+]
 
 
 def workspace() -> Workspace:
@@ -136,14 +154,16 @@ class Words:
         return getattr(self, f"_{kind}")(depth - 1)
 
     def literal(self, kind: str) -> str:
-        return self.pick(*{
-            "S": ["'a'", "'b'", "'ü'", "'a'", "'b'", "CAST(NULL AS STRING)"],
-            "I": ["0", "1", "2", "3", "1", "2147483647", "CAST(NULL AS INT)"],
-            "L": ["CAST(1 AS LONG)", "4000000000"],
-            "D": ["0.5", "1.5", "0.0", "1e300"],
-            "B": ["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"],
-            "T": ["CAST('2024-03-01T09:00:02Z' AS TIMESTAMP)", "CAST('2024-03-01T09:00:04Z' AS TIMESTAMP)"],
-        }[kind])  # fmt: skip
+        return self.pick(
+            *{
+                "S": ["'a'", "'b'", "'ü'", "'a'", "'b'", "CAST(NULL AS STRING)"],
+                "I": ["0", "1", "2", "3", "1", "2147483647", "CAST(NULL AS INT)"],
+                "L": ["CAST(1 AS LONG)", "4000000000"],
+                "D": ["0.5", "1.5", "0.0", "1e300"],
+                "B": ["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"],
+                "T": ["CAST('2024-03-01T09:00:02Z' AS TIMESTAMP)", "CAST('2024-03-01T09:00:04Z' AS TIMESTAMP)"],
+            }[kind]
+        )
 
     def aggregate(self, kind: str) -> str:
         inner = replace(self, aggregates=False)
@@ -166,16 +186,22 @@ class Words:
         return f"{function}({inner.term(kind, 1)})"
 
     def _S(self, depth: int) -> str:
-        options = [f"upper({self.term('S', depth)})", f"({self.term('S', depth)} || {self.term('S', depth)})",
-                   f"coalesce({self.term('S', depth)}, {self.literal('S')})"]  # fmt: skip
+        options = [
+            f"upper({self.term('S', depth)})",
+            f"({self.term('S', depth)} || {self.term('S', depth)})",
+            f"coalesce({self.term('S', depth)}, {self.literal('S')})",
+        ]
         if not self.aggregates:
             options += [f"{c}[{self.pick('0', '1')}]" for c in self.columns("A")]
             options += [f"{c}.lastOf()" for c in self.columns("A")] + [f"{c}.room" for c in self.columns("R")]
         return self.pick(*options)
 
     def _I(self, depth: int) -> str:
-        options = [f"({self.term('I', depth)} {self.pick('+', '-', '*', '%')} {self.term('I', depth)})",
-                   f"length({self.term('S', depth)})", f"(- {self.term('I', depth)})"]  # fmt: skip
+        options = [
+            f"({self.term('I', depth)} {self.pick('+', '-', '*', '%')} {self.term('I', depth)})",
+            f"length({self.term('S', depth)})",
+            f"(- {self.term('I', depth)})",
+        ]
         if not self.aggregates:
             options += [f"{c}.floor" for c in self.columns("R")]
         return self.pick(*options)

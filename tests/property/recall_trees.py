@@ -28,8 +28,13 @@ def selects(exprs: st.SearchStrategy[s.Expr], depth: int = 1) -> st.SearchStrate
                 tuples(st.builds(r.OrderTerm, exprs, flags, st.none() | flags)),
             ),
         )
-        terms = st.one_of(exprs, within, st.builds(s.Not, within), st.builds(s.Member, within, names),
-                          st.builds(s.AllOf, tuples(exprs | within, 2)))  # fmt: skip
+        terms = st.one_of(
+            exprs,
+            within,
+            st.builds(s.Not, within),
+            st.builds(s.Member, within, names),
+            st.builds(s.AllOf, tuples(exprs | within, 2)),
+        )
         below = st.builds(r.HistorySource, st.just(""), inner, names)
     else:
         terms, below = exprs, st.nothing()

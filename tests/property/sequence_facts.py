@@ -7,8 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from presage.probability.kernel.facts import CERTAIN, INDEPENDENT, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
-from presage.probability.kernel.query import Anything, Condition, Goal, Known, Sequence, Term, Variable, inner_name
+from presage.operators.sequence.kernel.facts import (
+    CERTAIN,
+    INDEPENDENT,
+    MARKOV,
+    NOTHING,
+    Allowed,
+    Facts,
+    GoalRows,
+    Source,
+)
+from presage.operators.sequence.kernel.query import (
+    Anything,
+    Condition,
+    Goal,
+    Known,
+    Sequence,
+    Term,
+    Variable,
+    inner_name,
+)
 from property.sequence_texts import Case
 from reference import sequence_semantics as r
 from reference.possible_worlds import Row, Stream
@@ -52,15 +70,28 @@ def query_and_facts(case: Case) -> tuple[Sequence, Facts, dict[str, list[Any]], 
         selective = bool(local[number]) or (part.plus is not None and part.plus.condition is not None)
         terms = tuple(_term(t, number, inner) for t in part.terms)
         goals.append(
-            Goal(number, part.stream, names.index(part.stream), stream.about, terms,
-                 None if part.plus is None else frozenset(part.plus.shared), selective, f"{part.stream}#{number}")
-        )  # fmt: skip
+            Goal(
+                number,
+                part.stream,
+                names.index(part.stream),
+                stream.about,
+                terms,
+                None if part.plus is None else frozenset(part.plus.shared),
+                selective,
+                f"{part.stream}#{number}",
+            )
+        )
         places = {t.name: _place(case.query, part, t.name, stream) for t in part.terms if isinstance(t, r.Variable)}
         found.append(_goal_rows(part, stream, rows[part.stream], local[number], numbers, number, inner, places))
     markov = frozenset(i for i, s in enumerate(sources) if s.kind == MARKOV)
     query = Sequence(tuple(goals), tuple(c for c, _ in far), case.query.selected, markov)
-    facts = Facts(len(steps), sources, found, [_allowed(c, f, numbers) for c, f in far],
-                  {n: len(v.values) for n, v in numbers.items()})  # fmt: skip
+    facts = Facts(
+        len(steps),
+        sources,
+        found,
+        [_allowed(c, f, numbers) for c, f in far],
+        {n: len(v.values) for n, v in numbers.items()},
+    )
     return query, facts, {n: v.values for n, v in numbers.items()}, steps
 
 
@@ -123,9 +154,15 @@ def _visible(parts: tuple[r.Part, ...]) -> frozenset[str]:
 
 
 def _goal_rows(
-    part: r.Part, stream: Stream, rows: list[Row], local: list[r.Condition], numbers: dict[str, Numbered], goal: int,
-    inner: frozenset[str], places: dict[str, int],
-) -> GoalRows:  # fmt: skip
+    part: r.Part,
+    stream: Stream,
+    rows: list[Row],
+    local: list[r.Condition],
+    numbers: dict[str, Numbered],
+    goal: int,
+    inner: frozenset[str],
+    places: dict[str, int],
+) -> GoalRows:
     candidate, accepted = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     names = {name: inner_name(name, goal) if name in inner else name for name in part.variables}
     variables = {name: np.zeros(len(rows), np.int64) for name in names.values()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from presage.knowledge import sparql as s
-from presage.knowledge.sparql_expressions import BUILT_INS
-from presage.knowledge.sparql_syntax import LANG_STRING, XSD
+from presage.operators.knowledge import sparql as s
+from presage.operators.knowledge.sparql_expressions import BUILT_INS
+from presage.operators.knowledge.sparql_syntax import LANG_STRING, XSD
 
 names = st.sampled_from(["x", "y", "z", "é", "_1", "x1"])
 variables = st.builds(s.Var, names)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from presage.lang import acting_syntax as a
+from presage.lang import command_syntax as a
 from presage.lang import syntax as s
+from presage.lang.identifiers import RESERVED
 from presage.lang.prediction_syntax import Predicted
-from presage.lang.words import RESERVED
 from presage.model.time import MICROS
 from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
 

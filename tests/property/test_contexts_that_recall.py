@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.steps import schema_of
+from presage.execution.steps import schema_of
 from presage.lang import parse_statement
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.nodes import Nearby, Recall, Recalled, Similar
+from presage.operators.recall.questions import EVER, Questions
+from presage.operators.recall.similar_rows import PastEvents, similar_rows
+from presage.operators.recall.similar_terms import Moments
 from presage.plan.nodes import SEQ, TIME, Scan
-from presage.recall.asking import EVER, Questions
-from presage.recall.nodes import Nearby, Recall, Recalled, Similar
-from presage.recall.similar_rows import PastEvents, similar_rows
-from presage.recall.similar_terms import Moments
-from presage.recall.units import Unit
 from property.test_recalled import WORLDS, Answering, World, declared, histories, rows_of
 from reference.recalled import Row, context
 from reference.similar_contexts import Term, most_similar
@@ -42,15 +42,17 @@ CONTEXTS = {
         f"RECALL{{last}} ( {MOST} ) AS r",
         "CONTEXT SELECT g.x FROM H g WINDOW 3 sec WHERE g.x >= r.most",
     ),
-    "over a relation": ("RECALL{last} ( SELECT median(h.x) AS m FROM H h ) AS r",
-                        "CONTEXT SELECT z.room FROM R z WHERE z.room >= r.m"),
+    "over a relation": (
+        "RECALL{last} ( SELECT median(h.x) AS m FROM H h ) AS r",
+        "CONTEXT SELECT z.room FROM R z WHERE z.room >= r.m",
+    ),
     "inside": ("", f"CONTEXT SELECT r.mean RECALL{{last}} ( {MEAN} ) AS r, CONTEXT SELECT r.* RECALL ( {MOST} ) AS r"),
     "inside, one of another before": (
         f"RECALL{{last}} ( {MOST} ) AS r",
         "CONTEXT SELECT q.c, g.x FROM H g WINDOW 2 sec "
         "RECALL ( SELECT count(*) AS c FROM H i WHERE i.x < r.most ) AS q",
     ),
-}  # fmt: skip
+}
 
 
 @cache
@@ -96,7 +98,7 @@ class Counting:
         self.answering = answering
         self.asked: list[str] = []
 
-    def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
+    def ask(self, recall: Recalled, asked: Questions, unit: Chunk, parts: bool) -> pa.Table:
         self.asked.append(recall.alias)
         return self.answering.ask(recall, asked, unit, parts)
 

@@ -15,9 +15,11 @@ from unittest.mock import patch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.live import runner, state_changes, store
-from presage.log import committer
-from presage.windows.kernel import live_rows
+from presage.live import runner
+from presage.live import state_delta as state_changes
+from presage.live import state_store as store
+from presage.operators.windows.kernel import live_rows
+from presage.storage import committer
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 

@@ -9,10 +9,10 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log
-from presage.sources import files, pieces
-from unit.log.delta_tables import compact, write
+from presage.sources import file_reader, files
+from presage.storage import Log
 from unit.sources.folders import Stepped, stream
+from unit.storage.delta_tables import compact, write
 
 # A number: a version with so many rows; the words: of the table, and of the source that follows it.
 ACTIONS = st.one_of(st.integers(1, 5), st.sampled_from(["compact", "step", "step", "begin"]))
@@ -31,9 +31,9 @@ def test_rows_of_a_table_are_events_once_each(
     written = 0
     with (
         tempfile.TemporaryDirectory() as place,
-        patch.object(pieces, "PIECE_ROWS", 2),
+        patch.object(file_reader, "PIECE_ROWS", 2),
         patch.object(files, "PIECE_ROWS", 2),
-        patch.object(pieces, "DECODED_ROWS", 1),
+        patch.object(file_reader, "DECODED_ROWS", 1),
         Log.open(Path(place) / "home", durable=False) as log,
     ):
         watched = Path(place) / "incoming"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.live import state_changes
+from presage.live import state_delta as state_changes
 from property.prediction_worlds import QUARTER, periods, updates
 from property.test_live_laws import POINTS, SHAPE
 from property.test_predicted_queries import ATTRIBUTES, BUFFERS, KEYS, QUERIES, UNBUFFERED, last_time, rows_of, world
@@ -136,9 +136,13 @@ class Told:
 @pytest.mark.parametrize("name", TEXTS)
 @settings(max_examples=5)
 @given(
-    several_updates, periods, st.integers(0, 2**16), st.sampled_from(list(BOUNDS)), st.sampled_from(BUFFERS),
+    several_updates,
+    periods,
+    st.integers(0, 2**16),
+    st.sampled_from(list(BOUNDS)),
+    st.sampled_from(BUFFERS),
     st.sampled_from([1, 1, 2]),
-)  # fmt: skip
+)
 def test_what_has_arrived_is_told_at_once(
     name: str, several: list[Update], period: int, seed: int, bound: str, buffer: str, shards: int
 ) -> None:

@@ -13,13 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.key_hashes import hashes_of_several
-from presage.probability.inference.model import Model, parse_model
-from presage.probability.inference.rows import filtered, most_likely, particle_rows, sampled, smooth_rows, smoothed
-from presage.probability.inference.tables import tables_of
-from presage.probability.kernel import hmm_spec
-from presage.probability.kernel.hmm_filter import IGNORED, FilterKernel
-from presage.probability.kernel.hmm_particle_filter import ParticleKernel
-from presage.probability.kernel.hmm_spec import ORDINAL, PROBABILITY, SEQ, TIME, Columns
+from presage.operators.sequence.inference.model import Model, parse_model
+from presage.operators.sequence.inference.rows import (
+    filtered,
+    most_likely,
+    particle_rows,
+    sampled,
+    smooth_rows,
+    smoothed,
+)
+from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.kernel.hidden_markov import spec as hmm_spec
+from presage.operators.sequence.kernel.hidden_markov.filter import IGNORED, FilterKernel
+from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
+from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, PROBABILITY, SEQ, TIME, Columns
 from reference.cut_input import cuts, run_calls
 from reference.hidden_markov import (
     Hidden,

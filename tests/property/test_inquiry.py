@@ -10,18 +10,21 @@ from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import FAILS, OVER, TAKEN, Examiner, Reasons
-from presage.columnar.steps import Book, StepContext, run
+from presage.execution.steps import Book, StepContext, run
 from presage.lang import parse
 from presage.lang import syntax as s
-from presage.live.program import Program, make_program
-from presage.live.rooms import OPERATORS
-from presage.patterns.compile import match_kernel
-from presage.patterns.kernel.match_spec import Skip
-from presage.patterns.match_paths import Partition, Path
-from presage.patterns.nodes import Match, PatternMatch
-from presage.patterns.tracing import bound_in, showing, showing_rows
-from presage.patterns.why_match import why_match
-from presage.patterns.why_pattern import why_pattern
+from presage.live.program import Program, compile_program
+from presage.operators.epl.nodes import PatternMatch
+from presage.operators.epl.tracing import showing
+from presage.operators.epl.why_not import why_pattern
+from presage.operators.match.compile import match_kernel
+from presage.operators.match.kernel.spec import Skip
+from presage.operators.match.nodes import Match
+from presage.operators.match.paths import Partition, Path
+from presage.operators.match.tracing import showing_rows
+from presage.operators.match.why_not import why_match
+from presage.operators.running import STEPS as OPERATORS
+from presage.plan.match_trace import bound_in
 from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.workspace import Workspace
 
@@ -49,7 +52,7 @@ def program_of(query: str) -> tuple[Program, str]:
     (parsed,) = parse(query).statements
     assert isinstance(parsed, s.Query)
     bound = workspace.bind(parsed)
-    return make_program(bound, workspace.optimize(bound).plan, 1), query
+    return compile_program(bound, workspace.optimize(bound).plan, 1), query
 
 
 def context_of(program: Program, world: list[tuple[str, int, int]]) -> tuple[StepContext, int]:
@@ -100,7 +103,7 @@ def test_what_is_told_of_an_event_of_a_pattern_agrees_with_the_matches(text: str
     matched = {n for row in rows for _, n in bound_in(row)}
     for number in range(1, count + 1):
         context, _ = context_of(program, world)
-        told = why_pattern(node, context, number, Examiner(context.evaluator, query))
+        told = why_pattern(node, node, context, number, Examiner(context.evaluator, query))
         assert told_of(told) == (number in matched), told
         taken = [chance for chance in told.chances if chance.outcome == TAKEN]
         assert taken or number not in matched
@@ -121,7 +124,7 @@ def test_what_is_told_of_a_row_of_match_recognize_agrees_with_the_matches(text: 
     settled = [bound_in(row) for row in rows]
     for number in range(1, count + 1):
         context, _ = context_of(program, world)
-        told = why_match(node, context, number, Examiner(context.evaluator, query))
+        told = why_match(node, node, context, number, Examiner(context.evaluator, query))
         labels = sorted(note.split()[2] for note in told.notes if note.startswith("It is "))
         assert labels == sorted(label for bound in settled for label, found in bound if found == number)
         for chance in told.chances:

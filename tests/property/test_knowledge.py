@@ -49,8 +49,11 @@ def numbers(workspace: Workspace, world: World, condition: str, live: bool = Fal
 
 def check(world: World, **options: bool) -> None:
     for pattern in world.patterns:
-        wanted = [i for i in range(len(world.events))
-                  if holds(pattern.text, PREFIXES, world.bound(i), world.ontology.reasoned)]  # fmt: skip
+        wanted = [
+            i
+            for i in range(len(world.events))
+            if holds(pattern.text, PREFIXES, world.bound(i), world.ontology.reasoned)
+        ]
         assert found(world, f"PATH {{ {pattern.text} }}", **options) == wanted, pattern.text
         event("some" if wanted else "none")
 
@@ -71,8 +74,11 @@ def test_a_reload_counts_from_the_next_question_on(seed: int, live: bool) -> Non
             (Path(folder) / "world.ttl").write_text(ontology.text, encoding="utf-8")
             workspace.catalog = workspace.declare(parse_statement("REFRESH KNOWLEDGE world"))
             for pattern in world.patterns:
-                wanted = [i for i in range(len(world.events))
-                          if holds(pattern.text, PREFIXES, world.bound(i), ontology.reasoned)]  # fmt: skip
+                wanted = [
+                    i
+                    for i in range(len(world.events))
+                    if holds(pattern.text, PREFIXES, world.bound(i), ontology.reasoned)
+                ]
                 assert numbers(workspace, world, f"PATH {{ {pattern.text} }}", live) == wanted, pattern.text
 
 
@@ -113,6 +119,7 @@ def test_any_path_holds_where_the_twin_says(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_conditions_hold_where_the_twin_says(seed: int) -> None:
     world = world_of(seed)
-    wanted = [i for i in range(len(world.events))
-              if truth(world.condition, PREFIXES, world.bound(i), world.ontology.reasoned)]  # fmt: skip
+    wanted = [
+        i for i in range(len(world.events)) if truth(world.condition, PREFIXES, world.bound(i), world.ontology.reasoned)
+    ]
     assert found(world, condition_text(world.condition)) == wanted

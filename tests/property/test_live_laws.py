@@ -20,15 +20,16 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.lang import syntax as s
-from presage.live import state_changes, store
+from presage.live import state_delta as state_changes
+from presage.live import state_store as store
 from presage.live.deployment import Deployment
 from presage.live.statement import FINISHED, RUNNING, Statement
-from presage.log import committer
-from presage.log import crash as point
-from presage.log.chunks import Shape
+from presage.operators.recall.nodes import COVERED_FROM
 from presage.plan.nodes import SEQ, TIME, Retime
 from presage.plan.query import BoundQuery
-from presage.recall.nodes import COVERED_FROM
+from presage.storage import committer
+from presage.storage import failpoints as point
+from presage.storage.chunks import Shape
 from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries, worlds
 from property.test_standing_queries import as_micros, comparable
 from recovery.crashing import Crash, CrashAt, MemoryDisk
@@ -43,8 +44,23 @@ SMALL = (
     (store, "BATCHES_PER_SWEEP", 3),
     (state_changes, "ROWS_WORTH_A_LOOK", 1),
 )
-ACTIONS = ("load", "load", "load", "advance", "advance", "drain", "silence", "deploy", "deploy", "stop", "replace",
-           "crash", "crash", "reopen", "maintain")  # fmt: skip
+ACTIONS = (
+    "load",
+    "load",
+    "load",
+    "advance",
+    "advance",
+    "drain",
+    "silence",
+    "deploy",
+    "deploy",
+    "stop",
+    "replace",
+    "crash",
+    "crash",
+    "reopen",
+    "maintain",
+)
 
 
 # Statements that are sure to have rows, beside random ones.

@@ -13,10 +13,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log, committer
-from presage.log import crash as point
-from presage.log.ingest import Checked, Rejected
 from presage.model.time import parse_timestamp
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
+from presage.storage.ingest import Checked, Rejected
 from recovery.crashing import SECOND, Crash, CrashAt, MemoryDisk, crash, data_files, sequence_numbers, stream
 
 START = parse_timestamp("2024-01-01") or 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log
+from presage.storage import Log
 from recovery.crashing import MemoryDisk
 from unit.declared import workspace
 

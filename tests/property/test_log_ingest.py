@@ -15,13 +15,6 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from presage.log import text_csv, text_json
-from presage.log.coerce import Mismatch, coerce_value, parse_text
-from presage.log.columns import attributes_schema
-from presage.log.ingest import Checked, check, decide_rest
-from presage.log.text_csv import read_csv, read_csv_carefully, read_header, whole_rows
-from presage.log.text_json import read_json, read_json_carefully
-from presage.log.vector import parse_array
 from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute
 from presage.model.types import (
@@ -35,6 +28,13 @@ from presage.model.types import (
     DataType,
     StructOf,
 )
+from presage.storage import text_csv, text_json
+from presage.storage.column_coercion import parse_array
+from presage.storage.columns import attributes_schema
+from presage.storage.ingest import Checked, check, decide_rest
+from presage.storage.text_csv import read_csv, read_csv_carefully, read_header, whole_rows
+from presage.storage.text_json import read_json, read_json_carefully
+from presage.storage.value_coercion import Mismatch, coerce_value, parse_text
 
 SCALARS = (STRING, INT, LONG, DOUBLE, BOOLEAN, TIMESTAMP)
 ATTRIBUTES = (

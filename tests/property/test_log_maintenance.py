@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log, committer
-from presage.log import crash as point
-from presage.log.chunks import Shape
 from presage.model.catalog import EventType
 from presage.model.time import parse_timestamp
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
+from presage.storage.chunks import Shape
 from recovery.crashing import SECOND, Crash, CrashAt, MemoryDisk, crash, row, stream
 
 START = parse_timestamp("2024-01-01") or 0

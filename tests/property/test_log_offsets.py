@@ -13,9 +13,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log, SourceOffsets, committer
-from presage.log import crash as point
-from presage.log.offsets import Numbering
+from presage.storage import Log, SourceOffsets, committer
+from presage.storage import failpoints as point
+from presage.storage.offsets import Numbering
 from recovery.crashing import Crash, CrashAt, MemoryDisk, crash, row, stream
 
 # Nothing is late here: what is taken and when is the question.

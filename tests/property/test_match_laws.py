@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from presage.errors import PresageError
-from presage.patterns.kernel.match import MatchKernel
-from presage.patterns.kernel.match_spec import SEQ, TIME
-from presage.patterns.regex import (
+from presage.operators.match.kernel.match import MatchKernel
+from presage.operators.match.kernel.spec import SEQ, TIME
+from presage.operators.match.regex import (
     Alternation,
     Concat,
     Empty,

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.patterns.kernel.code import ADD_F, FLOAT, INT, LOAD_F, LOAD_I, SUB_I, Code
-from presage.patterns.kernel.encoding import encode
-from presage.patterns.kernel.match_spec import Automaton, Fold, MatchSpec, Measure, Place
-from presage.patterns.kernel.matches import Matches
-from presage.patterns.kernel.measures import gather
+from presage.arrays.programs.code import ADD_F, FLOAT, INT, LOAD_F, LOAD_I, SUB_I, Code
+from presage.arrays.programs.encoding import encode
+from presage.operators.match.kernel.matches import Matches
+from presage.operators.match.kernel.measures.columns import gather
+from presage.operators.match.kernel.spec import Automaton, Fold, MatchSpec, Measure, Place
 from reference.cut_input import as_table
 from reference.distinct_rows import deep
 from reference.measures import measured

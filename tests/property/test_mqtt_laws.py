@@ -11,9 +11,9 @@ from unittest.mock import patch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.log import Log
-from presage.log import crash as point
 from presage.sources import spool
+from presage.storage import Log
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from unit.sources.brokers import Broker, Listening, payload, stream
 

@@ -13,11 +13,11 @@ from presage.lang import parse
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, StructOf
+from presage.operators.windows.nodes import Windowed
+from presage.operators.windows.rules import RULES
 from presage.optimize import Rule, optimize
 from presage.plan.nodes import SEQ, TIME, Node, RelationScan
 from presage.plan.query import BoundQuery
-from presage.windows.nodes import Windowed
-from presage.windows.rules import RULES
 from property.query_texts import queries, workspace, worlds
 from reference.plans import Row, World, evaluate, peel
 

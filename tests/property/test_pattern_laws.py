@@ -9,10 +9,10 @@ import pyarrow as pa
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from presage.live.state_changes import apply_change, change_between
-from presage.model.state import State
-from presage.patterns.kernel.pattern import LEAST_KEYS, PatternKernel, open_matches
-from presage.patterns.kernel.pattern_spec import TIME, PatternSpec
+from presage.live.state_delta import apply_change, change_between
+from presage.model.operator_state import State
+from presage.operators.epl.kernel.pattern import LEAST_KEYS, PatternKernel, open_matches
+from presage.operators.epl.kernel.spec import TIME, PatternSpec
 from reference.pattern_terms import Months, Term, spec_of, table_of
 from reference.pattern_worlds import cuts_of, patterns, streams
 from reference.patterns import TooMuchError, run_pattern

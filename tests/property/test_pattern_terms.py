@@ -9,16 +9,16 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from presage.arrays.programs.code import FLOAT, TEXT
+from presage.arrays.programs.encoding import Encoded, encode
+from presage.arrays.programs.vectors import evaluate_all
 from presage.columnar.evaluate import Evaluator
+from presage.columnar.programs import CodeBuilder, bank_of
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
-from presage.patterns.compile_terms import CodeBuilder, bank_of
-from presage.patterns.kernel.code import FLOAT, TEXT
-from presage.patterns.kernel.encoding import Encoded, encode
-from presage.patterns.kernel.vectors import evaluate_all
-from presage.patterns.terms import HostValue, RowValue
 from presage.plan import expr as e
+from presage.plan.row_terms import HostValue, RowValue
 from reference.programs import run_each
 from reference.random_expressions import COLUMNS, SCALARS, TIMES, VALUES, nullable, shown
 

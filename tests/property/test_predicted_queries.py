@@ -15,12 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.steps import Book, StepContext, run_root, schema_of
+from presage.execution.steps import Book, StepContext, run_root, schema_of
 from presage.lang import parse_statement
-from presage.live.program import make_program
-from presage.live.rooms import OPERATORS
-from presage.model.state import State
+from presage.live.program import compile_program
+from presage.model.operator_state import State
 from presage.model.time import to_micros
+from presage.operators.running import STEPS as OPERATORS
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace
 from property.prediction_worlds import join_terms, periods, updates, value_terms, windows
@@ -37,8 +37,14 @@ from reference.predictions import (
     matches_at,
 )
 
-near_terms = st.builds(Term, st.integers(0, 1), st.sampled_from(["<=", "<"]), st.sampled_from([0.5, 1.0, 2.0]),
-                       st.sampled_from(["plain", "may"]), st.integers(0, 1))  # fmt: skip
+near_terms = st.builds(
+    Term,
+    st.integers(0, 1),
+    st.sampled_from(["<=", "<"]),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.sampled_from(["plain", "may"]),
+    st.integers(0, 1),
+)
 MODES = {"plain": "{}", "may": "MAY ({})", "must": "MUST ({})"}
 ATTRIBUTES = ("x", "y")
 KEYS = (0, 1, 2)
@@ -70,7 +76,7 @@ def rows_of(workspace: Workspace, text: str, several: list[Update], cuts: list[i
     """Steps up to each of the cuts, with the state written and read between them; then the end."""
     query = parse_statement(text)
     bound = workspace.bind(query)  # type: ignore[arg-type]
-    program = make_program(bound, workspace.optimize(bound).plan, 1)
+    program = compile_program(bound, workspace.optimize(bound).plan, 1)
     book, made, before = Book(), [], -1
     for clock in [*sorted(cuts), None]:
 
@@ -134,16 +140,25 @@ def test_a_join_holds_when_the_definition_says(
     assert {(row["a.k"], row["b.k"]) for row in rows} <= {(0, 1), (1, 0)}
 
 
-bounds = st.builds(Term, st.integers(0, 1), st.sampled_from(["<=", "<", ">", ">="]), st.sampled_from([0.5, 1.0, 2.0]),
-                   st.just("plain"), st.integers(0, 1))  # fmt: skip
+bounds = st.builds(
+    Term,
+    st.integers(0, 1),
+    st.sampled_from(["<=", "<", ">", ">="]),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.just("plain"),
+    st.integers(0, 1),
+)
 GRID = SECOND // 16
 
 
 @settings(max_examples=10)
 @given(
-    updates(KEYS[:2], most=4, lacking=False), bounds, st.sampled_from([0, SECOND // 4]), st.lists(bounds, max_size=1),
+    updates(KEYS[:2], most=4, lacking=False),
+    bounds,
+    st.sampled_from([0, SECOND // 4]),
+    st.lists(bounds, max_size=1),
     st.sampled_from([0.05, 0.25, 0.75]),
-)  # fmt: skip
+)
 def test_WITH_PROBABILITY_asks_all_values_within_the_threshold(
     several: list[Update], term: Term, window: int, more: list[Term], p: float
 ) -> None:
@@ -207,9 +222,13 @@ def test_a_value_holds_when_the_definition_says(several: list[Update], terms: li
 @pytest.mark.parametrize("sigma", [None, 0.3], ids=["uniform", "normal"])
 @settings(max_examples=15)
 @given(
-    updates(KEYS, most=6, lacking=False), near_terms, near_terms, periods, st.lists(value_terms(), max_size=1),
+    updates(KEYS, most=6, lacking=False),
+    near_terms,
+    near_terms,
+    periods,
+    st.lists(value_terms(), max_size=1),
     st.sampled_from(ATTRIBUTES),
-)  # fmt: skip
+)
 def test_three_items_are_as_likely_as_the_integral_over_the_error_of_the_one_in_the_middle(
     sigma: float | None, several: list[Update], first: Term, second: Term, period: int, more: list[Term], own: str
 ) -> None:
@@ -227,10 +246,14 @@ def test_three_items_are_as_likely_as_the_integral_over_the_error_of_the_one_in_
         for at in sorted({low, high, *range(low, high, max(1, (high - low) // 16))}):
             items = [in_force(several, row[name], at, period) for name in ("a.k", "b.k", "c.k")]
             # At its end a row may meet an update that ends it.
-            ended = low < at == high and None not in items and not (
-                allowed(Join((first,), 0, (), tuple(more)), items[0], at, items[1], at)
-                and allowed(Join((second,), 0), items[1], at, items[2], at)
-            )  # fmt: skip
+            ended = (
+                low < at == high
+                and None not in items
+                and not (
+                    allowed(Join((first,), 0, (), tuple(more)), items[0], at, items[1], at)
+                    and allowed(Join((second,), 0), items[1], at, items[2], at)
+                )
+            )
             if None not in items and not ended:
                 best = max(best, chance_of_three(first, second, tuple(more), items, at, sigma))
         assert row["probability"] >= best - 1e-9
@@ -269,9 +292,14 @@ QUERIES = {
     "boundary": "SELECT a.k, b.k, boundary FROM PREDICTED G a JOIN PREDICTED G b WINDOW 1 sec ON ABS(a.x - b.x) <= 1 "
     "AND ABS(a.y - b.y) > 1",
     "some": "SELECT a.k, b.k FROM PREDICTED G(note = 'n1.0') a JOIN PREDICTED G b WINDOW 1 sec ON ABS(a.x - b.y) <= 1",
-}  # fmt: skip
-BUFFERS = ["", ", buffer = 2", ", buffer = 3, policy = 'random'", ", buffer = 2, policy = 'if-full'",
-           ", buffer = 3, policy = 'oldest'"]  # fmt: skip
+}
+BUFFERS = [
+    "",
+    ", buffer = 2",
+    ", buffer = 3, policy = 'random'",
+    ", buffer = 2, policy = 'if-full'",
+    ", buffer = 3, policy = 'oldest'",
+]
 # What a buffer has let go is no part of a boundary any more; of three items with a buffer there is no probability.
 UNBUFFERED = ("boundary", "chances of three")
 CUTS = st.lists(st.integers(0, 36).map(lambda n: n * SECOND // 4 + n % 3 * 1237), max_size=5)
@@ -311,9 +339,13 @@ def rough(keys: tuple[int, ...]) -> st.SearchStrategy[list[Update]]:
     value, rate, threshold = st.floats(-2, 2), st.floats(-1.5, 1.5), st.floats(0.1, 1.5)
     time = st.integers(0, 5 * SECOND)
     update = st.builds(
-        Update, st.sampled_from(keys), time, st.tuples(value, value), st.tuples(rate, rate),
+        Update,
+        st.sampled_from(keys),
+        time,
+        st.tuples(value, value),
+        st.tuples(rate, rate),
         st.tuples(threshold, threshold),
-    )  # fmt: skip
+    )
     return st.lists(update, min_size=4, max_size=9)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import given, settings
 
-from presage.prediction.kernel.join import join, join_with_boundary
+from presage.operators.prediction.kernel.join import join, join_with_boundary
 from property.prediction_worlds import all_rows, joins, kernel_join, periods, pieces_of, updates
 from reference.predictions import SECOND, Join, Update, allowed, value_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.model.state import State
-from presage.prediction.kernel.buffer import POLICIES, Buffer, BufferSpec, Fed
+from presage.model.operator_state import State
+from presage.operators.prediction.kernel.buffer.buffer import POLICIES, Buffer, BufferSpec, Fed
 from reference.prediction_buffer import NaiveBuffer
 
 SECOND = 1_000_000

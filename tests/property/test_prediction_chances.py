@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.joint import joint_chance
-from presage.prediction.kernel.likelihood import distance_chances, value_chances
-from presage.prediction.kernel.shared_errors import LOW_A, groups_of
-from presage.prediction.kernel.spec import (
+from presage.operators.prediction.kernel.chances.joint import joint_chance
+from presage.operators.prediction.kernel.chances.likelihood import distance_chances, value_chances
+from presage.operators.prediction.kernel.chances.shared_errors import LOW_A, groups_of
+from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.spec import (
     AtLeast,
     Comparator,
     ErrorModel,
@@ -26,7 +26,7 @@ from presage.prediction.kernel.spec import (
     ValueSpec,
     ValueTerm,
 )
-from presage.prediction.kernel.values import validity
+from presage.operators.prediction.kernel.values import validity
 from property.prediction_worlds import (
     COMPARATORS,
     all_rows,
@@ -81,9 +81,13 @@ def test_the_closed_form_for_uniform_errors_is_the_integral(
 
 @settings(max_examples=40)
 @given(
-    comparators, differences, differences, some_sizes, some_sizes,
+    comparators,
+    differences,
+    differences,
+    some_sizes,
+    some_sizes,
     st.one_of(st.floats(0.2, 2.0), st.sampled_from([1e-3, 0.02, 100.0])),
-)  # fmt: skip
+)
 def test_quadrature_for_normal_errors_is_the_integral(
     comparator: str, x: float, constant: float, left: float, right: float, sigma: float
 ) -> None:
@@ -108,14 +112,14 @@ distances = st.lists(st.tuples(st.sampled_from([">", "<="]), st.floats(0.0, 6.0)
 
 
 def together(
-    values: tuple[float, float], sizes: tuple[float, float], terms: tuple[list[tuple[str, float]], ...],
+    values: tuple[float, float],
+    sizes: tuple[float, float],
+    terms: tuple[list[tuple[str, float]], ...],
     sigma: float | None,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> tuple[float, float, float]:
     """What the kernel says of terms on a value of a, of b, and on their distance; and its slopes."""
     a, b, both = terms
-    limits = [
-        [ValueTerm(0, COMPARATORS[comparator], constant) for comparator, constant in own] for own in (a, b)
-    ]  # fmt: skip
+    limits = [[ValueTerm(0, COMPARATORS[comparator], constant) for comparator, constant in own] for own in (a, b)]
     _, groups = groups_of([JoinTerm(0, 0, COMPARATORS[comparator], constant) for comparator, constant in both], *limits)
     model = ErrorModel.UNIFORM if sigma is None else ErrorModel.NORMAL
     return joint_chance(*values, *sizes, *groups[0, LOW_A:], int(model), 0.0 if sigma is None else sigma)
@@ -123,9 +127,15 @@ def together(
 
 @given(differences, differences, some_sizes, some_sizes, bounds, bounds, distances, st.sampled_from([None, 0.3, 1.5]))
 def test_the_chance_of_conditions_that_share_errors_is_the_integral(
-    x: float, y: float, left: float, right: float, of_a: list[tuple[str, float]], of_b: list[tuple[str, float]],
-    both: list[tuple[str, float]], sigma: float | None,
-) -> None:  # fmt: skip
+    x: float,
+    y: float,
+    left: float,
+    right: float,
+    of_a: list[tuple[str, float]],
+    of_b: list[tuple[str, float]],
+    both: list[tuple[str, float]],
+    sigma: float | None,
+) -> None:
     assume(left + right > 0)
     # What is sure has no chance to be in doubt.
     terms = (of_a if left else [], of_b if right else [], both)
@@ -141,12 +151,26 @@ def test_the_chance_of_conditions_that_share_errors_is_the_integral(
         assert slopes == pytest.approx([by_b, by_a], abs=1e-6)
 
 
-@given(differences, differences, st.floats(0.1, 3.0), st.floats(0.1, 3.0), bounds, bounds, distances,
-       st.sampled_from([None, 0.5]))  # fmt: skip
+@given(
+    differences,
+    differences,
+    st.floats(0.1, 3.0),
+    st.floats(0.1, 3.0),
+    bounds,
+    bounds,
+    distances,
+    st.sampled_from([None, 0.5]),
+)
 def test_slopes_of_a_shared_chance_are_those_of_its_logarithm(
-    x: float, y: float, left: float, right: float, of_a: list[tuple[str, float]], of_b: list[tuple[str, float]],
-    both: list[tuple[str, float]], sigma: float | None,
-) -> None:  # fmt: skip
+    x: float,
+    y: float,
+    left: float,
+    right: float,
+    of_a: list[tuple[str, float]],
+    of_b: list[tuple[str, float]],
+    both: list[tuple[str, float]],
+    sigma: float | None,
+) -> None:
     def at(x: float, y: float) -> tuple[float, float, float]:
         return together((x, y), (left, right), (of_a, of_b, both), sigma)
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.model.time import to_micros
-from presage.prediction.kernel.buffer import POLICIES, BufferSpec
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.matching import PredictionKernel
-from presage.prediction.kernel.pieces import Pieces
-from presage.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
-from presage.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, ValueSpec, ValueTerm
-from presage.prediction.kernel.values import validity
+from presage.operators.prediction.kernel.buffer.buffer import POLICIES, BufferSpec
+from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.pieces import Pieces
+from presage.operators.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
+from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, ValueSpec, ValueTerm
+from presage.operators.prediction.kernel.validator import PredictionKernel
+from presage.operators.prediction.kernel.values import validity
 from reference.buffered_join import Part, parts_of_states, united
 
 SECOND = 1_000_000
@@ -36,9 +36,14 @@ def worlds(draw: st.DrawFn) -> World:
         for scale in (1, 2)
     )
     stream = Stream(
-        ("k",), ("v",), ("r",), ("e",), draw(st.sampled_from([2, 5])) * SECOND, draw(st.integers(1, 5)),
+        ("k",),
+        ("v",),
+        ("r",),
+        ("e",),
+        draw(st.sampled_from([2, 5])) * SECOND,
+        draw(st.integers(1, 5)),
         draw(st.sampled_from(sorted(POLICIES))),
-    )  # fmt: skip
+    )
     return stream, time.astype(np.int64), key, values, rates
 
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.prediction.kernel.join import join
-from presage.prediction.kernel.spec import ValueSpec
-from presage.prediction.kernel.values import validity
+from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.spec import ValueSpec
+from presage.operators.prediction.kernel.values import validity
 from property.prediction_worlds import (
     QUARTER,
     Row,

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.steps import schema_of
+from presage.execution.steps import schema_of
 from presage.lang import parse_statement
+from presage.operators.recall.nodes import Recall
+from presage.operators.recall.present_rows import present_rows
+from presage.operators.recall.questions import EVER
 from presage.plan.nodes import SEQ, TIME
 from presage.plan.retained import Retained
-from presage.recall.asking import EVER
-from presage.recall.nodes import Recall
-from presage.recall.retained import held_rows
 from property.test_recalled import (
     SECOND,
     SMALL,
@@ -134,8 +134,18 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 # -- windows that are looked into --------------------------------------------------------------------
 
-WINDOWS = ["", "#keepall", "#time(2 sec)", "#length(2)", "#lastevent", "#unique(k)", "#firstunique(k)",
-           "#groupwin(k)#length(2)", "#groupwin(k)#unique(x)", "#groupwin(k)#time(1 sec)"]  # fmt: skip
+WINDOWS = [
+    "",
+    "#keepall",
+    "#time(2 sec)",
+    "#length(2)",
+    "#lastevent",
+    "#unique(k)",
+    "#firstunique(k)",
+    "#groupwin(k)#length(2)",
+    "#groupwin(k)#unique(x)",
+    "#groupwin(k)#time(1 sec)",
+]
 
 
 @cache
@@ -189,6 +199,6 @@ def test_a_window_holds_what_the_twin_says_however_events_are_cut_into_steps(
         new = [row for row in rows if before < row[TIME] // SECOND <= clock]
         before = clock
         table = pa.concat_tables([kept, pa.Table.from_pylist(new, schema)])
-        kept = held_rows(node, table, clock * SECOND, end and clock == 9, Evaluator({}))
+        kept = present_rows(node, table, clock * SECOND, end and clock == 9, Evaluator({}))
         so_far = [row for row in rows if row[TIME] <= clock * SECOND]
         assert [row[SEQ] for row in kept.to_pylist()] == [row[SEQ] for row in held(text, so_far, clock * SECOND)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from presage.model import types as t
 from presage.model.arrow import to_arrow
-from presage.recall.finish import finish
-from presage.recall.partial import Aggregate, merge_parts, parts_of
+from presage.operators.recall.finish import finish
+from presage.operators.recall.partial import Aggregate, merge_parts, parts_of
 from reference.aggregates_in_parts import values_by_key
 from reference.window_aggregates import key_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.recall.scheduling import BACKGROUND, LIVE, READY, RUNNING, Scheduler, Task, TaskSet
+from presage.operators.recall.scheduling import BACKGROUND, LIVE, READY, RUNNING, Scheduler, Task, TaskSet
 
 EVENTS = st.sampled_from("abcd")
 STATEMENTS = st.sampled_from(["p", "q"])

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from presage.lang import syntax as s
 from presage.live.job import Job
+from presage.operators.recall import spark_history as recall_spark
 from presage.plan.nodes import TIME
-from presage.recall import spark as recall_spark
 from property.query_texts import START, worlds
 from property.test_live_laws import ACTIONS, SECOND, SMALL, Life, moment
 from recovery.living import Living

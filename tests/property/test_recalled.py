@@ -16,19 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.steps import schema_of
+from presage.execution.steps import schema_of
 from presage.lang import parse_statement
 from presage.model.arrow import to_arrow
 from presage.model.time import to_micros
+from presage.operators.recall import answers as driver
+from presage.operators.recall.answers import aggregates_of
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.nodes import Recall, Recalled, Select, is_relation
+from presage.operators.recall.partial import parts_of
+from presage.operators.recall.progress import History, Progress
+from presage.operators.recall.questions import BEFORE, EVENT, EVER, HIGH, LOW, Questions
 from presage.plan.expr import AggregateCall
 from presage.plan.nodes import SEQ, TIME, Scan
-from presage.recall import answers as driver
-from presage.recall.answers import aggregates_of
-from presage.recall.asking import BEFORE, EVENT, EVER, HIGH, LOW, Questions
-from presage.recall.nodes import Recall, Recalled, Select, is_relation
-from presage.recall.partial import parts_of
-from presage.recall.progress import History, Progress
-from presage.recall.units import Unit
 from presage.workspace import Workspace
 from reference.expressions import evaluate
 from reference.recalled import ARRIVED, WHEN, Past, Row, groups_of, joined, recalled
@@ -103,11 +103,11 @@ class World:
     def start(self) -> int | None:
         return min((at for _, at, _ in self.of("H")), default=None)
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list[Chunk]:
         if self.start is None:
-            return [Unit(-EVER, EVER)]
+            return [Chunk(-EVER, EVER)]
         borders = [EVER, *sorted({c for c in self.cuts if c > self.start}, reverse=True), self.start]
-        return [Unit(low, high) for high, low in pairwise(borders)]
+        return [Chunk(low, high) for high, low in pairwise(borders)]
 
 
 SECOND = 1_000_000
@@ -158,7 +158,7 @@ class Answering:
     def past(self, low: int, high: int, before: int, scale: float = 1.0) -> Past:
         return Past(self.histories, self.columns, low, high, before, scale)
 
-    def last_arrival(self, recall: Recalled, unit: Unit) -> int:
+    def last_arrival(self, recall: Recalled, unit: Chunk) -> int:
         if not self.exact_arrivals:
             return EVER
         rows = [row for number in recall.select.numbers for row in self.histories[number]]
@@ -167,7 +167,7 @@ class Answering:
     def similar(self, recall: object, events: pa.Table, evaluator: Evaluator) -> pa.Table:
         raise AssertionError("no select asks for similar events")
 
-    def ask(self, recall: Recalled, asked: Questions, unit: Unit, parts: bool) -> pa.Table:
+    def ask(self, recall: Recalled, asked: Questions, unit: Chunk, parts: bool) -> pa.Table:
         select, found = recall.select, []
         for question in rows_of(asked.table):
             event = {name: question[name] for name in select.parameters}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.probability.classify import EXTENDED, REGULAR, classify
-from presage.probability.kernel.facts import Answers
-from presage.probability.kernel.regular import evaluate_regular
+from presage.operators.sequence.classify import EXTENDED, REGULAR, classify
+from presage.operators.sequence.kernel.facts import Answers
+from presage.operators.sequence.kernel.regular.evaluation import evaluate_regular
 from property.sequence_facts import query_and_facts
 from property.sequence_texts import Case, cases
 

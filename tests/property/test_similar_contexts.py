@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.recall.kernel import store as store_module
-from presage.recall.kernel.beyond import Beyond
-from presage.recall.kernel.similarity import Similar, most_similar
-from presage.recall.kernel.store import Store
+from presage.operators.recall.kernel import store as store_module
+from presage.operators.recall.kernel.sampled_counts import Beyond
+from presage.operators.recall.kernel.similarity import Similar, most_similar
+from presage.operators.recall.kernel.store import Store
 from property.context_worlds import World, grown_store, terms, terms_of, worlds
 from reference.similar_contexts import Answer, Term
 from reference.similar_contexts import most_similar as slowly

@@ -17,23 +17,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.holding import NOTHING_KNOWN
-from presage.columnar.steps import Book, StepContext, run, schema_of
+from presage.execution.steps import Book, StepContext, run, schema_of
+from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.lang import parse_statement
-from presage.live.program import Program, make_program
-from presage.model.state import State
+from presage.live.program import Program, compile_program
+from presage.model.operator_state import State
 from presage.model.time import to_micros
+from presage.operators.recall import history_sample as survey
+from presage.operators.recall import past_events as recall_past
+from presage.operators.recall.deployed import OPERATORS, Recalling
+from presage.operators.recall.executor import Archive, RecallControl, outlook_of, recalls_of
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.history_sample import Slice
+from presage.operators.recall.nodes import Recall, Similar
+from presage.operators.recall.progress import History
+from presage.operators.recall.questions import EVER
+from presage.operators.recall.similar_rows import PastEvents
 from presage.plan.nodes import SEQ, TIME, Node, Scan
-from presage.recall import past as recall_past
-from presage.recall import survey
-from presage.recall.asking import EVER
-from presage.recall.columnar import OPERATORS, Recalling
-from presage.recall.desk import Archive, Said, outlook_of, recalls_of
-from presage.recall.nodes import Recall, Similar
-from presage.recall.progress import History
-from presage.recall.similar_rows import PastEvents
-from presage.recall.survey import Slice
-from presage.recall.units import Unit
 from presage.workspace import Workspace
 from property.test_recalled import Answering
 from reference.recalled import ARRIVED, WHEN, Past, Row, answers
@@ -68,7 +68,7 @@ def bound(name: str, condition: str) -> Program:
     space.check(DECLARED)
     shown = SHOWN + (", t.v AS tv, t.at AS tat" if name == "two" else ", r.n" if name.startswith("beside") else "")
     query = space.bind(parse_statement(f"SELECT {shown} FROM E e {QUERIES[name]}{condition}"))  # type: ignore[arg-type]
-    return make_program(query, query.plan, 1)
+    return compile_program(query, query.plan, 1)
 
 
 def node_of(program: Program) -> Recalling:
@@ -110,11 +110,16 @@ def worlds(draw: st.DrawFn) -> World:
     ends = sorted(draw(st.lists(places, max_size=4)))
     steps = len(ends) + 12
     return World(
-        happened, draw(places), ends, draw(st.lists(TIMES, max_size=3)),
+        happened,
+        draw(places),
+        ends,
+        draw(st.lists(TIMES, max_size=3)),
         draw(st.lists(st.sampled_from([False, False, True]), min_size=steps, max_size=steps)),
         draw(st.lists(st.sampled_from(["", "", "continue", "accelerate", "cancel"]), min_size=steps, max_size=steps)),
-        draw(st.booleans()), draw(st.booleans()), draw(st.sampled_from([0, 6])),
-    )  # fmt: skip
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.sampled_from([0, 6])),
+    )
 
 
 def accepted(happened: list[Happened]) -> list[Happened]:
@@ -159,9 +164,9 @@ def archive_of(recall: Recall, world: World, position: int) -> Archive:
     answering = Answering(histories, columns, True)
     times = [row[WHEN] for rows in histories.values() for row in rows]
     borders = [EVER, *sorted({c for c in world.cuts if c > min(times)}, reverse=True), min(times)] if times else []
-    units = [Unit(low, high) for high, low in pairwise(borders)] or [Unit(-EVER, EVER)]
+    units = [Chunk(low, high) for high, low in pairwise(borders)] or [Chunk(-EVER, EVER)]
 
-    def past(number: int, unit: Unit) -> pa.Table:
+    def past(number: int, unit: Chunk) -> pa.Table:
         rows = [row for row in histories[number] if unit.low <= row[WHEN] < unit.high]
         return table_of(recall.histories[number], rows)
 
@@ -235,13 +240,26 @@ class Life:
         ]
         action = world.said[number] if number < len(world.said) else "continue"
         waiting = [task.event for task in self.tasks]
-        said = [Said(action, event) for event in (waiting[:1] if action == "cancel" else waiting)] if action else []
+        said = (
+            [RecallControl(action, event) for event in (waiting[:1] if action == "cancel" else waiting)]
+            if action
+            else []
+        )
         book = Book({place: State.from_bytes(data) for place, data in self.states.items()})
         context = StepContext(
-            lambda _: table_of(scan, rows), Evaluator({}), {}, OPERATORS, self.program.places, book, clock, clock,
-            compiled=self.compiled, said=said, histories=lambda node: archive_of(node, world, position),
+            lambda _: table_of(scan, rows),
+            Evaluator({}),
+            {},
+            OPERATORS,
+            self.program.places,
+            book,
+            clock,
+            clock,
+            compiled=self.compiled,
+            said=said,
+            histories=lambda node: archive_of(node, world, position),
             later=self.later if world.beside else None,
-        )  # fmt: skip
+        )
         made = run(self.recalling, context).table
         if number < len(world.fails) and world.fails[number]:
             return  # nothing of it has happened, whatever memory says
@@ -388,9 +406,13 @@ def test_what_is_rare_in_old_history_is_known_before_that_is_read(
 @pytest.mark.parametrize("in_parts", [True, False])
 def test_an_event_waits_for_what_may_still_come_at_its_own_time(in_parts: bool) -> None:
     happened: list[Happened] = [
-        ("E", 0, ("a", 1)), ("C", 0, ("a", 0.5)), ("E", 2 * SECOND, ("a", 1)), ("E", 4 * SECOND, ("a", 1)),
-        ("C", 3 * SECOND, ("b", 0.5)), ("C", 2 * SECOND, ("c", 0.5)),
-    ]  # fmt: skip
+        ("E", 0, ("a", 1)),
+        ("C", 0, ("a", 0.5)),
+        ("E", 2 * SECOND, ("a", 1)),
+        ("E", 4 * SECOND, ("a", 1)),
+        ("C", 3 * SECOND, ("b", 0.5)),
+        ("C", 2 * SECOND, ("c", 0.5)),
+    ]
     assert accepted(happened) == happened
     assert clock_at(World(happened, 2, [], [], [], [], in_parts), 5) == 2 * SECOND
     world = World(happened, 2, [5], [], [], [""] * 9, in_parts)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.log import crash
+from presage.storage import failpoints
 from property.test_live_laws import POINTS
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.test_sinks import told_in_order
@@ -101,7 +101,7 @@ class Life:
         """In the next batch of one of them."""
         self.load()
         self.world.home.drain()
-        self.points.arm(self.dice.choice(crash.SINK_POINTS))
+        self.points.arm(self.dice.choice(failpoints.SINK_POINTS))
         self.do(self.dice.choice(["files", "files", "out"]))
 
     def replace(self) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from presage.lang import syntax as s
 from presage.plan.nodes import TIME
-from presage.sources import files, pieces
+from presage.sources import file_reader, files
 from property.query_texts import SECOND, START
 from property.test_live_laws import POINTS, SMALL, moment, shown
 from property.test_standing_queries import as_micros
@@ -179,7 +179,7 @@ def test_rows_from_files_are_those_of_the_same_rows_loaded(
     with ExitStack() as stack:
         for module, name, value in SMALL:
             stack.enter_context(patch.object(module, name, value))
-        for of_sources in (pieces, files):
+        for of_sources in (file_reader, files):
             stack.enter_context(patch.object(of_sources, "PIECE_BYTES", size))
             stack.enter_context(patch.object(of_sources, "PIECE_ROWS", 2))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -6,8 +6,8 @@ import pyoxigraph as ox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.knowledge import sparql as s
 from presage.model.text import Span
+from presage.operators.knowledge import sparql as s
 from property.sparql_texts import HEAD, PIECES, PREFIXES, TRIPLES, graphs, group_texts, triple_texts
 from property.sparql_trees import group_trees
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from presage.live import state_changes
+from presage.live import state_delta as state_changes
 from property.prediction_worlds import QUARTER, periods
 from property.test_foretold import BOUNDS, DELAYS, Told
 from property.test_live_laws import POINTS
@@ -39,9 +39,15 @@ def world_of(dice: Random) -> list[Update]:
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(sorted(QUERIES)), periods, st.integers(0, 2**16), st.sampled_from(list(BOUNDS)),
-    st.sampled_from(BUFFERS), st.sampled_from(ERRORS), st.sampled_from([1, 1, 2]), st.sampled_from([2, 5, 1000]),
-)  # fmt: skip
+    st.sampled_from(sorted(QUERIES)),
+    periods,
+    st.integers(0, 2**16),
+    st.sampled_from(list(BOUNDS)),
+    st.sampled_from(BUFFERS),
+    st.sampled_from(ERRORS),
+    st.sampled_from([1, 1, 2]),
+    st.sampled_from([2, 5, 1000]),
+)
 def test_what_has_been_told_are_the_first_rows_of_the_query(
     name: str, period: int, seed: int, bound: str, buffer: str, errors: str, shards: int, rows_per_batch: int
 ) -> None:
@@ -50,9 +56,15 @@ def test_what_has_been_told_are_the_first_rows_of_the_query(
     more = errors if name in UNBUFFERED else buffer + errors
     with tempfile.TemporaryDirectory() as folder, patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
         life = Told(
-            Path(folder), QUERIES[name], bound, period, more, tentative=False, shards=shards,
+            Path(folder),
+            QUERIES[name],
+            bound,
+            period,
+            more,
+            tentative=False,
+            shards=shards,
             rows_per_batch=rows_per_batch,
-        )  # fmt: skip
+        )
         while coming:
             count = dice.randint(1, 4)
             life.load(coming[:count], dice.choice(POINTS) if dice.random() < 0.2 else "never")

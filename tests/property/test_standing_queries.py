@@ -10,18 +10,18 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.columnar.holding import NOTHING_KNOWN
-from presage.columnar.sorting import sorted_table
-from presage.columnar.steps import Book, StepContext, run_root, schema_of
-from presage.live.program import Program, make_program
+from presage.columnar.processing_order import sorted_table
+from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.watermark_buffer import NOTHING_KNOWN
+from presage.live.program import Program, compile_program
 from presage.model.arrow import to_arrow
-from presage.model.state import State
+from presage.model.operator_state import State
 from presage.model.time import to_micros
+from presage.operators.running import STEPS as OPERATORS
+from presage.operators.windows.rules import RULES
 from presage.optimize import optimize
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.plan.query import BoundQuery
-from presage.windows.columnar import OPERATORS
-from presage.windows.rules import RULES
 from property.query_texts import queries, worlds
 from property.test_optimizer import CATALOG, bind, comparable
 from reference.plans import Row, World, evaluate, inside
@@ -69,9 +69,20 @@ class Stepper:
             return pa.Table.from_pylist(rows, schema_of(scan.columns))
 
         context = StepContext(
-            read, self.evaluator, self.relations, OPERATORS, program.places, book, clock, inner, program.upper, end,
-            self.shard, self.shards, self.compiled,
-        )  # fmt: skip
+            read,
+            self.evaluator,
+            self.relations,
+            OPERATORS,
+            program.places,
+            book,
+            clock,
+            inner,
+            program.upper,
+            end,
+            self.shard,
+            self.shards,
+            self.compiled,
+        )
         made = run_root(program.plan, context).table
         self.states = {name: state.to_bytes() for name, state in book.states.items()}
         self.place = place
@@ -125,7 +136,7 @@ def test_rows_do_not_depend_on_the_batches(text: str, world: World, data: st.Dat
     arrivals = max((e[SEQ] for events in world.streams.values() for e in events), default=0)
     cut = data.draw(batches(arrivals))
     shards = data.draw(st.sampled_from([1, 1, 2]))
-    program = make_program(query, plan, shards)
+    program = compile_program(query, plan, shards)
     event(f"shards: {program.shards}")
     if program.shards == 1:
         made = [row for batch in run(query, program, world, cut) for row in batch]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presage.windows.kernel.aggregate import AggregateKernel
-from presage.windows.kernel.changelog import ChangelogAggregateKernel
-from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME
+from presage.operators.windows.kernel.aggregate import AggregateKernel
+from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
+from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME
 from property.window_worlds import GROUP_BY, SOME_AGGREGATES, VALUES, worlds
 from reference.aggregate_worlds import BATCHES, CARRY, CHANGES, ORDER, SLIDING, check, name
 from reference.window_aggregates import batch_rows, changelog_rows, sliding_rows

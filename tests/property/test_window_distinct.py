@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.windows.kernel.distinct import DistinctKernel
-from presage.windows.kernel.spec import SEQ, TIME
+from presage.operators.windows.kernel.distinct import DistinctKernel
+from presage.operators.windows.kernel.spec import SEQ, TIME
 from reference.cut_input import comparable, cuts, run_calls
 from reference.distinct_rows import distinct_rows
 

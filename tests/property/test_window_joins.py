@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.windows.kernel.join import JoinKernel, JoinSource, Link
-from presage.windows.kernel.spec import PASS, SEQ, SOURCE, TIME, Window
+from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
+from presage.operators.windows.kernel.spec import PASS, SEQ, SOURCE, TIME, Window
 from reference.cut_input import as_table, comparable, cuts, run_calls
 from reference.window_joins import join_windows
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.windows.kernel.output import OutputKernel
-from presage.windows.kernel.spec import ENDED, SEQ, TIME
+from presage.operators.windows.kernel.output import OutputKernel
+from presage.operators.windows.kernel.spec import ENDED, SEQ, TIME
 from reference.cut_input import comparable, cuts, run_calls
 from reference.output_rate import output_rows
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from presage.live import state_changes
-from presage.live.state_changes import apply_change, change_between
-from presage.model.state import State
-from presage.windows.kernel import live_rows, pieces
-from presage.windows.kernel.aggregate import AggregateKernel
-from presage.windows.kernel.live_rows import LIVE
-from presage.windows.kernel.spec import Window
+from presage.live import state_delta as state_changes
+from presage.live.state_delta import apply_change, change_between
+from presage.model.operator_state import State
+from presage.operators.windows.kernel import live_rows, pieces
+from presage.operators.windows.kernel.aggregate import AggregateKernel
+from presage.operators.windows.kernel.live_rows import LIVE
+from presage.operators.windows.kernel.spec import Window
 from property.window_worlds import SOME_AGGREGATES, worlds
 from reference.aggregate_worlds import CARRY, ORDER, SCHEMA, SLIDING, check, name, rows_of, table_of
 from reference.window_aggregates import sliding_rows

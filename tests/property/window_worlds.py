@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from presage.windows.kernel.spec import PASS, SEQ, TIME
+from presage.operators.windows.kernel.spec import PASS, SEQ, TIME
 from reference.aggregate_worlds import AGGREGATES, GROUPINGS, ORDER
 
 VALUES = {

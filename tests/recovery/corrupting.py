@@ -11,9 +11,9 @@ from typing import Any
 
 from presage import Engine
 from presage.errors import PresageError
-from presage.operations.exporting import Asked, Export
+from presage.operations.export import Export, ExportRequest
 from presage.operations.status import status_of
-from presage.operations.verifying import Verification
+from presage.operations.verification import Verification
 from recovery.ticks import MATCHING, STATEMENTS, STREAMS, quotes, ticks
 
 CONTROL = (".", "lock")  # nothing of what is in the file `lock` is believed
@@ -112,7 +112,7 @@ def seen(home: Path) -> dict[str, Any]:
             rows[stream] = sorted(map(repr, engine.browse.newest(stream).to_pylist()))
             rows[f"late {stream}"] = engine.late(stream).to_pylist()
             rows[f"rejected {stream}"] = engine.rejected(stream).drop_columns(["at"]).to_pylist()
-        rows["relations"] = [repr(table) for table in engine._relations.values()]
+        rows["relations"] = [repr(table) for table in engine._parts.tables.relations.values()]
         rows["catalog"] = sorted(engine.catalog.types), sorted(engine.catalog.relations)
         engine.load("Tick", ticks(50, 6), "t3")  # known: nothing happens
         engine.load("Tick", ticks(50, 6), "t4")
@@ -128,7 +128,7 @@ def looked_at(home: Path) -> list[str]:
     found = [finding.what for finding in Verification(home).findings()]
     status_of(home)
     for table in ("events", "late", "rejected"):
-        for piece in Export(home, Asked("Tick", table)).pieces():
+        for piece in Export(home, ExportRequest("Tick", table)).pieces():
             piece.to_pylist()
     return found
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from presage.log import Log
-from presage.log.columns import SEQ, TIME
-from presage.log.crash import CrashPoints
-from presage.log.delta import LiveFile, _from_stats
-from presage.log.home import Home
-from presage.log.journal import FileAdd
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, TIMESTAMP
+from presage.storage import Log
+from presage.storage.columns import SEQ, TIME
+from presage.storage.delta import LiveFile, _from_stats
+from presage.storage.failpoints import CrashPoints
+from presage.storage.home import Home
+from presage.storage.journal import FileAdd
 
 SECOND = 1_000_000
 

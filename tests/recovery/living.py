@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +10,21 @@ import pyarrow as pa
 
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.live.declaring import declare_again
-from presage.live.deployment import Deployment
+from presage.live.deployment import Deployment, Subscriber
+from presage.live.deployments import DeploymentRegistry, restore_catalog
 from presage.live.derived import CAUSE
-from presage.live.standing import Standing
+from presage.live.job import Job
+from presage.live.state_files import read_chain
 from presage.live.statement import Statement
-from presage.live.states import read_chain
-from presage.log import Log
-from presage.log.columns import SEQ
-from presage.log.crash import CrashPoints
-from presage.log.delta import DeltaTables
-from presage.log.home import DERIVED
-from presage.log.keeping import keep
-from presage.log.relations import relation_table
+from presage.live.statement_compiler import StatementCompiler
 from presage.model.catalog import Catalog, EventType
+from presage.storage import Log
+from presage.storage.catalog_codec import keep
+from presage.storage.columns import SEQ
+from presage.storage.delta import DeltaTables
+from presage.storage.failpoints import CrashPoints
+from presage.storage.home import DERIVED
+from presage.storage.relations import relation_table
 from presage.workspace import Workspace
 from recovery.crashing import MemoryDisk
 
@@ -50,13 +51,24 @@ class Living:
             self.workspace.now = lambda: now
         self.relations: dict[str, pa.Table] = {}
         try:
-            self.standing = Standing(
-                self.log, self.workspace, relations=lambda: self.relations, result=lambda columns, table: table, **job
-            )
-            declare_again(self.log, self.workspace, self.standing, self.relations)
+            self.standing = self._deployments(lambda: self.relations, **job)
+            restore_catalog(self.log, self.workspace, self.standing, self.relations)
         except BaseException:
             self.log.home.unlock()
             raise
+
+    def _deployments(
+        self,
+        relations: Callable[[], Mapping[str, pa.Table]],
+        shards: int = 1,
+        subscribe: Callable[..., Subscriber] | None = None,
+        **job: Any,
+    ) -> DeploymentRegistry:
+        self.job = Job(self.log, relations, self.stream, **job)
+        compiler = StatementCompiler(self.workspace, shards=shards)
+        return DeploymentRegistry(
+            self.log, self.job, compiler, relations, lambda columns, table: table, subscribe=subscribe
+        )
 
     @property
     def catalog(self) -> Catalog:
@@ -131,16 +143,26 @@ class Living:
         return {
             "statements": {
                 number: (
-                    st.name, st.text, st.status, st.error, st.rows_in, st.rows_out, st.to_skip, job.place(st),
+                    st.name,
+                    st.text,
+                    st.status,
+                    st.error,
+                    st.rows_in,
+                    st.rows_out,
+                    st.to_skip,
+                    job.position_of(st),
                     list(map(repr, Deployment(self.standing, number).table().to_pylist())),
                 )
                 for number, st in live.items()
             },
-            "derived": {t.name: list(map(repr, self.derived(t.name))) for t in self.catalog.types.values()
-                        if t.kind == "derived" and self.log.archive.holds(DERIVED + t.name)},
+            "derived": {
+                t.name: list(map(repr, self.derived(t.name)))
+                for t in self.catalog.types.values()
+                if t.kind == "derived" and self.log.archive.holds(DERIVED + t.name)
+            },
             "position": self.log.position,
             "producers": {t.name: t.producers for t in self.catalog.types.values() if t.kind == "derived"},
-        }  # fmt: skip
+        }
 
     def states(self) -> dict[str, bytes]:
         """What the states hold, by statement, shard and place in the plan."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from presage.execution.spark.batch import BatchContext
+from presage.operators.recall.executor import Archive
+from presage.operators.recall.nodes import Recall
+from presage.operators.recall.spark_history import history_of
 from presage.plan.nodes import Scan
-from presage.recall.desk import Archive
-from presage.recall.nodes import Recall
-from presage.recall.spark import history_of
-from presage.spark.batch import BatchContext
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
-from presage.log import glance
+from presage.storage import snapshot_reader
 from recovery.corrupting import case, make_homes, seen
 
 CASES, AT_ONCE = 200, 20
@@ -30,7 +30,7 @@ def expected(homes: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dic
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else writes: what is damaged is looked at once, and not for a second. Nor is there a loss of power."""
-    monkeypatch.setattr(glance, "TRIES", 1)
+    monkeypatch.setattr(snapshot_reader, "TRIES", 1)
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 

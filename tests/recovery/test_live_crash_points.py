@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from presage.log import committer
-from presage.log import crash as point
+from presage.storage import committer
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from recovery.ticks import MATCHING, OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
-from presage.windows.kernel.aggregate import AggregateKernel
+from presage.operators.windows.kernel.aggregate import AggregateKernel
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 from recovery.ticks import STATEMENTS, STREAMS, at, quotes, ticks

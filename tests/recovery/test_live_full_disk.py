@@ -12,11 +12,11 @@ import pytest
 
 from presage import Engine
 from presage.errors import PresageError
-from presage.live import states
-from presage.log import committer
-from presage.log.delta import DeltaTables
-from presage.log.disk import Disk
-from presage.log.journal import Journal
+from presage.live import state_files as states
+from presage.storage import committer
+from presage.storage.delta import DeltaTables
+from presage.storage.disk import Disk
+from presage.storage.journal import Journal
 from recovery.crashing import MemoryDisk, MemoryTables, data_files
 from recovery.living import Living
 from recovery.ticks import STATEMENTS, STREAMS, quotes, ticks

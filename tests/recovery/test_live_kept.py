@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from presage.errors import PresageError
-from presage.log.home import FORMAT, FORMAT_FILE
+from presage.storage.home import FORMAT, FORMAT_FILE
 from recovery.keep_home import JOB, KEPT, begin, go_on
 from recovery.living import Living
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine
-from presage.log import crash
+from presage.storage import failpoints
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 from recovery.under_load import NAMES, begin, load
@@ -60,7 +60,7 @@ def finished(home: Path, spark: SparkSession, loads: int) -> dict[str, Any]:
         return found | {"derived": living.derived("Hot")}
 
 
-@pytest.mark.parametrize(("point", "k"), [(crash.STATES_WRITTEN, 2), (crash.COMMITTED, 9)])
+@pytest.mark.parametrize(("point", "k"), [(failpoints.STATES_WRITTEN, 2), (failpoints.COMMITTED, 9)])
 def test_killed_in_the_middle_of_a_batch_and_run_again_no_row_is_lost_or_twice(
     point: str, k: int, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
-from presage.knowledge.answers import Tables
-from presage.knowledge.contexts import read_context
-from presage.knowledge.library import Library
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
-from presage.live.standing import KIND, Standing
-from presage.log import Log, committer
-from presage.log import crash as point
-from presage.log.crash import CrashPoints
-from presage.log.keeping import keep, latest_knowledge, recall
+from presage.live.deployments import KIND
+from presage.operators.knowledge.answers import Tables
+from presage.operators.knowledge.contexts import read_context
+from presage.operators.knowledge.library import Library
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
+from presage.storage.catalog_codec import keep, latest_knowledge, recall
+from presage.storage.failpoints import CrashPoints
 from presage.workspace import Workspace
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
@@ -76,7 +76,7 @@ STATEMENTS = {
     f"PATTERN (A B) WITHIN 8 sec DEFINE A AS {OFFICE.format('A')}, B AS B.v > A.v )",
     "hot": f"INSERT INTO Hot SELECT e.s AS s, e.v AS v FROM Air AS e WHERE {OFFICE.format('e')} AND e.v > 1",
     "hots": "SELECT s, count(*) AS n FROM Hot#time(5 sec) GROUP BY s",
-}  # fmt: skip
+}
 
 
 def at(second: float) -> str:
@@ -116,11 +116,8 @@ class Knowing(Living):
         self.workspace = Workspace([folder], folder, library=Library(home / "knowledge"))
         self.relations = {}
         try:
-            self.standing = Standing(
-                self.log,
-                self.workspace,
-                relations=lambda: Tables({}, self.workspace.library, self.catalog.knowledge.values()),
-                result=lambda columns, table: table,
+            self.standing = self._deployments(
+                lambda: Tables({}, self.workspace.library, self.catalog.knowledge.values()),
                 shards=shards,
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 **job,
@@ -156,7 +153,7 @@ class Knowing(Living):
                 self.workspace.catalog = after
 
             if isinstance(statement, CreateKnowledge | RefreshKnowledge):
-                self.standing.know(after, change)
+                self.standing.change_knowledge(after, change)
             else:
                 change()
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from presage.live import state_changes
+from presage.live import state_delta
 from presage.live.statement import Statement
-from presage.windows.kernel import live_rows
+from presage.operators.windows.kernel import live_rows
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 from recovery.ticks import STATEMENTS, STREAMS, quotes, ticks
@@ -23,7 +23,7 @@ NAMES = ("filter", "window", "join", "batch", "rated", "hot", "over", "past")
 
 @pytest.fixture(autouse=True)
 def _small_states_change_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_changes, "ROWS_WORTH_A_LOOK", 1)
+    monkeypatch.setattr(state_delta, "ROWS_WORTH_A_LOOK", 1)
     for constant in ("LEAST_ROWS", "LEAST_TIMES", "LEAST_TOLD", "MOST_TOUCHED"):
         monkeypatch.setattr(live_rows, constant, 1)
 
@@ -47,7 +47,7 @@ def go_on(home: Living) -> dict[str, Any]:
     # That a state was lost is told, and took batches; all else is as if it had not been.
     statements = {}
     for number, (name, text, status, _, _, rows_out, to_skip, place, rows) in found["statements"].items():
-        statements[number] = (name, text, status, rows_out, to_skip, place.clock, rows)
+        statements[number] = (name, text, status, rows_out, to_skip, place.watermark, rows)
     return found | {"statements": statements}
 
 
@@ -107,7 +107,7 @@ def test_lost_states_are_made_again_and_no_row_is_missing_or_twice(damage: str, 
 def test_a_state_of_another_version_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = MemoryDisk()
     with monkeypatch.context() as patch:
-        patch.setattr("presage.model.state.VERSION", 9)
+        patch.setattr("presage.model.operator_state.VERSION", 9)
         with Living(tmp_path / "home", disk) as home:
             begin(home)
     with Living(tmp_path / "home", disk) as home:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from presage.errors import PresageError
-from presage.log import Log, committer
-from presage.log import crash as point
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, contents, crash, data_files, row, sequence_numbers, stream
 
 TICK = stream()
@@ -136,7 +136,7 @@ def test_a_load_that_fails_leaves_no_file_and_no_gap(tmp_path: Path, monkeypatch
             raise OSError("no space left")
 
         with monkeypatch.context() as patch:
-            patch.setattr("presage.log.journal.Journal.write", full)
+            patch.setattr("presage.storage.journal.Journal.write", full)
             with pytest.raises(PresageError, match=r"no space.*\n.*nothing .* has happened"):
                 log.append(TICK, BAD)
         assert data_files(tmp_path / "home") == []
@@ -153,7 +153,7 @@ def test_a_table_that_cannot_be_committed_is_committed_before_the_next_append(
             raise OSError("the disk is gone")
 
         with monkeypatch.context() as patch:
-            patch.setattr("presage.log.delta.DeltaTables.change", fail)
+            patch.setattr("presage.storage.delta.DeltaTables.change", fail)
             with pytest.raises(PresageError, match=r"gone.*\n.*do not send it again"):
                 log.append(TICK, ON_TIME, once="k")
         assert log.position == 0

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from presage.log import Log
+from presage.storage import Log
 from recovery.crashing import contents, row, sequence_numbers, stream
 
 TICK = stream()
@@ -16,12 +16,13 @@ LOADS = 6
 PROGRAM = """
 import os, signal, sys
 from recovery.crashing import row, stream
-from presage.log import Log, crash
+from presage.storage import Log
+from presage.storage import failpoints
 
-class Kill(crash.CrashPoints):
+class Kill(failpoints.CrashPoints):
     tables = 0
     def reach(self, point):
-        self.tables += point == crash.TABLE_COMMITTED
+        self.tables += point == failpoints.TABLE_COMMITTED
         if self.tables == 8:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from presage.log import Log, committer
-from presage.log import crash as point
-from presage.log.chunks import Shape
 from presage.model.catalog import EventType
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
+from presage.storage.chunks import Shape
 from recovery.crashing import (
     SECOND,
     Crash,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from presage.log import Log, SourceOffsets, committer
-from presage.log import crash as point
+from presage.storage import Log, SourceOffsets, committer
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, contents, crash, row, sequence_numbers, stream
 
 TICK = stream()
@@ -64,9 +64,14 @@ def test_an_undisturbed_run_holds_each_offset_once(
 @pytest.mark.parametrize(("where", "k"), CASES)
 @pytest.mark.parametrize("gap", PATHS)
 def test_a_path_that_dies_at_any_point_and_is_replayed_changes_nothing(
-    gap: str, where: str, k: int, begun: Path, undisturbed: dict[str, dict[str, Any]], tmp_path: Path,
+    gap: str,
+    where: str,
+    k: int,
+    begun: Path,
+    undisturbed: dict[str, dict[str, Any]],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
     if where == point.HEAD_WRITTEN:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from presage.log import committer
-from presage.log import crash as point
+from presage.storage import committer
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt
 from unit.sinks.delivering import Delivering, Server, in_files
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from presage.log import Log, committer
-from presage.log import crash as point
-from presage.sources import files, pieces
+from presage.sources import file_reader, files
+from presage.storage import Log, committer
+from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, contents, crash, sequence_numbers
 from unit.sources.folders import Stepped, event, lines, put, stream
 
@@ -37,7 +37,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (pieces, files):
+    for module in (file_reader, files):
         monkeypatch.setattr(module, "PIECE_BYTES", 300)
 
 
@@ -91,7 +91,7 @@ def test_a_source_that_dies_at_any_point_of_any_delivery_reads_nothing_twice_and
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from presage.log import Log
+from presage.storage import Log
 from presage.sources import Sources
 from unit.sources.folders import stream
 

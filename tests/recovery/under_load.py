@@ -63,10 +63,10 @@ class Kill:
 
 def main(home: str, first: str, loads: str, point: str = "never", k: str = "1") -> None:
     from presage import Engine
-    from presage.log import crash
+    from presage.storage import failpoints
 
     kill = Kill(point, int(k))
-    crash.CrashPoints.reach = lambda _, point: kill.reach(point)  # type: ignore[method-assign]
+    failpoints.CrashPoints.reach = lambda _, point: kill.reach(point)  # type: ignore[method-assign]
     with Engine(home=home) as engine:
         engine.spark  # noqa: B018 (the session is started before time is taken)
         begin(engine.catalog.types, engine.execute, engine.deploy)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.model.state import State
-from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, Aggregate, Window
+from presage.model.operator_state import State
+from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, Aggregate, Window
 from reference.window_aggregates import Event, Row
 
 Steps = list[tuple[int, int]]  # (events so far, clock) after each step

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from presage.recall.partial import Aggregate
+from presage.operators.recall.partial import Aggregate
 from reference.window_aggregates import key_of, rank, total
 
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from presage.prediction.kernel.buffer import Buffer, BufferSpec
-from presage.prediction.kernel.pieces import Pieces
+from presage.operators.prediction.kernel.buffer.buffer import Buffer, BufferSpec
+from presage.operators.prediction.kernel.pieces import Pieces
 
 # Keys, from, to, whether these are open; times in microseconds.
 Part = tuple[tuple[int, ...], int, int, bool, bool]

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from presage.model.state import State
-from presage.windows.kernel.spec import TIME
+from presage.model.operator_state import State
+from presage.operators.windows.kernel.spec import TIME
 from reference.distinct_rows import deep
 
 Row = dict[str, Any]

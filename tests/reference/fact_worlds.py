@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from presage.probability.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
-from presage.probability.kernel.query import Anything, Goal, Known, Sequence, Variable
+from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, NOTHING, Allowed, Facts, GoalRows, Source
+from presage.operators.sequence.kernel.query import Anything, Goal, Known, Sequence, Variable
 
 VALUES = 2  # of each attribute
 
@@ -123,9 +123,8 @@ def _followed(
         for step in range(last + 1, len(world)):
             own = [(r, {v: int(rows.variables[v][r]) for v in goal.variables}) for r in world[step][goal.source]]
             candidates = [
-                (r, b) for r, b in own
-                if rows.candidate[r] and all(b[v] == outer[v] for v in agreeing if v in outer)
-            ]  # fmt: skip
+                (r, b) for r, b in own if rows.candidate[r] and all(b[v] == outer[v] for v in agreeing if v in outer)
+            ]
             for r, b in candidates:
                 if rows.accepted[r] and _unfolding_allowed(query, facts, goal, outer | b):
                     found.add((frozenset((outer | {v: b[v] for v in goal.free}).items()), step))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from presage.analyze.function_table.entry import Entry
-from presage.analyze.functions import constants_of, families, resolve_function
-from presage.analyze.signatures import Variable, parse_signature
+from presage.functions.resolve import constants_of, families, resolve_function
+from presage.functions.scalars.entry import Entry
+from presage.functions.signatures import Variable, parse_signature
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
@@ -19,15 +19,39 @@ INTS = [None, 0, 1, 2, -1, 3, 7, 12, -5, 31, 64, 2**31 - 1, -(2**31)]
 LONGS = [None, 0, 1, -1, 5, 97, 86_400, 1_336_381_200, 2**53 + 1, 2**63 - 1, -(2**63)]
 DOUBLES = [None, 0.0, -0.0, 1.0, -1.5, 0.5, 2.5, 1e6, 1e300, float("nan"), float("inf"), float("-inf"), 45.678]
 STRINGS = [
-    None, "", "a", "abc", " Hello World ", "2012-05-07 09:30:00", "2012-05-07 09:30", "a1,b22,c333", "ÄöЖ日本", "1.5",
-    "NaN", "\\", "%", '{"a": [1, 2], "b": null}', "414243", "YWJj", "zz%zz",
-]  # fmt: skip
+    None,
+    "",
+    "a",
+    "abc",
+    " Hello World ",
+    "2012-05-07 09:30:00",
+    "2012-05-07 09:30",
+    "a1,b22,c333",
+    "ÄöЖ日本",
+    "1.5",
+    "NaN",
+    "\\",
+    "%",
+    '{"a": [1, 2], "b": null}',
+    "414243",
+    "YWJj",
+    "zz%zz",
+]
 BOOLEANS = [None, True, False]
 # Midnight, the skipped and the repeated hours of New York and Berlin, before 1970, year 1 and 9999.
 TIMES = [
-    None, 0, -1, 1_331_434_800_000_000, 1_331_449_200_000_001, 1_352_008_799_999_999, 1_352_012_400_000_000,
-    1_332_637_200_500_000, 1_336_381_200_123_456, -62_135_596_800_000_000, 253_402_300_799_999_999,
-]  # fmt: skip
+    None,
+    0,
+    -1,
+    1_331_434_800_000_000,
+    1_331_449_200_000_001,
+    1_352_008_799_999_999,
+    1_352_012_400_000_000,
+    1_332_637_200_500_000,
+    1_336_381_200_123_456,
+    -62_135_596_800_000_000,
+    253_402_300_799_999_999,
+]
 VALUES: dict[DataType, list[object]] = {
     t.INT: INTS,
     t.LONG: LONGS,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from presage.patterns.kernel.match_spec import ENDED, SEQ, TIME, TIMER
-from presage.patterns.regex import (
+from presage.operators.match.kernel.spec import ENDED, SEQ, TIME, TIMER
+from presage.operators.match.regex import (
     Alternation,
     Concat,
     Empty,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from presage.patterns.kernel.match_spec import Fold, MatchSpec, Measure, Place
-from presage.patterns.kernel.matches import Matches
+from presage.operators.match.kernel.matches import Matches
+from presage.operators.match.kernel.spec import Fold, MatchSpec, Measure, Place
 
 Row = dict[str, Any]
 Program = Callable[[list[Row | None]], Any]  # the rows at the fold's places -> the argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from presage.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
+from presage.operators.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
 from reference.window_joins import cell
 
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from presage.patterns.kernel import code as op
+from presage.arrays.programs import code as op
 
 Row = dict[str, Any]
 EPOCH = dt.datetime(1970, 1, 1)

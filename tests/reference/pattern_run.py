@@ -6,7 +6,7 @@ import heapq
 from itertools import count, permutations
 from typing import Any
 
-from presage.patterns.kernel.pattern_spec import Argument, Node, PatternSpec, Period
+from presage.operators.epl.kernel.spec import Argument, Node, PatternSpec, Period
 from reference.pattern_programs import Row, add_months, evaluate
 from reference.pattern_states import KINDS, MOST_TERMS, Filter, Match, TooMuchError, event_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from presage.patterns.kernel.pattern_spec import SOURCE
+from presage.operators.epl.kernel.spec import SOURCE
 from reference.pattern_programs import Row, plain
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.patterns.kernel import code as op
-from presage.patterns.kernel.code import Code
-from presage.patterns.kernel.pattern_spec import (
+from presage.arrays.programs import code as op
+from presage.arrays.programs.code import Code
+from presage.operators.epl.kernel.spec import (
     SEQ,
     SOURCE,
     TIME,

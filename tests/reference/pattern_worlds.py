@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from presage.patterns.kernel import code as op
-from presage.patterns.kernel.pattern_spec import TIME
+from presage.arrays.programs import code as op
+from presage.operators.epl.kernel.spec import TIME
 from reference.pattern_terms import (
     FLAGS,
     SOURCES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from presage.patterns.kernel.pattern_spec import SEQ, SOURCE, TIME, TIMER, PatternSpec
+from presage.operators.epl.kernel.spec import SEQ, SOURCE, TIME, TIMER, PatternSpec
 from reference.pattern_programs import Row, plain
 from reference.pattern_run import Run
 from reference.pattern_states import EVENT, Match, TooMuchError, event_of

@@ -13,6 +13,16 @@ from typing import Any
 
 from presage.model.time import TimeRange
 from presage.model.types import BOOLEAN
+from presage.operators.windows.kernel import spec
+from presage.operators.windows.kernel.join import JoinSource
+from presage.operators.windows.nodes import (
+    Aggregate,
+    Distinct,
+    Output,
+    WindowDef,
+    Windowed,
+    WindowJoin,
+)
 from presage.plan.expr import AggregateCall, Constant, Expr, InRelation
 from presage.plan.nodes import (
     SEQ,
@@ -21,22 +31,12 @@ from presage.plan.nodes import (
     Merge,
     Node,
     Project,
+    RelationJoin,
     RelationScan,
     Retime,
     Scan,
     Stamp,
     order_columns,
-)
-from presage.windows.kernel import spec
-from presage.windows.kernel.join import JoinSource
-from presage.windows.nodes import (
-    Aggregate,
-    Distinct,
-    Output,
-    RelationJoin,
-    WindowDef,
-    Windowed,
-    WindowJoin,
 )
 from reference.distinct_rows import deep, distinct_rows
 from reference.expressions import equal

@@ -364,9 +364,15 @@ def _chancy(term: Term) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _chance_together(
-    terms: tuple[Term, ...], left: tuple[Term, ...], right: tuple[Term, ...],
-    x: float, y: float, size_x: float, size_y: float, normal: float | None,
-) -> float:  # fmt: skip
+    terms: tuple[Term, ...],
+    left: tuple[Term, ...],
+    right: tuple[Term, ...],
+    x: float,
+    y: float,
+    size_x: float,
+    size_y: float,
+    normal: float | None,
+) -> float:
     """P of terms on the distance of two values and of terms on each: over the error of y, what is left for x."""
     sure = [(x, left)] * (size_x == 0) + [(y, right)] * (size_y == 0)
     result = math.prod(chance_of(term, value, 0.0, None) for value, own in sure for term in own)

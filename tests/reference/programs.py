@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.patterns.kernel.code import Code
-from presage.patterns.kernel.encoding import Encoded
-from presage.patterns.kernel.machine import evaluate
+from presage.arrays.programs.code import Code
+from presage.arrays.programs.encoding import Encoded
+from presage.arrays.programs.machine import evaluate
 
 
 @njit(nogil=True)

@@ -30,9 +30,26 @@ COLUMNS: dict[str, DataType] = {
     "by key": MapOf(t.STRING, t.INT),
 }
 TEXTS = [
-    "", "a", "A%", "ab_c", "\\", "a\\%b", "12", " 7 ", "-3.5", "1e3", "NaN", "yes", "false", "x\ny", "Ж%",
-    "2012-05-07T09:00", "2012-05-07 09:00:00.25+0200", "2012-13-01", "09:00",
-]  # fmt: skip
+    "",
+    "a",
+    "A%",
+    "ab_c",
+    "\\",
+    "a\\%b",
+    "12",
+    " 7 ",
+    "-3.5",
+    "1e3",
+    "NaN",
+    "yes",
+    "false",
+    "x\ny",
+    "Ж%",
+    "2012-05-07T09:00",
+    "2012-05-07 09:00:00.25+0200",
+    "2012-13-01",
+    "09:00",
+]
 DOUBLES = [0.0, -0.0, 1.0, -1.5, 0.25, 3.75, 1e7, 1e300, -1e300, 2e10, *map(float, ("nan", "inf", "-inf"))]
 # Skipped and repeated hours of New York among them.
 TIMES = [0, -1, 1_331_449_200_000_001, 1_352_008_799_999_999, 1_336_381_200_500_000, -86_400_000_001]
@@ -157,15 +174,44 @@ FUNCTION_ARGUMENTS: dict[str, tuple[DataType, ...]] = {
     "unix_seconds": (t.TIMESTAMP,),
 }
 EXTRA: dict[DataType, list[str]] = {
-    t.INT: ["+", "-", "*", "%", "negate", "cast", "abs", "element", "map", "field", "length", "size", "year", "month",
-            "hour", "dayofweek"],
+    t.INT: [
+        "+",
+        "-",
+        "*",
+        "%",
+        "negate",
+        "cast",
+        "abs",
+        "element",
+        "map",
+        "field",
+        "length",
+        "size",
+        "year",
+        "month",
+        "hour",
+        "dayofweek",
+    ],
     t.LONG: ["+", "-", "*", "%", "negate", "cast", "abs", "unix_seconds"],
     t.DOUBLE: ["+", "-", "*", "/", "%", "negate", "cast", "abs", "field", "seconds"],
     t.STRING: ["||", "cast", "element", "field", "upper", "lower", "concat", "replace"],
-    t.BOOLEAN: ["compare", "compare", "compare", "and", "or", "not", "in", "in", "is null", "like", "cast", "contains",
-                "startswith"],
+    t.BOOLEAN: [
+        "compare",
+        "compare",
+        "compare",
+        "and",
+        "or",
+        "not",
+        "in",
+        "in",
+        "is null",
+        "like",
+        "cast",
+        "contains",
+        "startswith",
+    ],
     t.TIMESTAMP: ["cast", "later"],
-}  # fmt: skip
+}
 
 
 def castable(source: DataType, target: DataType) -> bool:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from presage.operators.recall.nodes import (
+    CHANGE,
+    COVERED_FROM,
+    COVERED_TO,
+    EVENT_ID,
+    EXTRAPOLATED,
+    INSERT,
+    REVISION,
+    Recall,
+)
 from presage.plan.nodes import SEQ, TIME, order_columns
-from presage.recall.nodes import CHANGE, COVERED_FROM, COVERED_TO, EVENT_ID, EXTRAPOLATED, INSERT, REVISION, Recall
 from reference import plans
 from reference.expressions import evaluate
 from reference.plans import Row

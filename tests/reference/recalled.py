@@ -11,9 +11,9 @@ from functools import cmp_to_key
 from typing import Any
 
 from presage.model.types import LONG
+from presage.operators.recall.nodes import Asked, Recall, Recalled, Select, Source
 from presage.plan.expr import AggregateCall, Expr
 from presage.plan.nodes import Named
-from presage.recall.nodes import Asked, Recall, Recalled, Select, Source
 from reference.aggregates_in_parts import of_values
 from reference.expressions import evaluate, order
 

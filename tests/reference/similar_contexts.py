@@ -1,4 +1,4 @@
-"""The slow, obvious twin of `presage.recall.kernel`: how alike two contexts are, and which past ones are most alike."""
+"""The slow twin of `presage.operators.recall.kernel`: the similarity of contexts, and the most similar ones."""
 
 from __future__ import annotations
 

@@ -78,11 +78,18 @@ def test_a_moment_is_decided_between_the_points_of_any_grid() -> None:
 @pytest.mark.parametrize(
     ("mode", "comparator", "expected"),
     [
-        ("plain", "<=", False), ("may", "<=", True), ("must", "<=", False),
-        ("plain", ">", True), ("may", ">", True), ("must", ">", False),
-        ("may", "=", True), ("must", "<>", False), ("may", "<>", True), ("must", "=", False),
+        ("plain", "<=", False),
+        ("may", "<=", True),
+        ("must", "<=", False),
+        ("plain", ">", True),
+        ("may", ">", True),
+        ("must", ">", False),
+        ("may", "=", True),
+        ("must", "<>", False),
+        ("may", "<>", True),
+        ("must", "=", False),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_11_give_or_take_2_against_10(mode: str, comparator: str, expected: bool) -> None:
     update = Update(1, 0, (11.0,), (0.0,), (2.0,))
     assert holds_at((Term(0, comparator, 10.0, mode),), [update], 1, 0, PERIOD) is expected

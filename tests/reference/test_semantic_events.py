@@ -486,7 +486,7 @@ def test_the_second_opinion_gives_the_facts_that_the_rules_give(ontology: Ontolo
 
 def test_the_second_opinion_is_wrong_of_inverse_functional_properties_which_ontologies_leave_out_therefore() -> None:
     # It merges what is a subject and an object of such a property with its neighbour. Once it does not (this fails
-    # then), ontologies() may have such properties; that ours is right is said in tests/unit/knowledge/test_closure.py.
+    # then), ontologies() may have such properties; test_closure.py of knowledge says that ours is right.
     stated = turtle("ee:p a owl:InverseFunctionalProperty . ee:a ee:p ee:b . ee:b ee:p ee:c .")
     merged = facts(turtle("ee:a ee:p ee:a . ee:b ee:p ee:b ."))
     assert not merged & facts(closure(stated))

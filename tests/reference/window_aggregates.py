@@ -10,7 +10,7 @@ import math
 import statistics
 from typing import Any
 
-from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
+from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
 
 Event = dict[str, Any]
 Row = tuple[Any, ...]

@@ -9,8 +9,8 @@ import itertools
 import math
 from typing import Any
 
-from presage.windows.kernel.join import JoinSource, Link
-from presage.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, SOURCE, TIME, TIMER, Window
+from presage.operators.windows.kernel.join import JoinSource, Link
+from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, SOURCE, TIME, TIMER, Window
 
 Row = dict[str, Any]
 Step = tuple[int, ...]

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from presage.columnar.evaluate import Evaluator, supports
 from presage.errors import InternalError
+from presage.execution.spark.catalyst_fallback import catalyst
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.plan import expr as e
-from presage.spark.foreign import catalyst
 from reference.function_calls import all_calls, table_of_edge_values
 from reference.random_expressions import TEXTS, batches, rows, table
 
@@ -28,19 +28,69 @@ EXPRESSIONS = 40
 EXAMPLES = max(3, settings().max_examples // 30)
 # Texts that are read as numbers, times and truth values, or nearly.
 READ = [
-    *TEXTS, None, "1d", "1.5f", "0x1p3", "0x.8P1", "0x1p99999", "+NaN", "-inf", "Infinity", "infinityd", "\x001.5",
-    "\x7f1", "1.5\u00a0", "1_000", "1e400", "-1e-400", ".5", "5.", ".", "1e", "１", "+ 1", "-0", "00000000000000000001",
-    "2147483648", "-2147483648", "9223372036854775808", "\x7fyes\x00", "T", "no", "2012-05-07\u2028",
-    "2012-05-07 24:00", "2012-05-07 23:59:60", "2012-05-07 09:00+18:00", "2012-05-07 09:00+18:01",
-    "2012-05-07 09:00-0130", "2012-05-07 09:00+0160",
-    "2012-05-07 09:00:00.123456789Z", "2012-02-30",
-    "0001-01-01T00:00+18", "0000-01-01",
-    "9999-12-31T23:59:59.999999-18", "\u00a02012-05-07", "2012-05-07 09:00:00.1  z",
-]  # fmt: skip
+    *TEXTS,
+    None,
+    "1d",
+    "1.5f",
+    "0x1p3",
+    "0x.8P1",
+    "0x1p99999",
+    "+NaN",
+    "-inf",
+    "Infinity",
+    "infinityd",
+    "\x001.5",
+    "\x7f1",
+    "1.5\u00a0",
+    "1_000",
+    "1e400",
+    "-1e-400",
+    ".5",
+    "5.",
+    ".",
+    "1e",
+    "１",
+    "+ 1",
+    "-0",
+    "00000000000000000001",
+    "2147483648",
+    "-2147483648",
+    "9223372036854775808",
+    "\x7fyes\x00",
+    "T",
+    "no",
+    "2012-05-07\u2028",
+    "2012-05-07 24:00",
+    "2012-05-07 23:59:60",
+    "2012-05-07 09:00+18:00",
+    "2012-05-07 09:00+18:01",
+    "2012-05-07 09:00-0130",
+    "2012-05-07 09:00+0160",
+    "2012-05-07 09:00:00.123456789Z",
+    "2012-02-30",
+    "0001-01-01T00:00+18",
+    "0000-01-01",
+    "9999-12-31T23:59:59.999999-18",
+    "\u00a02012-05-07",
+    "2012-05-07 09:00:00.1  z",
+]
 DOUBLES = [
-    None, 2147483647.5, 2147483648.0, -2147483648.9, -2147483649.0, 9.223372036854775e18, 2.0**63, -(2.0**63), -9.3e18,
-    float("nan"), float("inf"), 0.0, -0.0, 1.9, -1.9,
-]  # fmt: skip
+    None,
+    2147483647.5,
+    2147483648.0,
+    -2147483648.9,
+    -2147483649.0,
+    9.223372036854775e18,
+    2.0**63,
+    -(2.0**63),
+    -9.3e18,
+    float("nan"),
+    float("inf"),
+    0.0,
+    -0.0,
+    1.9,
+    -1.9,
+]
 TIMES = [None, 0, -1, 253402300800000000, -62135596800000001, 2**63 - 1, -(2**63), -62167219200000001, 10**18]
 PATTERNS = ["%", "_", "a%", "%a", "%1%", "a_%", "\\%", "\\", "a\\%b", "%\\_%", "", "a%b", "%%", "x_y"]
 
@@ -85,10 +135,14 @@ def test_random_expressions_give_what_catalyst_gives(
 def test_logarithms_powers_and_rounding_agree_to_the_last_bit(spark: SparkSession) -> None:
     random = np.random.default_rng(5)
     numbers = [
-        random.random(1000) * 2, random.uniform(-750, 720, 1000), 10.0 ** random.uniform(-320, 308, 1000),
-        1 + random.normal(size=200) * 1e-6, np.arange(-100, 100) / 8, random.integers(-(10**7), 10**7, 1000) / 1000,
+        random.random(1000) * 2,
+        random.uniform(-750, 720, 1000),
+        10.0 ** random.uniform(-320, 308, 1000),
+        1 + random.normal(size=200) * 1e-6,
+        np.arange(-100, 100) / 8,
+        random.integers(-(10**7), 10**7, 1000) / 1000,
         np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324]),
-    ]  # fmt: skip
+    ]
     x = e.ColumnRef(t.DOUBLE, "x")
     exprs: list[e.Expr] = [e.FunctionCall(t.DOUBLE, f, (x,)) for f in ("ln", "log10", "log2", "exp", "sqrt", "rint")]
     exprs += [e.FunctionCall(t.DOUBLE, "log", (e.Constant(t.DOUBLE, base), x)) for base in (3.0, 1.0, -1.0)]
@@ -188,17 +242,17 @@ def test_what_is_not_supported_goes_to_catalyst_in_one_call(spark: SparkSession)
     calls = []
     ask = catalyst(spark)
 
-    def foreign(asked: Any, rows: pa.Table) -> list[pa.Array]:
+    def fallback(asked: Any, rows: pa.Table) -> list[pa.Array]:
         calls.append(len(asked))
         return ask(asked, rows)
 
     # More rows than Spark hands out at once, in several chunks: their order must come back.
     prices = pa.chunked_array([pa.array(range(start, start + 7_000), pa.float64()) for start in (0, 7_000, 14_000)])
     events = pa.table({"a.price": pa.compute.divide(prices, 1e3)})
-    found = Evaluator(foreign=foreign).columns(exprs, events)
+    found = Evaluator(fallback=fallback).columns(exprs, events)
     assert calls == [2]
     assert found[2][20_999].as_py() == "20.999"
     assert found[0].to_pylist() == sorted(found[0].to_pylist())
-    assert [len(column) for column in Evaluator(foreign=ask).columns(exprs, events.slice(0, 0))] == [0, 0, 0]
+    assert [len(column) for column in Evaluator(fallback=ask).columns(exprs, events.slice(0, 0))] == [0, 0, 0]
     with pytest.raises(InternalError, match="cbrt"):
         Evaluator().column(exprs[0], events)

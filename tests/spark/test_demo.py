@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from presage.campus.events import GENERATORS
 from presage.cli.app import app
-from presage.cli.building import make_events, statements, write_files
+from presage.demo.building import make_events, statements, write_files
+from presage.demo.campus_events import GENERATORS
 
 pytestmark = pytest.mark.usefixtures("spark")
 

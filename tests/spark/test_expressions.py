@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from presage.errors import PresageError
+from presage.execution.spark.expressions import compile_expression
 from presage.model import types as t
 from presage.model.time import parse_timestamp
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 from presage.plan import expr as e
-from presage.spark.expressions import compile_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,10 +148,18 @@ def test_outside_of_an_array_or_a_map_is_null(spark: SparkSession) -> None:
         return e.ElementOf(t.STRING, array, const(data_type, index), from_end)
 
     exprs = [
-        at(0), at(3), at(-1), at(None), at(0, True), at(2, True), at(3, True),
-        at(1, False, t.LONG), at(2**40, False, t.LONG),
-        e.ElementOf(t.INT, mapped, const(t.STRING, "k")), e.ElementOf(t.INT, mapped, const(t.STRING, "x")),
-    ]  # fmt: skip
+        at(0),
+        at(3),
+        at(-1),
+        at(None),
+        at(0, True),
+        at(2, True),
+        at(3, True),
+        at(1, False, t.LONG),
+        at(2**40, False, t.LONG),
+        e.ElementOf(t.INT, mapped, const(t.STRING, "k")),
+        e.ElementOf(t.INT, mapped, const(t.STRING, "x")),
+    ]
     same(run(spark, *exprs), ["a", None, None, None, "c", "a", None, "b", None, 1, None])
 
 
@@ -175,10 +183,24 @@ def test_a_failed_cast_is_null(spark: SparkSession) -> None:
 
 
 ISO_TEXTS = [
-    "2012-05-07", "2012-05-07T09:00", "2012-05-07 09:00:01", "2012-05-07T09:00:01.5Z", "2012-05-07T09:00:01.1234567z",
-    "2012-05-07T09:00+02", "2012-05-07T09:00:00-0530", " 2012-05-07T09:00:00+05:30 ", "2012-03-11T02:30", "12-05-07",
-    "", "2012-05-07T24:00", "0000-01-01", "now", "2012-05-07T09", "9999-12-31T23:59:59.999999", "0001-01-01",
-]  # fmt: skip
+    "2012-05-07",
+    "2012-05-07T09:00",
+    "2012-05-07 09:00:01",
+    "2012-05-07T09:00:01.5Z",
+    "2012-05-07T09:00:01.1234567z",
+    "2012-05-07T09:00+02",
+    "2012-05-07T09:00:00-0530",
+    " 2012-05-07T09:00:00+05:30 ",
+    "2012-03-11T02:30",
+    "12-05-07",
+    "",
+    "2012-05-07T24:00",
+    "0000-01-01",
+    "now",
+    "2012-05-07T09",
+    "9999-12-31T23:59:59.999999",
+    "0001-01-01",
+]
 
 
 def test_a_text_is_read_as_the_model_reads_timestamps(spark: SparkSession) -> None:

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from presage.execution.spark.expressions import compile_expression
+from presage.execution.spark.types import to_spark
 from presage.plan import expr as e
-from presage.spark.expressions import compile_expression
-from presage.spark.types import to_spark
 from reference.expressions import evaluate
 from reference.random_expressions import batches, rows, shown, table
 

@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from presage.analyze.function_table import BY_NAME, FAMILIES
-from presage.analyze.functions import resolve_function
+from presage.execution.spark.expressions import compile_expression
+from presage.execution.spark.types import to_spark
+from presage.functions.catalyst import BUILDERS
+from presage.functions.resolve import resolve_function
+from presage.functions.scalars import BY_NAME, FAMILIES
 from presage.model import types as t
 from presage.plan.expr import Constant, FunctionCall
-from presage.spark.expressions import compile_expression
-from presage.spark.functions import BUILDERS
-from presage.spark.types import to_spark
 from reference.function_calls import SampleCall, all_calls, table_of_edge_values
 
 if TYPE_CHECKING:
@@ -27,12 +27,45 @@ CALLS = all_calls()
 # Spark's own fails on some edge value, or gives what the language has no type for, or another answer on purpose: ceil
 # and floor past LONG, the size of NULL, a second before 1970.
 NO_TWIN = {
-    "add_months", "array", "array_insert", "array_repeat", "base64", "bit_get", "ceil", "date_add", "date_sub",
-    "element_at", "equal_null", "floor", "format_number", "from_unixtime", "if", "lpad", "make_date", "make_timestamp",
-    "map", "map_concat", "map_from_arrays", "map_from_entries", "named_struct", "parse_url", "repeat", "rpad", "size",
-    "slice", "space", "split_part", "struct", "timestamp_millis", "timestamp_seconds", "unbase64", "unhex",
-    "unix_date", "unix_timestamp", "url_decode",
-}  # fmt: skip
+    "add_months",
+    "array",
+    "array_insert",
+    "array_repeat",
+    "base64",
+    "bit_get",
+    "ceil",
+    "date_add",
+    "date_sub",
+    "element_at",
+    "equal_null",
+    "floor",
+    "format_number",
+    "from_unixtime",
+    "if",
+    "lpad",
+    "make_date",
+    "make_timestamp",
+    "map",
+    "map_concat",
+    "map_from_arrays",
+    "map_from_entries",
+    "named_struct",
+    "parse_url",
+    "repeat",
+    "rpad",
+    "size",
+    "slice",
+    "space",
+    "split_part",
+    "struct",
+    "timestamp_millis",
+    "timestamp_seconds",
+    "unbase64",
+    "unhex",
+    "unix_date",
+    "unix_timestamp",
+    "url_decode",
+}
 
 
 def session(spark: SparkSession, ansi: bool, zone: str) -> SparkSession:
@@ -163,9 +196,19 @@ def test_every_function_takes_null_for_every_argument(spark: SparkSession) -> No
     given = {name for name, value in rows[0].asDict().items() if value is not None}
     # Those that answer about NULL itself, or build something around it.
     assert given == {
-        "array", "e", "equal_null", "hash", "isnan", "isnotnull", "isnull", "map", "pi", "struct", "xxhash64",
+        "array",
+        "e",
+        "equal_null",
+        "hash",
+        "isnan",
+        "isnotnull",
+        "isnull",
+        "map",
+        "pi",
+        "struct",
+        "xxhash64",
         "zeroifnull",
-    }  # fmt: skip
+    }
 
 
 def test_spark_reads_dates_as_the_type_that_the_table_promises(spark: SparkSession) -> None:

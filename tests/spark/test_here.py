@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine, PresageError
-from presage.log.chunks import Shape
+from presage.storage.chunks import Shape
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ UNDIVIDED = [
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("here") / "home") as made:
         small = Shape(slice=300_000_000, least_rows=1, buckets=4, rows_per_bucket=1)
-        patch.setattr("presage.log.maintenance.Shape", lambda: small)
+        patch.setattr("presage.storage.maintenance.Shape", lambda: small)
         made.execute(TICK)
         made.load("Tick", ticks(900))
         made.advance("Tick", "2024-01-02T00:00:00Z")
@@ -58,7 +58,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="module")
 def recent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("recent") / "home") as made:
-        patch.setattr("presage.spark.here.ROWS_PER_SHARE", 100)
+        patch.setattr("presage.execution.local.ROWS_PER_SHARE", 100)
         patch.setattr("os.cpu_count", lambda: 3)
         made.execute(TICK)
         for part in range(3):
@@ -109,7 +109,7 @@ def test_other_queries_are_spark_s(engine: Engine) -> None:
 
 
 def test_large_files_are_spark_s(recent: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presage.spark.here.MOST_BYTES", 1)
+    monkeypatch.setattr("presage.execution.local.MOST_BYTES", 1)
     assert "== Place ==" not in recent.query(HERE[0]).explain()
 
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from presage import Engine, PresageError
-from presage.campus import read
 from presage.cli.app import app
+from presage.demo import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,9 +85,15 @@ QUERIES = [
 ]
 DEVICE = "D105VOL"  # the context knows it as ee:D105VOLUME
 EVENTS = [
-    (0, DEVICE, 510.0), (1, "m1", 560.0), (2, "a2", 520.0), (3, DEVICE, 530.0), (4, "m1", 620.0),
-    (5, "t1", 460.0), (6, "nobody", 520.0), (12, DEVICE, 400.0),
-]  # fmt: skip
+    (0, DEVICE, 510.0),
+    (1, "m1", 560.0),
+    (2, "a2", 520.0),
+    (3, DEVICE, 530.0),
+    (4, "m1", 620.0),
+    (5, "t1", 460.0),
+    (6, "nobody", 520.0),
+    (12, DEVICE, 400.0),
+]
 # By minute. Of five minutes the event of the minute that began them is none.
 ROWS: list[list[tuple[Any, ...]]] = [
     [
@@ -207,9 +213,14 @@ def test_variables_are_selected_and_grouped(engine: Engine) -> None:
     text = f"SELECT {room}, count(*) AS n, max(e.flowrate) AS most FROM AirflowReport AS e GROUP BY room"
     r1, r2, m1 = (f"http://cei.usc.edu/Building.owl#{name}" for name in ("r1", "r2", "m1"))
     assert rows(engine.query(PREFIXES + text)) == [
-        (0, r1, 1, 510.0), (1, m1, 1, 560.0), (2, r2, 1, 520.0), (3, r1, 2, 530.0), (4, m1, 2, 620.0),
-        (5, r1, 3, 530.0), (12, r1, 4, 530.0),
-    ]  # fmt: skip
+        (0, r1, 1, 510.0),
+        (1, m1, 1, 560.0),
+        (2, r2, 1, 520.0),
+        (3, r1, 2, 530.0),
+        (4, m1, 2, 620.0),
+        (5, r1, 3, 530.0),
+        (12, r1, 4, 530.0),
+    ]
 
 
 def test_large_relations_and_measured_limits_are_joined(

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from presage.errors import DataError
-from presage.log import Log, spark_ingest
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf
+from presage.storage import Log, spark_ingest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

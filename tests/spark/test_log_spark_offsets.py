@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from presage.errors import PresageError
-from presage.log import Log, SourceOffsets, spark_ingest
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, TIMESTAMP
+from presage.storage import Log, SourceOffsets, spark_ingest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

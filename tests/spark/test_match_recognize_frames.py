@@ -263,10 +263,14 @@ def test_measures_that_are_constants_alone_lose_no_row(spark: SparkSession) -> N
 def test_bounds_count_the_time_of_order_by_as_the_engine_does(spark: SparkSession, bound: str) -> None:
     pick = random.Random(11)
     rows = [
-        {"k": pick.choice("ab"), "v": i, "at": START + timedelta(seconds=i),
-         "seen": pick.choice([None, START + timedelta(seconds=pick.randrange(40))])}
+        {
+            "k": pick.choice("ab"),
+            "v": i,
+            "at": START + timedelta(seconds=i),
+            "seen": pick.choice([None, START + timedelta(seconds=pick.randrange(40))]),
+        }
         for i in range(40)
-    ]  # fmt: skip
+    ]
     clause = f"PARTITION BY k ORDER BY seen, v MEASURES A.v AS a, LAST(B.v) AS b, count(*) AS n PATTERN (A B+) {bound}"
     frame = spark.createDataFrame(
         [tuple(row.values()) for row in rows], "k string, v int, at timestamp, seen timestamp"

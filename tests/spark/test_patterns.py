@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from presage import Engine, PresageError
-from presage.log.chunks import Shape
+from presage.storage.chunks import Shape
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ def test_old_chunks_give_the_rows_that_recent_ones_gave(engine: Engine, monkeypa
     assert recent.num_rows > 10
     engine.advance("Tick", "2024-01-02T00:00:00Z")
     small = Shape(slice=600_000_000, least_rows=1, buckets=4, rows_per_bucket=1)
-    monkeypatch.setattr("presage.log.maintenance.Shape", lambda: small)
+    monkeypatch.setattr("presage.storage.maintenance.Shape", lambda: small)
     engine.maintain()
     files = engine.query("SELECT * FROM Tick").df.inputFiles()
     assert all("-old-" in name for name in files)

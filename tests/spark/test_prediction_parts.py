@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import presage.prediction.spark as in_parts
+import presage.operators.prediction.spark_join as in_parts
 from presage import Engine
-from presage.spark.contexts import Contexts
+from presage.execution.spark.contexts import Contexts
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DECLARED = """
@@ -31,7 +31,7 @@ QUERIES = {
     "crossed": "SELECT a.id, b.id FROM PREDICTED Car(fleet = 1) a JOIN PREDICTED Car b ON ABS(a.x - b.y) = 30 "
     "WHERE b.x > 100",
     "nobody": "SELECT a.id, b.id FROM PREDICTED Car a JOIN PREDICTED Car b ON ABS(a.x - b.x) <= -1",
-}  # fmt: skip
+}
 
 
 def updates(key: str, names: list[Any], seed: int) -> list[dict[str, Any]]:

@@ -48,12 +48,16 @@ def update(car: str, fleet: str | None, second: int, x: float | None, rate: floa
 
 # In the order of arrival: two come late, and not too late.
 UPDATES = [
-    update("c1", "taxi", 0, 0.0, 20.0), update("c2", "post", 0, 1000.0, -20.0),
-    update("c3", "post", 5, 400.0, 0.0, 300.0), update("ü4", "bus", 22, 350.0, 10.0),
-    update("c1", "taxi", 20, 400.0, 0.0), update("c2", "post", 31, 420.0, 0.0),
-    update("c3", None, 27, 380.0, -1.0, 200.0), update("c1", "taxi", 45, None, 0.0),
+    update("c1", "taxi", 0, 0.0, 20.0),
+    update("c2", "post", 0, 1000.0, -20.0),
+    update("c3", "post", 5, 400.0, 0.0, 300.0),
+    update("ü4", "bus", 22, 350.0, 10.0),
+    update("c1", "taxi", 20, 400.0, 0.0),
+    update("c2", "post", 31, 420.0, 0.0),
+    update("c3", None, 27, 380.0, -1.0, 200.0),
+    update("c1", "taxi", 45, None, 0.0),
     update("c2", "post", 50, 400.0, 5.0),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -207,15 +211,20 @@ def test_updates_of_sensors_are_rows_of_a_predicted_stream(engine: Engine) -> No
 
 def test_keys_of_several_attributes_may_have_nulls_and_any_letters(engine: Engine) -> None:
     keys = [("é😀", 1), ("é😀", 2), (None, 1), ("b", 2**62)]
-    engine.load("Temp", [
-        {"building": building, "room": room, "at": moment(n), "temp_value": 20.0 + n, "temp_rate": 1.0}
-        for n, (building, room) in enumerate(keys)
-    ])  # fmt: skip
+    engine.load(
+        "Temp",
+        [
+            {"building": building, "room": room, "at": moment(n), "temp_value": 20.0 + n, "temp_rate": 1.0}
+            for n, (building, room) in enumerate(keys)
+        ],
+    )
     found = rows(engine.query("SELECT t.building, t.room FROM PREDICTED Temp t WHERE t.temp >= 30"))
     assert {(row["building"], row["room"]) for row in found} == set(keys)
-    pairs = rows(engine.query(
-        "SELECT a.room, b.building, b.room FROM PREDICTED Temp a JOIN PREDICTED Temp b ON ABS(a.temp - b.temp) <= 1"
-    ))  # fmt: skip
+    pairs = rows(
+        engine.query(
+            "SELECT a.room, b.building, b.room FROM PREDICTED Temp a JOIN PREDICTED Temp b ON ABS(a.temp - b.temp) <= 1"
+        )
+    )
     assert len(pairs) == 12
 
 

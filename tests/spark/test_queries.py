@@ -128,23 +128,39 @@ WINDOWS = {
     "SELECT sum(x) AS s FROM Motion#firstunique(camera)": [(1, 0), (3, 0), (7, 3)],
     "SELECT first(y) AS y FROM Motion#lastevent": [(1, 0), (2, 0), (3, 1), (None, 3), (5, 5), (6, 9)],
     "SELECT y, sum(x) AS s FROM Motion#length_batch(2)": [
-        (1, 3, 0), (2, 3, 0), (3, 7, 3), (None, 7, 3), (5, 0.5, 9), (6, 0.5, 9),
+        (1, 3, 0),
+        (2, 3, 0),
+        (3, 7, 3),
+        (None, 7, 3),
+        (5, 0.5, 9),
+        (6, 0.5, 9),
     ],
     "SELECT sum(x) AS s FROM Motion#length_batch(4)": [(10, 3)],
     # A batch closes when its time has come, which an event or the upper bound tells; one that is open is not emitted.
     "SELECT count(*) AS n FROM Motion#time_batch(2 sec)": [(3, 2), (1, 4), (1, 6)],
     "SELECT count(*) AS n FROM Motion#time_batch(2 sec) WITHIN [, 2024-03-01T09:00:10)": [
-        (3, 2), (1, 4), (1, 6), (1, 10),
+        (3, 2),
+        (1, 4),
+        (1, 6),
+        (1, 10),
     ],
     "SELECT count(*) AS n FROM Motion#time_batch(2 sec) WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:05]": [
-        (1, 3), (1, 5),
+        (1, 3),
+        (1, 5),
     ],
     "SELECT camera, count(*) AS n FROM Motion#time_batch(4 sec) GROUP BY camera": [
-        ("c1", 2, 4), ("c2", 1, 4), (None, 1, 4), ("c2", 1, 8),
+        ("c1", 2, 4),
+        ("c2", 1, 4),
+        (None, 1, 4),
+        ("c2", 1, 8),
     ],
     "SELECT sum(x) AS s FROM Motion#groupwin(camera)#length(2)": [(1, 0), (3, 0), (6, 1), (10, 3), (10, 5), (9.5, 9)],
     "SELECT camera, count(*) AS n FROM Motion#groupwin(camera)#time_batch(1 sec) GROUP BY camera": [
-        ("c1", 1, 1), ("c2", 1, 1), ("c1", 1, 2), (None, 1, 4), ("c2", 1, 6),
+        ("c1", 1, 1),
+        ("c2", 1, 1),
+        ("c1", 1, 2),
+        (None, 1, 4),
+        ("c2", 1, 6),
     ],
     "SELECT y FROM Motion#time(1 sec) WHERE y > 2": [(3, 1), (5, 5), (6, 9)],
     # A filter at the stream acts before the window, WHERE on what comes out of it.
@@ -152,19 +168,33 @@ WINDOWS = {
     "SELECT sum(y) AS s FROM Motion#length(2) WHERE y <> 3": [(1, 0), (3, 0), (5, 5), (11, 9)],
     # Null keys form a group of their own.
     "SELECT camera, count(*) AS n FROM Motion GROUP BY camera": [
-        ("c1", 1, 0), ("c2", 1, 0), ("c1", 2, 1), (None, 1, 3), ("c2", 2, 5), ("c1", 3, 9),
+        ("c1", 1, 0),
+        ("c2", 1, 0),
+        ("c1", 2, 1),
+        (None, 1, 3),
+        ("c2", 2, 5),
+        ("c1", 3, 9),
     ],
     "SELECT y % 2 AS odd, sum(y) AS s FROM Motion GROUP BY odd HAVING s > 4": [(1, 9, 5), (0, 8, 9)],
     "SELECT sum(CASE WHEN Place(camera, 2) THEN 1 ELSE 0 END) AS n FROM Motion": [
-        (0, 0), (1, 0), (1, 1), (1, 3), (2, 5), (2, 9),
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (1, 3),
+        (2, 5),
+        (2, 9),
     ],
     "SELECT sum(v) AS s, min(v) AS low, max(v) AS high FROM Number#length(2)": [
-        ("NaN", "NaN", "NaN", 0), ("NaN", 1, "NaN", 1), (float("inf"), 1, float("inf"), 2),
-        (float("inf"), 0, float("inf"), 3), (0, 0, 0, 4), (0, 0, 0, 5),
+        ("NaN", "NaN", "NaN", 0),
+        ("NaN", 1, "NaN", 1),
+        (float("inf"), 1, float("inf"), 2),
+        (float("inf"), 0, float("inf"), 3),
+        (0, 0, 0, 4),
+        (0, 0, 0, 5),
     ],
     "SELECT count(*) AS n FROM Nothing": [],
     "SELECT n FROM Slow": [(8, 8), (10, 10)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", WINDOWS)
@@ -224,7 +254,8 @@ TERMS = {
         ({"room": None, "floor": 2}, {"p": None, "q": 2}, "Ü", 8),
     ],
     "SELECT y / 0 AS a, y * 2147483647 AS b, at - '2024-03-01T09:00:00Z' AS s FROM Motion WHERE y BETWEEN 2 AND 3": [
-        (None, None, 0, 0), (None, None, 1, 1),
+        (None, None, 0, 0),
+        (None, None, 1, 1),
     ],
     "SELECT y FROM Motion WHERE at - '2024-03-01T09:00:00Z' IN (1 sec, 9 sec)": [(3, 1), (6, 9)],
     "SELECT -NULL AS a, NULL AS b, NULL + 1 AS c, sum(NULL) AS d, first(NULL) AS e FROM Motion#length_batch(6)": [
@@ -237,7 +268,7 @@ TERMS = {
     "SELECT x.x FROM Motion AS x WHERE x > 2": [(3, 1), (4, 3)],
     "SELECT `from`, `größe.m` + 1 AS `größe.m`, `a``b` FROM `select`": [("x", 2, 1.5, 0)],
     "SELECT DISTINCT `größe.m` FROM `select` GROUP BY `from` OUTPUT LAST EVERY 1 sec": [(1, 1)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", TERMS, ids=lambda text: " ".join(text.split())[:60])
@@ -249,15 +280,30 @@ def test_terms_and_conditions(engine: Engine, text: str) -> None:
 
 JOINS = {
     "SELECT m.camera, x, log FROM Motion#time(3 sec) AS m JOIN Fault#time(3 sec) AS f ON m.camera = f.camera": [
-        ("c1", 1, "net down", 1), ("c1", 3, "net down", 1), ("c2", 2, "it's", 2), ("c1", 0.5, "ü", 9),
+        ("c1", 1, "net down", 1),
+        ("c1", 3, "net down", 1),
+        ("c2", 2, "it's", 2),
+        ("c1", 0.5, "ü", 9),
     ],
     "SELECT m.camera, x, log FROM Motion#time(3 sec) AS m, Fault#time(3 sec) AS f "
     "WHERE m.camera = f.camera AND x < 3": [
-        ("c1", 1, "net down", 1), ("c2", 2, "it's", 2), ("c1", 0.5, "ü", 9),
+        ("c1", 1, "net down", 1),
+        ("c2", 2, "it's", 2),
+        ("c1", 0.5, "ü", 9),
     ],
     "SELECT x, log FROM Motion#length_batch(2), Fault#lastevent": [
-        (1, "net down", 1), (2, "net down", 1), (1, "it's", 2), (2, "it's", 2), (3, "it's", 3), (4, "it's", 3),
-        (3, None, 4), (4, None, 4), (3, "ü", 8), (4, "ü", 8), (None, "ü", 9), (0.5, "ü", 9),
+        (1, "net down", 1),
+        (2, "net down", 1),
+        (1, "it's", 2),
+        (2, "it's", 2),
+        (3, "it's", 3),
+        (4, "it's", 3),
+        (3, None, 4),
+        (4, None, 4),
+        (3, "ü", 8),
+        (4, "ü", 8),
+        (None, "ü", 9),
+        (0.5, "ü", 9),
     ],
     "SELECT x, log, floor FROM Motion#lastevent AS m, Fault#lastevent AS f, Place AS p "
     "WHERE m.camera = f.camera AND p.camera = m.camera": [(3, "net down", 1, 1), (0.5, "ü", 1, 9)],
@@ -265,23 +311,38 @@ JOINS = {
         (1, 3, 1),
     ],
     "SELECT m.camera, floor FROM Motion AS m JOIN Place AS p ON m.camera = p.camera": [
-        ("c1", 1, 0), ("c2", 2, 0), ("c2", 3, 0), ("c1", 1, 1), ("c2", 2, 5), ("c2", 3, 5), ("c1", 1, 9),
+        ("c1", 1, 0),
+        ("c2", 2, 0),
+        ("c2", 3, 0),
+        ("c1", 1, 1),
+        ("c2", 2, 5),
+        ("c2", 3, 5),
+        ("c1", 1, 9),
     ],
     "SELECT floor, sum(y) AS s FROM Motion AS m JOIN Place AS p ON m.camera = p.camera "
     "WHERE floor < 3 GROUP BY floor": [
-        (1, 1, 0), (2, 2, 0), (1, 4, 1), (2, 7, 5), (1, 10, 9),
+        (1, 1, 0),
+        (2, 2, 0),
+        (1, 4, 1),
+        (2, 7, 5),
+        (1, 10, 9),
     ],
     "SELECT count(*) AS n FROM Motion AS m, Place AS p, Place AS q HAVING n > 80": [(96, 9)] * 16,
     "SELECT m.camera, since, share FROM Motion AS m JOIN Owner AS o ON m.camera = o.camera WHERE y > 2": [
-        ("c1", 0, 0.5, 1), ("c2", None, 1, 5), ("c1", 0, 0.5, 9),
+        ("c1", 0, 0.5, 1),
+        ("c2", None, 1, 5),
+        ("c1", 0, 0.5, 9),
     ],
     "SELECT f.camera AS c, count(*) AS n, max(y) AS y FROM Motion#keepall AS m, Fault#keepall AS f "
     "WHERE m.y < 3 GROUP BY f.camera HAVING count(*) > 1": [
-        ("c1", 2, 2, 1), ("c2", 2, 2, 2), (None, 2, 2, 4), ("c1", 4, 2, 8),
+        ("c1", 2, 2, 1),
+        ("c2", 2, 2, 2),
+        (None, 2, 2, 4),
+        ("c1", 4, 2, 8),
     ],
     "SELECT m.y FROM Motion AS m, Nothing AS n": [],
     "SELECT count(*) AS n FROM Motion AS m, Nothing AS n": [],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", JOINS)
@@ -312,13 +373,31 @@ def test_columns_of_one_name_are_told_apart_by_their_items(engine: Engine) -> No
 
 STREAMS = {
     "SELECT camera FROM CameraEvent": [
-        ("c1", 0), ("c2", 0), ("c1", 1), ("c1", 1), ("c2", 2), (None, 3), (None, 4), ("c2", 5), ("c1", 8), ("c1", 9),
+        ("c1", 0),
+        ("c2", 0),
+        ("c1", 1),
+        ("c1", 1),
+        ("c2", 2),
+        (None, 3),
+        (None, 4),
+        ("c2", 5),
+        ("c1", 8),
+        ("c1", 9),
     ],
     "SELECT count(*) AS n FROM CameraEvent#length_batch(10)": [(10, 9)],
     "SELECT s FROM Sums": [(2, 0), (5, 1), (7, 3)],
     "SELECT sum(s) AS t FROM Sums#length(2) WHERE s > 2": [(5, 1), (12, 3)],
     "SELECT kind FROM Seen": [
-        ("m", 0), ("m", 0), ("m", 1), ("f", 1), ("f", 2), ("m", 3), ("f", 4), ("m", 5), ("f", 8), ("m", 9),
+        ("m", 0),
+        ("m", 0),
+        ("m", 1),
+        ("f", 1),
+        ("f", 2),
+        ("m", 3),
+        ("f", 4),
+        ("m", 5),
+        ("f", 8),
+        ("m", 9),
     ],
     "SELECT * FROM Alarm": [("c9", 9, 2, 2), ("c2", 5, 5, 5), ("c1", 6, 9, 9)],
     # Rows with a time of their own become events of that time, in its order.
@@ -329,12 +408,21 @@ STREAMS = {
     # The statement behind a derived stream ends at its own upper bound.
     "SELECT n FROM Ended": [(3, 2)],
     "SELECT x, log FROM Pairs#length_batch(2)": [
-        (3, "net down", 2), (3, "it's", 2), (4, "it's", 4), (4, None, 4), (None, None, 8), (None, "ü", 8),
+        (3, "net down", 2),
+        (3, "it's", 2),
+        (4, "it's", 4),
+        (4, None, 4),
+        (None, None, 8),
+        (None, "ü", 8),
     ],
     "SELECT a.n, b.n, count(*) AS c FROM Steps#length(2) AS a, Steps#length(1) AS b": [
-        (3, 3, 1, 2), (3, 1, 2, 4), (1, 1, 2, 4), (1, 1, 2, 6), (1, 1, 2, 6),
+        (3, 3, 1, 2),
+        (3, 1, 2, 4),
+        (1, 1, 2, 4),
+        (1, 1, 2, 6),
+        (1, 1, 2, 6),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", STREAMS)
@@ -363,10 +451,14 @@ CHOSEN = {
     """SELECT m.n FROM Motion MATCH_RECOGNIZE ( MEASURES count(*) AS n PATTERN (X+) ) AS m
        WITHIN [, 2024-03-01T09:00:31] OUTPUT ALL EVERY 2 sec""": [(6, 31)],
     "SELECT camera, count(*) AS n FROM Motion GROUP BY camera OUTPUT LAST EVERY 2 sec": [
-        ("c2", 1, 2), ("c1", 2, 2), (None, 1, 4), ("c2", 2, 6), ("c1", 3, 10),
+        ("c2", 1, 2),
+        ("c1", 2, 2),
+        (None, 1, 4),
+        ("c2", 2, 6),
+        ("c1", 3, 10),
     ],
     "SELECT DISTINCT y > 2 AS b FROM Motion OUTPUT ALL EVERY 1 min": [(False, 0), (True, 0), (None, 0)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", CHOSEN)

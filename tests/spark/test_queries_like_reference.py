@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from presage import Engine
+from presage.execution.spark import contexts
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.model.time import to_micros
 from presage.plan.nodes import SEQ, TIME
-from presage.spark import contexts
 from presage.workspace import Workspace
 from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries
 from reference.plans import Row, World, evaluate

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine, PresageError
-from presage.recall import spark as driver
+from presage.operators.recall import spark_history as driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,8 +40,12 @@ def at(minute: float) -> datetime:
 
 
 def of_t(i: int, minute: float) -> dict[str, Any]:
-    return {"sid": ["a", "b", "ü", None][i % 4], "bw": None if i % 7 == 0 else float(i % 5), "n": i % 3,
-            "at": at(minute)}  # fmt: skip
+    return {
+        "sid": ["a", "b", "ü", None][i % 4],
+        "bw": None if i % 7 == 0 else float(i % 5),
+        "n": i % 3,
+        "at": at(minute),
+    }
 
 
 def of_u(i: int) -> dict[str, Any]:
@@ -125,7 +129,7 @@ SELECTS = {
     "ORDER BY h.bw DESC) AS k FROM T h) AS s WHERE s.k = 1",
     "some in FROM": "SELECT s.bw FROM (SELECT h.sid, h.bw FROM T h ORDER BY h.bw DESC LIMIT 3) AS s "
     "JOIN R x ON x.cap > 0",
-}  # fmt: skip
+}
 
 
 def as_spark_says(spark: SparkSession, select: str, event: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine
-from presage.recall import spark as recall_spark
+from presage.operators.recall import spark_history as recall_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,25 +37,50 @@ def at(minutes: float) -> datetime:
 FAILURES: list[Event] = [
     {"id": i, "server": server, "heat": heat, "at": at(minute)}
     for i, (server, heat, minute) in enumerate(
-        [("a", 20.0, 10), ("b", 21.5, 20), ("c", 80.0, 30), ("a", 20.5, 40), ("ü", None, 40), ("a", 20.0, 50),
-         ("x", 30.0, 70), ("c", 79.0, 90)]
+        [
+            ("a", 20.0, 10),
+            ("b", 21.5, 20),
+            ("c", 80.0, 30),
+            ("a", 20.5, 40),
+            ("ü", None, 40),
+            ("a", 20.0, 50),
+            ("x", 30.0, 70),
+            ("c", 79.0, 90),
+        ]
     )
-]  # fmt: skip
+]
 LOGINS: list[Event] = [
     {"user": user, "server": server, "at": at(minute)}
     for user, server, minute in [
         # One at the very end of a window, one at its beginning and so outside.
-        ("ann", "a", 10), ("böb", "a", 8), ("ann", "b", 15), ("ann", "c", 16), ("cem", "b", 19), ("böb", "a", 38),
-        ("ann", "ü", 39), ("ann", "a", 47), ("böb", "a", 48), ("ann", "a", 49), ("cem", "c", 88), (None, "c", 89),
+        ("ann", "a", 10),
+        ("böb", "a", 8),
+        ("ann", "b", 15),
+        ("ann", "c", 16),
+        ("cem", "b", 19),
+        ("böb", "a", 38),
+        ("ann", "ü", 39),
+        ("ann", "a", 47),
+        ("böb", "a", 48),
+        ("ann", "a", 49),
+        ("cem", "c", 88),
+        (None, "c", 89),
     ]
-]  # fmt: skip
+]
 RUNNING: list[Event] = [
     {"proc": proc, "load": load, "pid": pid, "at": at(minute)}
     for proc, load, pid, minute in [
-        ("db", 0.5, 7, 9), ("web", 0.25, 8, 9), ("db", 0.75, 7, 19), ("scan", 3.5, 9, 29), ("db", 0.5, 7, 39),
-        ("web", 0.5, 8, 49), ("db", 0.5, 7, 49), ("scan", 3.25, 9, 88), ("db", 9.5, 7, 89),
+        ("db", 0.5, 7, 9),
+        ("web", 0.25, 8, 9),
+        ("db", 0.75, 7, 19),
+        ("scan", 3.5, 9, 29),
+        ("db", 0.5, 7, 39),
+        ("web", 0.5, 8, 49),
+        ("db", 0.5, 7, 49),
+        ("scan", 3.25, 9, 88),
+        ("db", 9.5, 7, 89),
     ]
-]  # fmt: skip
+]
 PLACES = [("a", "Süd", 1), ("b", "Süd", 2), ("c", "Nord", 7), ("ü", "Nord", 2), ("c", "Ost", 8)]
 
 
@@ -129,8 +154,12 @@ CASES = {
     "the event's own attributes, and a relation": Case(
         "CONTEXT SELECT e.heat, e.server = 'a' AS first, e.at, "
         "CONTEXT SELECT p.hall, p.floor FROM Place p WHERE p.server = e.server",
-        lambda e: [("heat", e["heat"]), ("first", str(e["server"] == "a").lower()),
-                   ("at", e["at"].strftime("%Y-%m-%dT%H:%M:%SZ")), *halls(e)],
+        lambda e: [
+            ("heat", e["heat"]),
+            ("first", str(e["server"] == "a").lower()),
+            ("at", e["at"].strftime("%Y-%m-%dT%H:%M:%SZ")),
+            *halls(e),
+        ],
     ),
     "groups and a condition on the event": Case(
         "CONTEXT SELECT DISTINCT u.user FROM Login u WINDOW 5 min WHERE u.server = e.server, "
@@ -152,7 +181,7 @@ CASES = {
         others,
     ),
     "only the last half an hour": Case(LOGIN, users, last=timedelta(minutes=30)),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -180,16 +209,25 @@ def shown(context: Context) -> list[dict[str, str]]:
 def expected(case: Case, asked: list[Event]) -> list[dict[str, Any]]:
     contexts = [case.context(event) for event in FAILURES]
     place = [FAILURES.index(event) for event in asked]
-    first = [min((i for i, f in enumerate(FAILURES) if case.last is None or f["at"] >= e["at"] - case.last), default=0)
-             for e in asked]  # fmt: skip
+    first = [
+        min((i for i, f in enumerate(FAILURES) if case.last is None or f["at"] >= e["at"] - case.last), default=0)
+        for e in asked
+    ]
     begin = [min(one) for one in zip(first, place, strict=True)]
     found = most_similar(contexts, [contexts[p] for p in place], place, begin, case.k, case.bandwidths)
     made = []
     for number, event in enumerate(asked):
         mine = [answer for answer in found if answer.new == number]
         for answer in mine:
-            made.append({"id": event["id"], "rank": answer.rank, "similarity": answer.similarity,
-                         "past": FAILURES[answer.past]["id"], "context": shown(contexts[answer.past])})  # fmt: skip
+            made.append(
+                {
+                    "id": event["id"],
+                    "rank": answer.rank,
+                    "similarity": answer.similarity,
+                    "past": FAILURES[answer.past]["id"],
+                    "context": shown(contexts[answer.past]),
+                }
+            )
         if not mine:
             made.append({"id": event["id"], "rank": None, "similarity": None, "past": None, "context": None})
     return made
@@ -207,8 +245,11 @@ def check(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
 def test_the_most_similar_past_events_are_those_of_the_twin(engine: Engine, name: str) -> None:
     case = CASES[name]
     back = f"LAST {int(case.last.total_seconds() // 60)} min " if case.last else ""
-    found = rows(engine, f"""SELECT e.id, s.rank, s.similarity, s.id AS past, s.context FROM Failure e
-                             {case.before} RECALL {back}SIMILAR {case.k} ( {case.inside} ) AS s""")  # fmt: skip
+    found = rows(
+        engine,
+        f"""SELECT e.id, s.rank, s.similarity, s.id AS past, s.context FROM Failure e
+                             {case.before} RECALL {back}SIMILAR {case.k} ( {case.inside} ) AS s""",
+    )
     wanted = expected(case, FAILURES)
     assert any((row["similarity"] or 0) > 0 for row in wanted)
     check(found, wanted)
@@ -218,14 +259,20 @@ def test_the_most_similar_past_events_are_those_of_the_twin(engine: Engine, name
 
 def test_within_says_which_events_ask_and_not_which_are_past(engine: Engine) -> None:
     case = CASES["texts, ties and empty contexts"]
-    found = rows(engine, f"""SELECT e.id, s.rank, s.similarity, s.id AS past, s.context FROM Failure e
-        RECALL SIMILAR 3 ( {LOGIN} ) AS s WITHIN [2024-01-01T00:45:00Z, 2024-01-01T01:20:00Z)""")  # fmt: skip
+    found = rows(
+        engine,
+        f"""SELECT e.id, s.rank, s.similarity, s.id AS past, s.context FROM Failure e
+        RECALL SIMILAR 3 ( {LOGIN} ) AS s WITHIN [2024-01-01T00:45:00Z, 2024-01-01T01:20:00Z)""",
+    )
     check(found, expected(case, FAILURES[5:7]))
 
 
 def test_conditions_on_the_event_say_which_are_past_and_others_which_rows_are_shown(engine: Engine) -> None:
-    found = rows(engine, f"""SELECT e.id, s.* FROM Failure e RECALL SIMILAR 3 ( {LOGIN} ) AS s
-                             WHERE e.server IN ('a', 'c') AND s.similarity > 0.1""")  # fmt: skip
+    found = rows(
+        engine,
+        f"""SELECT e.id, s.* FROM Failure e RECALL SIMILAR 3 ( {LOGIN} ) AS s
+                             WHERE e.server IN ('a', 'c') AND s.similarity > 0.1""",
+    )
     # 0 and 3 have ann and böb, 5 has ann twice, 2 and 7 neither; 4 would be like them, too.
     assert [(row["e.id"], row["rank"], row["s.id"]) for row in found] == [(3, 1, 0), (5, 1, 3), (5, 2, 0)]
     assert found[0]["server"] == "a"
@@ -235,10 +282,13 @@ def test_conditions_on_the_event_say_which_are_past_and_others_which_rows_are_sh
 
 
 def test_other_selects_and_the_events_around_are_shown_and_not_compared(engine: Engine) -> None:
-    found = rows(engine, f"""SELECT e.id, s.id AS past, s.rank, s.busy, s.around, r.n FROM Failure e
+    found = rows(
+        engine,
+        f"""SELECT e.id, s.id AS past, s.rank, s.busy, s.around, r.n FROM Failure e
         RECALL SIMILAR 2 ( {LOGIN}, WITH busy AS SELECT p.proc, p.pid FROM Running p WINDOW 5 min ORDER BY p.proc DESC
                            BEFORE 10 min AFTER 20 min ) AS s
-        RECALL ( SELECT count(*) AS n FROM Failure h ) AS r WHERE e.id IN (0, 5)""")  # fmt: skip
+        RECALL ( SELECT count(*) AS n FROM Failure h ) AS r WHERE e.id IN (0, 5)""",
+    )
     assert [(row["id"], row["past"], row["n"]) for row in found] == [(0, None, 0), (5, 0, 5)]
     assert found[0]["busy"] is None
     assert found[0]["around"] is None
@@ -246,8 +296,10 @@ def test_other_selects_and_the_events_around_are_shown_and_not_compared(engine: 
     told = [(one["at"], one["stream"], json.loads(one["event"])) for one in found[1]["around"]]
     # Of all streams that FROM reads; failure 2 comes 20 minutes after failure 0.
     assert [(when, stream, event["id"]) for when, stream, event in told] == [
-        (at(10), "Failure", 0), (at(20), "Failure", 1), (at(30), "Failure", 2)
-    ]  # fmt: skip
+        (at(10), "Failure", 0),
+        (at(20), "Failure", 1),
+        (at(30), "Failure", 2),
+    ]
     assert told[1][2] == {"id": 1, "server": "b", "heat": 21.5, "at": "2024-01-01T00:20:00.000000Z"}
 
 
@@ -261,12 +313,17 @@ def test_events_that_came_after_the_event_are_not_around_a_past_one(engine: Engi
 
 
 def test_a_past_match_of_a_pattern_is_a_struct_for_each_tag(engine: Engine) -> None:
-    found = rows(engine, """SELECT b.id, s.rank, s.a, s.b, s.context 
+    found = rows(
+        engine,
+        """SELECT b.id, s.rank, s.a, s.b, s.context 
         FROM PATTERN [every a=Failure -> b=Failure(server = a.server)]
-        RECALL SIMILAR 1 ( CONTEXT SELECT a.server AS server, u.user FROM Login u WINDOW 5 min ) AS s""")  # fmt: skip
+        RECALL SIMILAR 1 ( CONTEXT SELECT a.server AS server, u.user FROM Login u WINDOW 5 min ) AS s""",
+    )
     assert [(row["id"], row["a"] and row["a"]["id"], row["b"] and row["b"]["id"]) for row in found] == [
-        (3, None, None), (5, 0, 3), (7, None, None)
-    ]  # fmt: skip
+        (3, None, None),
+        (5, 0, 3),
+        (7, None, None),
+    ]
     assert found[1]["context"] == shown([("server", "a"), ("user", "böb"), ("server", "a"), ("user", "ann")])
 
 
@@ -280,11 +337,17 @@ def test_the_example_of_the_paper(spark: SparkSession, tmp_path: Any) -> None:
         engine.load("Login", [{"user": user, "at": at(minute)} for user, minute in logged])
         engine.load("Running", [{"proc": proc, "at": at(minute)} for proc, minute in running])
         engine.load("Failure", [{"event": f"e{i}", "at": at(10 * i)} for i in (1, 2, 3)])
-        found = rows(engine, """SELECT e.event, s.rank, s.event AS past, s.similarity FROM Failure e
+        found = rows(
+            engine,
+            """SELECT e.event, s.rank, s.event AS past, s.similarity FROM Failure e
             RECALL SIMILAR 5 ( CONTEXT SELECT u.user FROM Login u WINDOW 5 min,
-                               CONTEXT SELECT p.proc FROM Running p WINDOW 5 min ) AS s""")  # fmt: skip
+                               CONTEXT SELECT p.proc FROM Running p WINDOW 5 min ) AS s""",
+        )
     assert [(row["event"], row["rank"], row["past"]) for row in found] == [
-        ("e1", None, None), ("e2", None, None), ("e3", 1, "e2"), ("e3", 2, "e1")
-    ]  # fmt: skip
+        ("e1", None, None),
+        ("e2", None, None),
+        ("e3", 1, "e2"),
+        ("e3", 2, "e1"),
+    ]
     # The paper's own weights, log(E / C), give 0.287 and 0.203.
     assert [row["similarity"] for row in found[2:]] == pytest.approx([0.494, 0.349], abs=0.001)

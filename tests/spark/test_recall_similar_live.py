@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine
-from presage.recall import past as recall_past
-from presage.recall import spark as recall_spark
-from presage.recall import survey
+from presage.operators.recall import history_sample as survey
+from presage.operators.recall import past_events as recall_past
+from presage.operators.recall import spark_history as recall_spark
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -193,9 +193,9 @@ def test_what_goes_on_in_the_background_is_shown_and_can_be_ended(spark: SparkSe
         engine.load("Failure", failures(0, 40))
         for stream in ("Failure", "Login"):
             engine.advance(stream, minute(80))
-        with engine._standing.job.between_batches():
+        with engine._deployments.job.between_batches():
             live = engine.deploy(QUERY.format("", "", CONTEXTS, "PAUSE EVERY 1 CHUNKS"), name="alike")
-            engine._standing.job.advance()
+            engine._deployments.job.advance()
             (task,) = engine.query("SHOW RECALLS")
             assert (task["event_id"], task["priority"], task["chunks"]) == ("past events", "background", 1)
             assert task["covered_from"] is not None

@@ -10,23 +10,89 @@ import pytest
 from pyspark.sql import functions as F
 
 from presage.columnar.evaluate import Evaluator
+from presage.execution.spark.expressions import compile_expression
 from presage.model import types as t
 from presage.plan import expr as e
 from presage.plan.regex import count_groups, find_problem
-from presage.spark.expressions import compile_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED, PATTERNS, TEXTS = 20_251, 600, 8
 ATOMS = [
-    "a", "b", "c", "A", "1", "_", "é", "\u212a", " ", ",", ".", r"\.", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\h",
-    r"\v", r"\H", r"\V", r"\t", r"\x61", r"\x{e9}", r"\u0062", r"\0141", r"\cJ", r"\e", r"\Qa.b\E", r"\Q[\E", r"\]",
-    r"\p{Alpha}", r"\p{Punct}", r"\P{Lower}", r"\p{Space}", r"\p{L}", r"\p{Lu}", r"\P{N}", r"\pL", r"\p{IsLl}",
-    "[abc]", "[^a]", "[a-c1]", r"[\w&&[^b]]", "[a-c&&[^b]]", "[a-z&&b-y]", "[^a-c&&[b-d]]", "[a[bc]1]", "[[^a]b]",
-    r"[\d-x]", "[a-]", "[-a]", "[a^]", r"[\]\[]", r"[\x61-c]", "[.]", "[a&b]", r"[^\n]", "[Z-a]", r"[\Q-]\E]",
-    r"\A", r"\z", "^", "(?i)", "(?s)", "(?-i)", "(?is)", "(?m)", "()", "]", "}",
-]  # fmt: skip
+    "a",
+    "b",
+    "c",
+    "A",
+    "1",
+    "_",
+    "é",
+    "\u212a",
+    " ",
+    ",",
+    ".",
+    r"\.",
+    r"\d",
+    r"\D",
+    r"\w",
+    r"\W",
+    r"\s",
+    r"\S",
+    r"\h",
+    r"\v",
+    r"\H",
+    r"\V",
+    r"\t",
+    r"\x61",
+    r"\x{e9}",
+    r"\u0062",
+    r"\0141",
+    r"\cJ",
+    r"\e",
+    r"\Qa.b\E",
+    r"\Q[\E",
+    r"\]",
+    r"\p{Alpha}",
+    r"\p{Punct}",
+    r"\P{Lower}",
+    r"\p{Space}",
+    r"\p{L}",
+    r"\p{Lu}",
+    r"\P{N}",
+    r"\pL",
+    r"\p{IsLl}",
+    "[abc]",
+    "[^a]",
+    "[a-c1]",
+    r"[\w&&[^b]]",
+    "[a-c&&[^b]]",
+    "[a-z&&b-y]",
+    "[^a-c&&[b-d]]",
+    "[a[bc]1]",
+    "[[^a]b]",
+    r"[\d-x]",
+    "[a-]",
+    "[-a]",
+    "[a^]",
+    r"[\]\[]",
+    r"[\x61-c]",
+    "[.]",
+    "[a&b]",
+    r"[^\n]",
+    "[Z-a]",
+    r"[\Q-]\E]",
+    r"\A",
+    r"\z",
+    "^",
+    "(?i)",
+    "(?s)",
+    "(?-i)",
+    "(?is)",
+    "(?m)",
+    "()",
+    "]",
+    "}",
+]
 REPEATS = ["", "", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,}", "{0,2}", "{1,2}?", "{0}", "*+", "{2,}?"]
 LETTERS = [
     "a",
@@ -99,11 +165,15 @@ def test_random_patterns_match_what_java_matches(spark: SparkSession) -> None:
         group, limit = rng.randint(0, count_groups(made)), rng.choice([-1, 0, 1, 2, 3])
         texts = [text(rng, plain=r"\b" in made or r"\B" in made) for _ in range(TEXTS)]
         exprs = [
-            call("regexp_like", t.BOOLEAN, made), call("regexp_count", t.INT, made),
-            call("regexp_instr", t.INT, made), call("regexp_substr", t.STRING, made),
-            call("regexp_extract", t.STRING, made, group), call("regexp_extract_all", texts_of, made, group),
-            call("regexp_replace", t.STRING, made, rf"<${group}\$>"), call("split", texts_of, made, limit),
-        ]  # fmt: skip
+            call("regexp_like", t.BOOLEAN, made),
+            call("regexp_count", t.INT, made),
+            call("regexp_instr", t.INT, made),
+            call("regexp_substr", t.STRING, made),
+            call("regexp_extract", t.STRING, made, group),
+            call("regexp_extract_all", texts_of, made, group),
+            call("regexp_replace", t.STRING, made, rf"<${group}\$>"),
+            call("split", texts_of, made, limit),
+        ]
         columns = [column.to_pylist() for column in Evaluator().columns(exprs, pa.table({"x": texts}))]
         cases += [(made, x, group, limit) for x in texts]
         ours += list(zip(*columns, strict=True))
@@ -111,11 +181,15 @@ def test_random_patterns_match_what_java_matches(spark: SparkSession) -> None:
     x, p, g = F.col("x"), F.col("p"), F.col("g")
     frame = spark.createDataFrame(sent).coalesce(1)
     found = frame.select(
-        F.regexp_like(x, p), F.regexp_count(x, p), F.regexp_instr(x, p), F.regexp_substr(x, p),
-        F.call_function("regexp_extract", x, p, g.cast("int")), F.regexp_extract_all(x, p, g.cast("int")),
+        F.regexp_like(x, p),
+        F.regexp_count(x, p),
+        F.regexp_instr(x, p),
+        F.regexp_substr(x, p),
+        F.call_function("regexp_extract", x, p, g.cast("int")),
+        F.regexp_extract_all(x, p, g.cast("int")),
         F.regexp_replace(x, p, F.concat(F.lit("<$"), g.cast("string"), F.lit(r"\$>"))),
         F.split(x, p, F.col("n").cast("int")),
-    )  # fmt: skip
+    )
     theirs = [tuple(row) for row in found.collect()]
     different = [(c, a, b) for c, a, b in zip(cases, ours, theirs, strict=True) if a != b]
     assert different[:5] == []

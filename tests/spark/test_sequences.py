@@ -34,10 +34,16 @@ def at(person: str, location: str, second: int, probability: float, **more: Any)
 
 
 WALKS = [
-    at("joe", "o1", 1, 0.8), at("sue", "o2", 1, 0.5), at("joe", "h1", 2, 0.7), at("joe", "o1", 2, 0.2),
-    at("sue", "h2", 2, 1.0), at("joe", "c", 3, 0.9), at("sue", "c", 3, 0.5), at("sue", "h1", 3, 0.5),
+    at("joe", "o1", 1, 0.8),
+    at("sue", "o2", 1, 0.5),
+    at("joe", "h1", 2, 0.7),
+    at("joe", "o1", 2, 0.2),
+    at("sue", "h2", 2, 1.0),
+    at("joe", "c", 3, 0.9),
+    at("sue", "c", 3, 0.5),
+    at("sue", "h1", 3, 0.5),
     at("sue", "c", 4, 0.5),
-]  # fmt: skip
+]
 
 
 def answers(result: Any) -> list[tuple[Any, ...]]:
@@ -91,9 +97,11 @@ def test_a_standing_sequence_has_the_rows_of_the_query(engine: Engine) -> None:
 def test_markov_chains_remember(engine: Engine) -> None:
     engine.execute(DECLARED)
     chain = [
-        at("joe", "a", 1, 0.5, prev_location=None), at("joe", "b", 1, 0.5, prev_location=None),
-        at("joe", "a", 2, 1.0, prev_location="a"), at("joe", "c", 2, 1.0, prev_location="b"),
-    ]  # fmt: skip
+        at("joe", "a", 1, 0.5, prev_location=None),
+        at("joe", "b", 1, 0.5, prev_location=None),
+        at("joe", "a", 2, 1.0, prev_location="a"),
+        at("joe", "c", 2, 1.0, prev_location="b"),
+    ]
     engine.load("Was", chain)
     text = "SELECT * FROM SEQUENCE [ Was('joe', '{}') ; Was('joe', '{}') ]"
     assert answers(engine.query(text.format("a", "c"))) == []
@@ -120,8 +128,12 @@ def test_a_safe_sequence_that_would_stand_for_ever_is_refused(home: Engine) -> N
 
 
 def test_rivals_look_at_one_world(home: Engine) -> None:
-    found = answers(home.query("SELECT p FROM SEQUENCE [ At(p, l1) ; At(p, l2) ; At(p, l3) ] BY MLE "
-                               "WHERE Office(p, l1) AND Hall(l2) AND CRoom(l3)"))  # fmt: skip
+    found = answers(
+        home.query(
+            "SELECT p FROM SEQUENCE [ At(p, l1) ; At(p, l2) ; At(p, l3) ] BY MLE "
+            "WHERE Office(p, l1) AND Hall(l2) AND CRoom(l3)"
+        )
+    )
     # At 3 Sue is as likely in c as in h1: the first of them counts.
     assert found == [("joe", 3, 1.0), ("sue", 3, 1.0)]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine
-from presage.columnar.functions import BUILDERS
-from presage.columnar.functions.call import by_value
+from presage.functions.columnar import BUILDERS
+from presage.functions.columnar.call import by_value
 from presage.live import job
 
 if TYPE_CHECKING:

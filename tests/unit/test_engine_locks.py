@@ -29,20 +29,21 @@ def test_a_query_that_is_begun_again_and_a_statement_that_is_deployed_do_not_wai
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[object] = []
-    monkeypatch.setattr("presage.engine.start_ticker", lambda spark, work: begun.append(spark) or Ended())
+    monkeypatch.setattr("presage.assembly.start_ticker", lambda spark, work: begun.append(spark) or Ended())
     engine = Engine(cast(Any, object()), tmp_path / "home")
     engine.execute("CREATE STREAM Tick (x LONG, at TIMESTAMP) EVENT TIME at")
-    go, driver = engine._driver.go, engine._driver
+    trigger = engine._parts.trigger
+    go = trigger.ensure_running
 
     def beside() -> None:
         # As the look at the clock does; what deploys holds the engine's lock by now.
         other = threading.Thread(target=go, daemon=True)
         other.start()
-        while other.is_alive() and not driver._lock.locked():
+        while other.is_alive() and not trigger._lock.locked():
             time.sleep(0.001)
         go()
 
-    monkeypatch.setattr(engine._standing, "drive", beside)
+    monkeypatch.setattr(engine._deployments, "_drive", beside)
     deploying = threading.Thread(target=engine.deploy, args=("SELECT x FROM Tick", "all"), daemon=True)
     deploying.start()
     deploying.join(60)

@@ -12,16 +12,16 @@ import pytest
 
 from presage import Engine
 from presage.cli.checking import check_file
-from presage.cli.opening import Opening
+from presage.cli.server_engine import Opening
 from presage.console.gate import Gate
 from presage.errors import PresageError
-from presage.log.text_csv import read_csv, read_csv_carefully, read_header
 from presage.model.catalog import Attribute
 from presage.model.paths import Roots, read_text
 from presage.model.types import LONG, STRING
 from presage.scenarios import run_scenarios
+from presage.storage.text_csv import read_csv, read_csv_carefully, read_header
 from presage.workspace import Workspace
-from unit.log.delta_tables import compact, write
+from unit.storage.delta_tables import compact, write
 
 TICK = "CREATE STREAM Tick (x LONG, s STRING, at TIMESTAMP) EVENT TIME at"
 ROWS = "x,s,at\n1,a,2024-01-01T00:00:00Z\n"
@@ -211,6 +211,6 @@ def test_a_delta_folder_counts_once_in_loads_and_relations(place: Path) -> None:
     with Engine(live=False, driven=False) as engine:
         engine.execute(f"{TICK}; CREATE RELATION R (x LONG) FROM 'ticks'")
         assert engine.load("Tick", "ticks").accepted == 3
-        assert sorted(engine._relations["R"]["x"].to_pylist()) == [1, 2, 3]
+        assert sorted(engine._parts.tables.relations["R"]["x"].to_pylist()) == [1, 2, 3]
         assert Workspace(None, place / "in").allowed.resolve("ticks", place / "in") == folder
         assert engine.load("Tick", pa.table({"x": [4], "at": ["2024-01-02T00:00:00Z"]})).accepted == 1

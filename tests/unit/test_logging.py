@@ -13,7 +13,7 @@ import pytest
 
 from presage import logging as ours
 from presage.errors import PresageError
-from presage.model import masking
+from presage.model import redaction
 from recovery.living import Living
 from unit.operations.homes import fill, tick
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def none_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(masking, "_secrets", ())
+    monkeypatch.setattr(redaction, "_secrets", ())
     yield
     ours.stop()
 
@@ -63,7 +63,7 @@ def test_a_traceback_stays_on_its_line() -> None:
 
 @pytest.mark.parametrize("format", ours.FORMATS)
 def test_secrets_are_kept_out_of_messages_fields_and_tracebacks(format: str) -> None:
-    masking.keep_out("hunter22")
+    redaction.keep_out("hunter22")
     stream = io.StringIO()
     ours.log_to(format, "info", stream)
     try:
@@ -72,7 +72,7 @@ def test_secrets_are_kept_out_of_messages_fields_and_tracebacks(format: str) -> 
         ours.tell(ours.WARNING, "SOURCE_STATE", "{why}", failure=failure, why=failure)
     logging.getLogger("presage").warning("not through tell: hunter22")
     assert "hunter22" not in stream.getvalue()
-    assert masking.MASK in stream.getvalue()
+    assert redaction.MASK in stream.getvalue()
 
 
 def test_the_environment_says_whether_and_how(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_a_statement_that_stands_fails_and_ends_is_told(tmp_path: Path) -> None:
     ours.log_to("json", "debug", stream)
     fill(tmp_path / "home")
     with Living(tmp_path / "home") as living:
-        living.standing.job.know_anew({}, {"1": "a test"})
+        living.standing.job.change_programs({}, {"1": "a test"})
         living.standing.job.resume("1")
         living.load("Tick", [tick(300)])
         living.drain()

@@ -134,7 +134,7 @@ CIRCLES = {
         "INSERT INTO G SELECT k FROM F; INSERT INTO E SELECT k FROM G;",
         "INSERT INTO F SELECT k FROM S",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CIRCLES)

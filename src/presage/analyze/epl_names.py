@@ -71,7 +71,7 @@ FUNCTIONS = {
     "all": "write comparisons joined by AND",
     "current_evaluation_context": "",
     "instanceof": "attributes have the types that the stream declares",
-}  # fmt: skip
+}
 # How several values beside each other are aggregated, which EPL writes as one more argument.
 SEVERAL = {
     "max": "greatest(a, b) is the greatest of several values, without those that are null",

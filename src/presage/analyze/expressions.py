@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.analyze.aggregates import is_aggregate, resolve_aggregate
-from presage.analyze.coerce import cast_to, coerce_literal, unify
+from presage.analyze.binary_operators import arithmetic, comparable, described
+from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.epl_names import SEVERAL, refuse_method
-from presage.analyze.functions import check_known, constants_of, is_function, resolve_function
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
+from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
+from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable
 from presage.model import types as t
-from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 from presage.plan import expr as e
 
@@ -58,9 +58,13 @@ class ExpressionBinder:
         if not isinstance(bound, e.Duration):
             return bound
         if bound.months:
-            raise error("UNSUPPORTED", node.span, what="a month",
-                        where="as a number of seconds: months differ in length",
-                        fix="compare times, as in b.at < a.at + 1 month, or write 30 days")  # fmt: skip
+            raise error(
+                "UNSUPPORTED",
+                node.span,
+                what="a month",
+                where="as a number of seconds: months differ in length",
+                fix="compare times, as in b.at < a.at + 1 month, or write 30 days",
+            )
         return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span)
 
     def bind_term(self, node: s.Expr) -> e.Expr:
@@ -83,9 +87,13 @@ class ExpressionBinder:
         if isinstance(value, int):
             if value > LONG_MAX:
                 raise error(
-                    "BAD_VALUE", node.span, what="the number", found=value, expected=f"at most {LONG_MAX}",
+                    "BAD_VALUE",
+                    node.span,
+                    what="the number",
+                    found=value,
+                    expected=f"at most {LONG_MAX}",
                     fix="write it with a decimal point to make it a DOUBLE",
-                )  # fmt: skip
+                )
             return e.Constant(t.INT if value <= INT_MAX else t.LONG, value, span=node.span)
         if isinstance(value, float):
             return e.Constant(t.DOUBLE, value, span=node.span)
@@ -105,9 +113,13 @@ class ExpressionBinder:
             item = self.scope.item(node.base.name)
             if item is not None and item.repeated:
                 raise error(
-                    "TYPE_MISMATCH", node.span, what=f"the attribute '{node.name}'", expected="one event",
-                    found=f"'{item.alias}', which holds several", fix=f"write {item.alias}[0].{node.name}",
-                )  # fmt: skip
+                    "TYPE_MISMATCH",
+                    node.span,
+                    what=f"the attribute '{node.name}'",
+                    expected="one event",
+                    found=f"'{item.alias}', which holds several",
+                    fix=f"write {item.alias}[0].{node.name}",
+                )
             if item is not None:
                 column = item.column(node.name, node.span)
                 if column is None:
@@ -155,8 +167,14 @@ class ExpressionBinder:
                     "TYPE_MISMATCH", node.index.span, what="the map's key", expected=base.type.key, found=index.type
                 )
             return e.ElementOf(base.type.value, base, cast_to(key, base.type.key), span=node.span)
-        raise error("TYPE_MISMATCH", node.span, what="the access [ ]", expected="an ARRAY or a MAP", found=base.type,
-                    fix=one_event_fix(self._item_of(node.base)))  # fmt: skip
+        raise error(
+            "TYPE_MISMATCH",
+            node.span,
+            what="the access [ ]",
+            expected="an ARRAY or a MAP",
+            found=base.type,
+            fix=one_event_fix(self._item_of(node.base)),
+        )
 
     def _item_of(self, node: s.Expr) -> ScopeItem | None:
         return self.scope.item(node.name) if isinstance(node, s.Name) else None
@@ -168,8 +186,13 @@ class ExpressionBinder:
             return self.bind(node)
         for other in self.scope.items:
             if isinstance(other.find(item.alias), ArrayOf | MapOf):
-                raise error("AMBIGUOUS_NAME", node.span, name=item.alias, fix=f"another tag than '{item.alias}'",
-                            candidates=f"{item.title} or an attribute of {other.title}")  # fmt: skip
+                raise error(
+                    "AMBIGUOUS_NAME",
+                    node.span,
+                    name=item.alias,
+                    fix=f"another tag than '{item.alias}'",
+                    candidates=f"{item.title} or an attribute of {other.title}",
+                )
         return item.as_struct(node.span)
 
     def _method(self, node: s.Method) -> e.Expr:
@@ -183,8 +206,14 @@ class ExpressionBinder:
         if node.args:
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no argument", found=len(node.args))
         if not isinstance(base.type, ArrayOf):
-            raise error("TYPE_MISMATCH", node.span, what=f"{node.name}()", expected="an ARRAY", found=base.type,
-                        fix=one_event_fix(self._item_of(node.base)))  # fmt: skip
+            raise error(
+                "TYPE_MISMATCH",
+                node.span,
+                what=f"{node.name}()",
+                expected="an ARRAY",
+                found=base.type,
+                fix=one_event_fix(self._item_of(node.base)),
+            )
         zero = e.Constant(t.INT, 0)
         return e.ElementOf(base.type.element, base, zero, from_end=name == "lastof", span=node.span)
 
@@ -206,9 +235,13 @@ class ExpressionBinder:
             return self._aggregate(node)
         if node.distinct:
             raise error(
-                "WRONG_ARGUMENTS", node.span, name=node.name, expected="no DISTINCT", found="DISTINCT",
+                "WRONG_ARGUMENTS",
+                node.span,
+                name=node.name,
+                expected="no DISTINCT",
+                found="DISTINCT",
                 fix="DISTINCT belongs to the aggregates count, sum and avg",
-            )  # fmt: skip
+            )
         relations = self.scope.catalog.relations
         if any(isinstance(arg, s.Star) for arg in node.args):
             check_known(node.name, node.span, relations)
@@ -221,19 +254,32 @@ class ExpressionBinder:
         if self.no_aggregates_in:
             conditional = "condition" in self.no_aggregates_in or "filter" in self.no_aggregates_in
             raise error(
-                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where=self.no_aggregates_in,
-                fix="use HAVING for a condition on an aggregate" if conditional else
-                "compute it in a statement of its own with INSERT INTO",
-            )  # fmt: skip
+                "AGGREGATE_NOT_ALLOWED",
+                node.span,
+                name=f"{node.name}(…)",
+                where=self.no_aggregates_in,
+                fix="use HAVING for a condition on an aggregate"
+                if conditional
+                else "compute it in a statement of its own with INSERT INTO",
+            )
         if self._inside_aggregate:
             raise error(
-                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where="another aggregate",
+                "AGGREGATE_NOT_ALLOWED",
+                node.span,
+                name=f"{node.name}(…)",
+                where="another aggregate",
                 fix="compute the inner one in a statement of its own with INSERT INTO",
-            )  # fmt: skip
+            )
         name = node.name.lower()
         if len(node.args) != 1:
-            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args),
-                        fix=SEVERAL.get(name, "") if node.args else "")  # fmt: skip
+            raise error(
+                "WRONG_ARGUMENTS",
+                node.span,
+                name=name,
+                expected="one argument",
+                found=len(node.args),
+                fix=SEVERAL.get(name, "") if node.args else "",
+            )
         (arg,) = node.args
         self._inside_aggregate = True
         try:
@@ -241,14 +287,14 @@ class ExpressionBinder:
         finally:
             self._inside_aggregate = False
         result = resolve_aggregate(name, bound.type if bound else None, node.distinct, node.span)
-        return e.AggregateCall(result, name, bound, node.distinct, span=node.span)
+        return e.AggregateCall(result, aggregate_named(name).name, bound, node.distinct, span=node.span)
 
     def _aggregate_argument(self, name: str, arg: s.Expr) -> e.Expr | None:
         if not isinstance(arg, s.Star):
             return self.bind(arg)
-        if name == "count" and arg.of is None:
+        if aggregate_named(name).of_nothing is not None and arg.of is None:
             return None
-        if name in ("first", "last", "window", "count"):
+        if aggregate_named(name).takes_events:
             item = self.scope.item(arg.of) if arg.of else self.scope.items[0] if len(self.scope.items) == 1 else None
             if item is not None:
                 return item.as_struct(arg.span)
@@ -259,9 +305,12 @@ class ExpressionBinder:
         if len(node.args) != len(relation.attributes):
             names = ", ".join(a.name for a in relation.attributes)
             raise error(
-                "WRONG_ARGUMENTS", node.span, name=f"the relation '{node.name}'",
-                expected=f"{len(relation.attributes)} terms ({names})", found=len(node.args),
-            )  # fmt: skip
+                "WRONG_ARGUMENTS",
+                node.span,
+                name=f"the relation '{node.name}'",
+                expected=f"{len(relation.attributes)} terms ({names})",
+                found=len(node.args),
+            )
         columns, args = [], []
         for attribute, arg in zip(relation.attributes, node.args, strict=True):
             if isinstance(arg, s.Name) and arg.name == "_":
@@ -269,9 +318,12 @@ class ExpressionBinder:
             bound = coerce_literal(self.bind(arg), attribute.type)
             if t.common_type(bound.type, attribute.type) is None:
                 raise error(
-                    "TYPE_MISMATCH", arg.span, what=f"'{attribute.name}' of the relation '{node.name}'",
-                    expected=attribute.type, found=bound.type,
-                )  # fmt: skip
+                    "TYPE_MISMATCH",
+                    arg.span,
+                    what=f"'{attribute.name}' of the relation '{node.name}'",
+                    expected=attribute.type,
+                    found=bound.type,
+                )
             columns.append(attribute.name)
             args.append(bound)
         return e.InRelation(t.BOOLEAN, node.name, tuple(columns), tuple(args), span=node.span)
@@ -298,7 +350,7 @@ class ExpressionBinder:
     def _unary(self, node: s.Unary) -> e.Expr:
         operand = self.bind_term(node.operand)
         if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
-            found = _described(operand)
+            found = described(operand)
             fix = "write the duration without a sign" if isinstance(operand, e.Duration) else ""
             raise error(
                 "TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found, fix=fix
@@ -313,59 +365,26 @@ class ExpressionBinder:
 
     def _binary(self, node: s.Binary) -> e.Expr:
         if node.op not in COMPARISONS and node.op != "||":
-            return self._arithmetic(node, self.bind_term(node.left), self.bind_term(node.right))
+            return arithmetic(node, self.bind_term(node.left), self.bind_term(node.right))
         left, right = self.bind(node.left), self.bind(node.right)
         if node.op in COMPARISONS:
-            left, right = self._comparable(left, right, node.span)
+            left, right = comparable(left, right, node.span)
             return e.Comparison(t.BOOLEAN, node.op, left, right, span=node.span)
         for side, bound in ((node.left, left), (node.right, right)):
             if bound.type not in (t.STRING, t.NULL):
-                raise error("TYPE_MISMATCH", side.span, what="'||'", expected="STRING", found=bound.type,
-                            fix="write CAST(… AS STRING)")  # fmt: skip
+                raise error(
+                    "TYPE_MISMATCH",
+                    side.span,
+                    what="'||'",
+                    expected="STRING",
+                    found=bound.type,
+                    fix="write CAST(… AS STRING)",
+                )
         return e.Arithmetic(t.STRING, "||", cast_to(left, t.STRING), cast_to(right, t.STRING), span=node.span)
-
-    def _arithmetic(self, node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
-        op = node.op
-        if t.TIMESTAMP in (left.type, right.type) or isinstance(left, e.Duration) or isinstance(right, e.Duration):
-            return self._time_arithmetic(node, left, right)
-        for side, bound in ((node.left, left), (node.right, right)):
-            if not t.is_numeric(bound.type):
-                raise error("TYPE_MISMATCH", side.span, what=f"'{op}'", expected="a number", found=bound.type)
-        common = t.common_type(left.type, right.type)
-        assert common is not None
-        if op == "/" or common == t.NULL:
-            common = t.DOUBLE
-        return e.Arithmetic(common, op, cast_to(left, common), cast_to(right, common), span=node.span)
-
-    def _time_arithmetic(self, node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
-        op = node.op
-        if left.type == t.TIMESTAMP and isinstance(right, e.Duration) and op in "+-":
-            return e.Arithmetic(t.TIMESTAMP, op, left, right, span=node.span)
-        if isinstance(left, e.Duration) and right.type == t.TIMESTAMP and op == "+":
-            return e.Arithmetic(t.TIMESTAMP, op, right, left, span=node.span)
-        left, right = coerce_literal(left, t.TIMESTAMP), coerce_literal(right, t.TIMESTAMP)
-        if left.type == right.type == t.TIMESTAMP and op == "-":
-            return e.Arithmetic(t.DOUBLE, op, left, right, span=node.span)
-        raise error(
-            "TYPE_MISMATCH", node.span, what=f"'{op}' with a time",
-            expected="TIMESTAMP ± duration or TIMESTAMP − TIMESTAMP",
-            found=f"{_described(left)} {op} {_described(right)}",
-        )  # fmt: skip
-
-    def _comparable(self, left: e.Expr, right: e.Expr, span: Span) -> tuple[e.Expr, e.Expr]:
-        pair = unify(left, right)
-        if pair is None:
-            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
-                        fix=f"CAST one side to {left.type if left.type != t.STRING else right.type}")  # fmt: skip
-        # What has no order has no equality either: it is a MAP, or holds one.
-        if not t.is_orderable(pair[0].type):
-            raise error("NOT_COMPARABLE", span, left=_described(left), right=_described(right),
-                        fix="compare the values at a key: m['key']")  # fmt: skip
-        return pair
 
     def _boolean(self, bound: e.Expr, node: s.Expr, where: str) -> e.Expr:
         if bound.type not in (t.BOOLEAN, t.NULL):
-            raise error("TYPE_MISMATCH", node.span, what=where, expected="a condition", found=_described(bound))
+            raise error("TYPE_MISMATCH", node.span, what=where, expected="a condition", found=described(bound))
         return cast_to(bound, t.BOOLEAN)
 
     def _not(self, node: s.Not) -> e.Expr:
@@ -384,8 +403,8 @@ class ExpressionBinder:
 
     def _between(self, node: s.Between) -> e.Expr:
         operand = self.bind(node.operand)
-        low = self._comparable(operand, self.bind(node.low), node.span)
-        high = self._comparable(operand, self.bind(node.high), node.span)
+        low = comparable(operand, self.bind(node.low), node.span)
+        high = comparable(operand, self.bind(node.high), node.span)
         both = (
             e.Comparison(t.BOOLEAN, ">" if node.above else ">=", *low, span=node.span),
             e.Comparison(t.BOOLEAN, "<" if node.below else "<=", *high, span=node.span),
@@ -397,7 +416,7 @@ class ExpressionBinder:
         items: list[e.Expr] = []
         common: DataType = t.NULL
         for written in node.items:
-            _, item = self._comparable(operand, self.bind(written), written.span)
+            _, item = comparable(operand, self.bind(written), written.span)
             joined = t.common_type(common, item.type)
             if joined is None:
                 raise error("NOT_COMPARABLE", written.span, left=common, right=item.type)
@@ -426,7 +445,7 @@ class ExpressionBinder:
             if subject is None:
                 conditions.append(self._boolean(bound, condition, "WHEN"))
             else:
-                pair = self._comparable(subject, bound, condition.span)
+                pair = comparable(subject, bound, condition.span)
                 conditions.append(e.Comparison(t.BOOLEAN, "=", *pair, span=condition.span))
         values = [self.bind(value) for _, value in node.branches]
         values.append(self.bind(node.otherwise) if node.otherwise is not None else e.Constant(t.NULL, None))
@@ -434,8 +453,14 @@ class ExpressionBinder:
         for value in values:
             joined = t.common_type(common, coerce_literal(value, common).type)
             if joined is None:
-                raise error("TYPE_MISMATCH", value.span or node.span, what="CASE", expected=common, found=value.type,
-                            fix="give all branches one type")  # fmt: skip
+                raise error(
+                    "TYPE_MISMATCH",
+                    value.span or node.span,
+                    what="CASE",
+                    expected=common,
+                    found=value.type,
+                    fix="give all branches one type",
+                )
             common = joined
         cast = [cast_to(coerce_literal(v, common), common) for v in values]
         branches = tuple(part for pair in zip(conditions, cast, strict=False) for part in pair)
@@ -444,13 +469,14 @@ class ExpressionBinder:
     def _cast(self, node: s.Cast) -> e.Expr:
         operand = self.bind(node.operand)
         if not _castable(operand.type, node.type):
-            raise error("TYPE_MISMATCH", node.span, what=f"CAST to {node.type}", expected="a type that converts to it",
-                        found=operand.type)  # fmt: skip
+            raise error(
+                "TYPE_MISMATCH",
+                node.span,
+                what=f"CAST to {node.type}",
+                expected="a type that converts to it",
+                found=operand.type,
+            )
         return e.CastTo(node.type, operand, span=node.span)
-
-
-def _described(bound: e.Expr) -> str:
-    return "a duration" if isinstance(bound, e.Duration) else str(bound.type)
 
 
 def _castable(source: DataType, target: DataType) -> bool:

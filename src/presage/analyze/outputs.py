@@ -45,9 +45,15 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
             continue
         if is_own_name(name):
             problems.errors.append(
-                error("BAD_VALUE", span, what="the name of a column", found=f"'{name}'",
-                      expected="none of Presage's own names", fix="give it another name with AS")
-            )  # fmt: skip
+                error(
+                    "BAD_VALUE",
+                    span,
+                    what="the name of a column",
+                    found=f"'{name}'",
+                    expected="none of Presage's own names",
+                    fix="give it another name with AS",
+                )
+            )
         same.append(name)
         outputs.append(Named(name, named.expr))
     return outputs

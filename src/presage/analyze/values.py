@@ -9,7 +9,7 @@ from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
-from presage.lang.acting_syntax import InsertValues
+from presage.lang.command_syntax import InsertValues
 from presage.model.catalog import Attribute, EventType
 from presage.model.text import Span
 from presage.model.types import common_type
@@ -19,15 +19,25 @@ from presage.plan.expr import Constant
 def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: str, span: Span) -> tuple[object, ...]:
     """One row; `owner` has these attributes (`relation 'Hall'`), `span`: where it is told of, if the row is empty."""
     if len(row) != len(attributes):
-        raise error("WRONG_ARGUMENTS", row[0].span if row else span, name=f"a row of {owner}",
-                    expected=f"{len(attributes)} values", found=len(row))  # fmt: skip
+        raise error(
+            "WRONG_ARGUMENTS",
+            row[0].span if row else span,
+            name=f"a row of {owner}",
+            expected=f"{len(attributes)} values",
+            found=len(row),
+        )
     binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
     values: list[object] = []
     for expr, attribute in zip(row, attributes, strict=True):
         bound = coerce_literal(binder.bind(expr), attribute.type)
         if common_type(bound.type, attribute.type) != attribute.type:
-            raise error("TYPE_MISMATCH", expr.span, what=f"'{attribute.name}' of {owner}",
-                        expected=attribute.type, found=bound.type)  # fmt: skip
+            raise error(
+                "TYPE_MISMATCH",
+                expr.span,
+                what=f"'{attribute.name}' of {owner}",
+                expected=attribute.type,
+                found=bound.type,
+            )
         bound = cast_to(bound, attribute.type)
         if not isinstance(bound, Constant):
             what = f"a value of {owner}"
@@ -48,8 +58,13 @@ def bind_insert(node: InsertValues, stream: EventType) -> Inserted:
     owner = f"stream '{stream.name}'"
     attributes = stream.attributes if node.attributes is None else _named(node, stream, owner)
     if all(attribute.name != stream.event_time for attribute in attributes):
-        raise error("BAD_VALUE", node.span, what=f"INSERT INTO {stream.name}",
-                    found=f"without '{stream.event_time}'", expected="with the event time of every row")  # fmt: skip
+        raise error(
+            "BAD_VALUE",
+            node.span,
+            what=f"INSERT INTO {stream.name}",
+            found=f"without '{stream.event_time}'",
+            expected="with the event time of every row",
+        )
     rows = [bind_row(row, attributes, owner, node.span) for row in node.rows]
     at = next(i for i, attribute in enumerate(attributes) if attribute.name == stream.event_time)
     for row, values in zip(node.rows, rows, strict=True):
@@ -67,7 +82,12 @@ def _named(node: InsertValues, stream: EventType, owner: str) -> tuple[Attribute
             fix = did_you_mean(name, [a.name for a in stream.attributes])
             raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
         if attribute in found:
-            raise error("DUPLICATE_NAME", node.span, name=name, where=f"INSERT INTO {stream.name}",
-                        fix="name each attribute once")  # fmt: skip
+            raise error(
+                "DUPLICATE_NAME",
+                node.span,
+                name=name,
+                where=f"INSERT INTO {stream.name}",
+                fix="name each attribute once",
+            )
         found.append(attribute)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Two sequences of hashes in, the rows of the first that the second begins with out, in order."""
+"""Alignment of two sequences of hashes: the rows of the first that the second begins with, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of state and events come in, one array over both goes out; arrays as NumPy values with their validity."""
+"""Columns over the kept rows of a state and the new rows together; arrays as NumPy values with their validity."""
 
 from __future__ import annotations
 

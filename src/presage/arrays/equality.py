@@ -1,4 +1,4 @@
-"""Arrow columns in, one int64 code per row out: rows have the same code exactly when their values are equal.
+"""Equality codes: one int64 per row; rows have the same code exactly when their values are equal.
 
 Equal as SQL groups are: null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
 Codes are dense and numbered by first occurrence, so a code is new exactly when it exceeds all codes before it. Cost:

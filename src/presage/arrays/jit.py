@@ -1,4 +1,4 @@
-"""A plain loop over arrays comes in, its compiled form goes out: one signature for all queries, cached on disk."""
+"""Compilation of loops over arrays with Numba: one signature for all queries, cached on disk."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def inlined_always(function: Callable[P, R]) -> Callable[P, R]:
 
 def _read_only(argument: Any) -> Any:
     if not isinstance(argument, np.ndarray):
-        return argument
+        # A NamedTuple of arrays; a plain tuple is read-only as it is made.
+        return argument._make(map(_read_only, argument)) if hasattr(argument, "_make") else argument
     flags = argument.flags
     if flags.c_contiguous and not flags.writeable:
         return argument

@@ -1,4 +1,4 @@
-"""Columns of keys in, a mark of 32 bits for each row out: equal keys have equal marks, and few others share them.
+"""Fingerprints of keys, 32 bits each: equal keys have equal fingerprints, and few others share them.
 
 Equal as in `equality`. Marks find the rows of some keys in a long table without looking at its keys again; who shares a
 mark is found too, so they are good where a few rows more do no harm. They are the same in every process, and are not

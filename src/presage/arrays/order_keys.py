@@ -1,4 +1,4 @@
-"""A column comes in, integers of the same order go out, and the way back. Spark's order: NaN greatest, -0.0 = 0.0."""
+"""Integer sort keys of a column, and the way back. Spark's order: NaN greatest, -0.0 = 0.0."""
 
 from __future__ import annotations
 

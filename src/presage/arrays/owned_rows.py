@@ -1,4 +1,4 @@
-"""Tables of a state whose rows say whose they are in, their parts and their sums out.
+"""State tables of statements that share execution: split by statement, and joined again.
 
 Statements that step as one keep one state. Each row of it has the number of the statement that it belongs to.
 """
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import ints
+from presage.arrays.jit import Ints
 
 Tables = dict[str, pa.Table]
 
@@ -36,3 +37,10 @@ def joined_tables(several: Sequence[Mapping[str, pa.Table]]) -> Tables:
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:
     names = tables[0].column_names
     return pa.concat_tables([table.select(names).cast(tables[0].schema) for table in tables])
+
+
+def counted_by_owner(owners: Ints, count: Ints) -> dict[int, int]:
+    """The sum of `count` for each owner."""
+    numbers, places = np.unique(owners, return_inverse=True)
+    sums = np.bincount(places.reshape(-1), count, len(numbers)).astype(np.int64)
+    return dict(zip(numbers.tolist(), sums.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Rows that a state carries and rows that arrive in, one table out; where runs of equal rows start; rows in order."""
+"""Row operations: appending, taking, runs of equal rows, lexical order."""
 
 from __future__ import annotations
 

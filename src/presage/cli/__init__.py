@@ -27,6 +27,10 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if os.environ.get("PRESAGE_EXTENSIONS"):
+        from presage.functions.extension import load_extensions
+
+        load_extensions()
     if len(arguments) == 2 and arguments[0] == "check" and (arguments[1] == "-" or arguments[1][:1] != "-"):
         # Editors run this at every save, and Typer takes longer to load than the check itself.
         from presage.cli.checking import check_file

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from presage.cli.examples import ExampleName
 from presage.cli.failures import reported
+from presage.cli.jvm_prestart import start_jvm
 from presage.cli.options import Debug
-from presage.cli.starting import start_jvm
+from presage.demo.examples import ExampleName
 from presage.errors import error
 
 Name = Annotated[
@@ -51,11 +51,11 @@ def demo(
         start_jvm([], None, debug)
         # Here, since the other commands need none of it, and now Spark starts meanwhile.
         if name == ExampleName.CAMPUS:
-            from presage.cli.campus_demo import demonstrate_campus
+            from presage.demo.campus import demonstrate_campus
 
             demonstrate_campus(sensors, seconds, serve, port, debug)
             return
-        from presage.cli.demonstration import demonstrate
+        from presage.demo.walkthrough import demonstrate
 
         demonstrate(name, files, debug)
 

@@ -16,7 +16,7 @@ from presage.model.paths import local_path
 
 if TYPE_CHECKING:
     from presage.engine import Engine
-    from presage.log import LoadReport
+    from presage.storage import LoadReport
 
 REASONS = 3
 
@@ -70,9 +70,9 @@ def load_events(engine: Engine, file: EventFile) -> LoadReport:
 
 def _digest(path: Path) -> str:
     """The same for the same files, by their names and what is in them."""
-    from presage.log.delta_folder import DeltaFolder, is_delta
-    from presage.log.files import bytes_of, files_of
     from presage.model.paths import ANYWHERE
+    from presage.storage.delta_folder import DeltaFolder, is_delta
+    from presage.storage.files import bytes_of, files_of
 
     digest = hashlib.sha256()
     if is_delta(path):  # a compaction writes other files with the same rows

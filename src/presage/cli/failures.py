@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from presage.errors import PresageError, QueryWarning, error
-from presage.spark.failures import explain_failure, first_line, is_of_spark
+from presage.execution.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
 ATTENTION = 3  # the command did its work, and what it looked at is not well

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 
 ROWS_AT_ONCE = 10_000
 

@@ -13,10 +13,12 @@ from presage.cli.options import Debug
 Grace = Annotated[
     float | None,
     typer.Option(
-        "--grace", min=0, metavar="SECONDS",
+        "--grace",
+        min=0,
+        metavar="SECONDS",
         help="How long files that have left their tables stay for other readers, 600; 0 deletes them now.",
     ),
-]  # fmt: skip
+]
 MOST_ROUNDS = 10
 
 
@@ -26,8 +28,8 @@ def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -
     An open engine does this by itself. If another process has the home open, it is named, and nothing is done.
     """
     with reported(debug=debug):
-        from presage.cli.work import opened
-        from presage.log.home import read_format
+        from presage.cli.script_results import opened
+        from presage.storage.home import read_format
 
         read_format(context.obj.resolve())
         with opened(context.obj, debug) as engine:

@@ -57,10 +57,10 @@ def export(
         low, high = (None if text is None else _micros(text) for text in (since, until))
         if low is not None and high is not None and high <= low:
             raise error("BAD_VALUE", what="--until", found=f"'{until}'", expected=f"a time after --from, '{since}'")
-        from presage.operations.exporting import Asked, Export
+        from presage.operations.export import Export, ExportRequest
 
         rows = 0
-        found = Export(context.obj.resolve(), Asked(stream, table.value, low, high))
+        found = Export(context.obj.resolve(), ExportRequest(stream, table.value, low, high))
         with Progress(f"writing {to}"), _written(to) as target, _WRITERS[kind](target, found.schema) as write:
             for piece in found.pieces():
                 write(piece)

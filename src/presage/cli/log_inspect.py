@@ -22,8 +22,8 @@ def inspect(
 ) -> None:
     """Tell what the log is made of: tables with versions, files and chunks, journal, statements that still read."""
     with reported(as_json=format is LookFormat.json, debug=debug):
-        from presage.log.glance import glance
-        from presage.operations.inspecting import inspect_home
+        from presage.operations.inspection import inspect_home
+        from presage.storage.snapshot_reader import glance
 
         found = inspect_home(glance(context.obj), records)
         if format is LookFormat.json:
@@ -53,14 +53,21 @@ def _parts(found: dict[str, Any]) -> list[RenderableType | None]:
         ("stream", "table", "version", "record", "files", "rows", "size", "from", "to", "present", "recent", "old"),
         [
             (
-                short(t["stream"]), t["table"], count(t["version"]), count(t["transaction"]), count(t["files"]),
-                count(t["rows"]), size(t["bytes"]), moment(t["first_time"]), moment(t["last_time"]),
+                short(t["stream"]),
+                t["table"],
+                count(t["version"]),
+                count(t["transaction"]),
+                count(t["files"]),
+                count(t["rows"]),
+                size(t["bytes"]),
+                moment(t["first_time"]),
+                moment(t["last_time"]),
                 *(count(t["chunks"].get(age, {}).get("files")) for age in ("present", "recent", "old")),
             )
             for t in found["tables"]
         ],
         left=2,
-    )  # fmt: skip
+    )
     readers = section(
         "Statements that still read",
         ("statement", "state", "streams", "position", "watermark"),
@@ -81,12 +88,16 @@ def _parts(found: dict[str, Any]) -> list[RenderableType | None]:
         ("record", "kind", "at", "stream", "rows added", "files removed", "statements"),
         [
             (
-                str(r["n"]), r["kind"], moment(r["at"]), short(r["stream"] or ""),
+                str(r["n"]),
+                r["kind"],
+                moment(r["at"]),
+                short(r["stream"] or ""),
                 short(", ".join(f"{rows:,} in {stream}" for stream, rows in r["rows"].items())),
-                count(r["removed_files"]), count(r["statements"]),
+                count(r["removed_files"]),
+                count(r["statements"]),
             )
             for r in found["records"]
         ],
         left=5,
-    )  # fmt: skip
+    )
     return [*(Text(line) for line in head), Text(""), tables, readers, records]

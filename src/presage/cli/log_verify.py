@@ -23,7 +23,7 @@ def verify(
     Works beside a running engine. Ends with 0 if all is well, 3 if something is wrong, 1 if the folder is no home.
     """
     with reported(as_json=format is LookFormat.json, debug=debug):
-        from presage.operations.verifying import Verification
+        from presage.operations.verification import Verification
 
         verification = Verification(context.obj.resolve(), quick)
         with Progress("reading the home"):

@@ -27,9 +27,9 @@ OutputMetrics = Annotated[
 def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, debug: Debug = False) -> None:
     """Print the figures of a home: those that its engine told last, every five seconds, or those of its journal."""
     with reported(as_json=format is MetricsFormat.json, debug=debug):
-        from presage.log.home import read_format
         from presage.model.paths import home_path
         from presage.operations.status import metrics_of
+        from presage.storage.home import read_format
 
         folder = home_path(home).resolve()
         read_format(folder)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from presage.errors import error
-from presage.knowledge.library import Library
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
+from presage.operators.knowledge.library import Library
 from presage.plan.query import BoundQuery
 from presage.workspace import Workspace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
+from presage.cli.jvm_prestart import read_and_start
 from presage.cli.options import (
     ROWS,
     AllowEnv,
@@ -17,7 +18,6 @@ from presage.cli.options import (
     Rows,
     permissions,
 )
-from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
 
 
@@ -36,6 +36,6 @@ def query(
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
-        from presage.cli.work import answer
+        from presage.cli.script_results import answer
 
         answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))

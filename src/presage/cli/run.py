@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
+from presage.cli.jvm_prestart import read_and_start
 from presage.cli.options import (
     ROWS,
     AllowEnv,
@@ -19,7 +20,6 @@ from presage.cli.options import (
     Seconds,
     permissions,
 )
-from presage.cli.starting import read_and_start
 from presage.cli.text import name_of
 from presage.logging import log_to
 
@@ -46,7 +46,7 @@ def run(
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
         # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
-        from presage.cli.work import carry_out_all
+        from presage.cli.script_results import carry_out_all
 
         allowed = permissions(allow_env, allow_host)
         carry_out_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

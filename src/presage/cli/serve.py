@@ -15,9 +15,13 @@ Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to l
 Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="0 takes one that is free.")]
 Token = Annotated[
     str | None,
-    typer.Option("--token", metavar="TOKEN", help="env:NAME takes it from the environment; else one is made up.",
-                 show_default=False),
-]  # fmt: skip
+    typer.Option(
+        "--token",
+        metavar="TOKEN",
+        help="env:NAME takes it from the environment; else one is made up.",
+        show_default=False,
+    ),
+]
 Names = Annotated[list[str], typer.Option("--name", metavar="NAME", help="A name under which browsers ask for it.")]
 Plans = Annotated[
     list[str],
@@ -40,7 +44,7 @@ def serve(
 ) -> None:
     """Serve the console and the HTTP API over a home. Everybody who asks needs the token."""
     with reported(debug=debug):
-        from presage.cli.serving import serve_home
+        from presage.cli.server import serve_home
 
         secret = token
         if token is not None and token.startswith("env:"):

@@ -101,48 +101,72 @@ def _parts(seen: HomeStatus) -> list[RenderableType | None]:
         ("name", "events", "per second", "late", "rejected", "watermark", "files", "size"),
         [
             (
-                short(name), count(s["events"]), rate(told, "streams", name, "events"), count(s["late"]),
-                count(s["rejected"]), moment(s["watermark"]), count(s["files"]), size(s["bytes"]),
+                short(name),
+                count(s["events"]),
+                rate(told, "streams", name, "events"),
+                count(s["late"]),
+                count(s["rejected"]),
+                moment(s["watermark"]),
+                count(s["files"]),
+                size(s["bytes"]),
             )
             for name, s in values["streams"].items()
         ],
-    )  # fmt: skip
+    )
     statements = section(
         "Statements",
         ("name", "state", "rows in", "per second", "rows out", "lag", "watermark", "size", "last error"),
         [
             (
-                short(name), s["state"], count(s["rows_in"]), rate(told, "statements", name, "rows_in"),
-                count(s["rows_out"]), count(s["lag"]), moment(s["watermark"]), size(s["state_bytes"]),
+                short(name),
+                s["state"],
+                count(s["rows_in"]),
+                rate(told, "statements", name, "rows_in"),
+                count(s["rows_out"]),
+                count(s["lag"]),
+                moment(s["watermark"]),
+                size(s["state_bytes"]),
                 short(s["error"]),
             )
             for name, s in values["statements"].items()
         ],
-    )  # fmt: skip
+    )
     sources = section(
         "Sources",
         ("stream", "source", "state", "rows", "rejected", "left", "why"),
         [
             (
-                short(name), s["source"], s["state"], count(s["rows"]), count(s["rejected"]), count(s.get("left")),
+                short(name),
+                s["source"],
+                s["state"],
+                count(s["rows"]),
+                count(s["rejected"]),
+                count(s.get("left")),
                 short(s.get("why") or "; ".join(s.get("notes", ()))),
             )
             for name, s in values["sources"].items()
         ],
         left=2,
-    )  # fmt: skip
+    )
     sinks = section(
         "Sinks",
         ("name", "kind", "of", "state", "rows", "skipped", "left", "retries", "why"),
         [
             (
-                short(name), s["kind"], short(s["statement"]), s["state"], count(s["rows"]), count(s["skipped"]),
-                count(s["left"]), count(s["retries"]), short(s["why"]),
+                short(name),
+                s["kind"],
+                short(s["statement"]),
+                s["state"],
+                count(s["rows"]),
+                count(s["skipped"]),
+                count(s["left"]),
+                count(s["retries"]),
+                short(s["why"]),
             )
             for name, s in values.get("sinks", {}).items()
         ],
         left=3,
-    )  # fmt: skip
+    )
     open_recalls = {n: s["recalls"] for n, s in values["statements"].items() if any(s["recalls"].values())}
     recalls = section(
         "Recalls",

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from presage.cli.values import one_line, table_text
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 
 # The longest text that a cell shows, and the least width at which a column is still worth having.
 LONGEST = 200

@@ -19,8 +19,8 @@ def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debu
     """Try scenarios: events and the clock in, expected rows out (ASSERT). Spark is started only if a term needs it."""
     with reported(as_json=format is Format.json, debug=debug):
         # Here, since `presage --help` needs none of it.
+        from presage.execution.spark.jvm import SMALL, launch_when_needed
         from presage.scenarios import run_scenarios
-        from presage.spark.jvm import SMALL, launch_when_needed
 
         launch_when_needed(SMALL, quiet=not debug)
         tried = failed = 0
@@ -29,8 +29,13 @@ def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debu
                 tried += 1
                 failed += not outcome.passed
                 if format is Format.json:
-                    said = {"file": file, "scenario": outcome.title, "passed": outcome.passed,
-                            "seconds": round(outcome.seconds, 3), "assertions": outcome.assertions}  # fmt: skip
+                    said = {
+                        "file": file,
+                        "scenario": outcome.title,
+                        "passed": outcome.passed,
+                        "seconds": round(outcome.seconds, 3),
+                        "assertions": outcome.assertions,
+                    }
                     sys.stdout.write(json.dumps(said, ensure_ascii=False) + "\n")
                 else:
                     mark = "ok    " if outcome.passed else "FAILED"

@@ -1,1 +1,1 @@
-"""Expressions of the plan over Arrow columns, without Spark: what standing statements compute batch by batch."""
+"""Expressions of the plan over Arrow columns, without Spark: what running statements compute for each batch."""

@@ -1,4 +1,4 @@
-"""Arrays, maps and structs in, their elements, values and fields out; NULL where there is none."""
+"""Elements of arrays, values of maps and fields of structs; NULL where there is none."""
 
 from __future__ import annotations
 

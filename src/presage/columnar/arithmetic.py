@@ -1,4 +1,4 @@
-"""Vectors of one numeric type in, their sum, quotient … out; what has no value (overflow, division by zero) is NULL."""
+"""Arithmetic on vectors of one numeric type; what has no value (overflow, division by zero) is NULL."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _remainder(a: Vector, b: Vector) -> Flat:
 
 
 def _small(operator: np.ufunc) -> Binary:
-    """INT: LONG has the room for every sum and product."""
+    """INT: every sum and product fits in LONG."""
 
     def run(a: Vector, b: Vector) -> Flat:
         assert isinstance(a, Flat)

@@ -1,4 +1,4 @@
-"""A vector and two types in, the vector in the other type out; NULL where it cannot be converted."""
+"""Casts of vectors from one type to another; NULL where a value cannot be converted."""
 
 from __future__ import annotations
 

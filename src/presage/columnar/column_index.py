@@ -1,4 +1,4 @@
-"""What many conditions ask of one column in; for a batch of its values, the conditions' rows out.
+"""The index of one column's constants: which rows of a batch satisfy the comparisons of many conditions.
 
 NULL satisfies nothing; NaN equals NaN and is greatest; -0.0 equals 0.0.
 """

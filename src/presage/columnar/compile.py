@@ -1,4 +1,4 @@
-"""Expressions in, nodes that compute them out: equal subexpressions become one node, whatever statement they are of."""
+"""The expression compiler: nodes that compute expressions; equal subexpressions of all statements share a node."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import pyarrow as pa
 from presage.columnar import logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
 from presage.columnar.arithmetic import compute, months_later, negate, seconds_between
-from presage.columnar.cancelling import check_cancelled
+from presage.columnar.cancellation import check_cancelled
 from presage.columnar.casts import cast
-from presage.columnar.functions import compile_function
-from presage.columnar.functions.call import Kernel
+from presage.columnar.concatenation import concatenated
 from presage.columnar.like import like
 from presage.columnar.membership import in_list, in_relation, in_relation_where, relation_of, relation_terms_supported
 from presage.columnar.order import compare
-from presage.columnar.texts import concatenated
 from presage.columnar.vectors import Bools, Flat, Vector, constant, from_arrow, one_array, truth
+from presage.functions.columnar import compile_function
+from presage.functions.columnar.call import Kernel
 from presage.model import types as t
 from presage.model.types import ArrayOf
 from presage.plan import expr as e

@@ -1,4 +1,4 @@
-"""A function of single values and vectors in, a vector out: the function runs once for each distinct tuple."""
+"""Row functions over vectors: the function is called once for each distinct tuple of arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.columnar.cancelling import check_cancelled
+from presage.columnar.cancellation import check_cancelled
 from presage.columnar.vectors import Bools, Ints, Vector, both_valid, from_arrow, nothing, take, to_cells
 from presage.model import types as t
 from presage.model.arrow import to_arrow

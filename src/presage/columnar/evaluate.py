@@ -1,7 +1,7 @@
-"""Expressions of the plan and an Arrow table in, Arrow columns out: exactly the values that Spark gives.
+"""The evaluator of plan expressions over Arrow tables, with exactly the values that Spark gives.
 
 Nothing fails on a row: division by zero, overflow, a text that is no number are NULL. What cannot be computed here to
-the last digit goes to a stranger, in one call for all such expressions.
+the last digit goes to the fallback (Catalyst), in one call for all such expressions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from presage.errors import error
 from presage.plan.display import show
 from presage.plan.expr import Expr
 
-Foreign = Callable[[Sequence[Expr], pa.Table], list[pa.Array]]
+Fallback = Callable[[Sequence[Expr], pa.Table], list[pa.Array]]
 
 
 def supports(expr: Expr) -> bool:
@@ -27,12 +27,12 @@ def supports(expr: Expr) -> bool:
 class Evaluator:
     """Computes expressions over tables. Compiles an expression when it first meets it; keep the expression, too.
 
-    `relations` gives the tables of the relations that expressions name; `foreign` computes what is not supported.
+    `relations` gives the tables of the relations that expressions name; `fallback` computes what is not supported.
     """
 
-    def __init__(self, relations: Mapping[str, pa.Table] | None = None, foreign: Foreign | None = None) -> None:
+    def __init__(self, relations: Mapping[str, pa.Table] | None = None, fallback: Fallback | None = None) -> None:
         self._nodes = Nodes(relations or {})
-        self._foreign = foreign
+        self._fallback = fallback
 
     def column(self, expr: Expr, table: pa.Table) -> pa.Array:
         """One array of `to_arrow(expr.type)`, as long as the table."""
@@ -76,6 +76,6 @@ class Evaluator:
         return node.value(Batch(table))
 
     def _ask(self, exprs: list[Expr], table: pa.Table) -> list[pa.Array]:
-        if self._foreign is None:
+        if self._fallback is None:
             raise error("INTERNAL", exprs[0].span, what=f"{show(exprs[0])} cannot be computed without Spark")
-        return self._foreign(exprs, table)
+        return self._fallback(exprs, table)

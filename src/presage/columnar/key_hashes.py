@@ -1,4 +1,4 @@
-"""A column of keys in, 64-bit hashes out: values that are equal as SQL groups are have equal hashes, in any process.
+"""64-bit hashes of keys: values that are equal as SQL groups have equal hashes, in any process.
 
 Null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
 """

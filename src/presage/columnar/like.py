@@ -1,4 +1,4 @@
-"""Texts and patterns of LIKE in, whether they match out. `%` and `_` are wild; a lone backslash stands for itself."""
+"""LIKE on text vectors. `%` and `_` are wildcards; a lone backslash stands for itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.functions.patterns import matches_anywhere
 from presage.columnar.order import compare
 from presage.columnar.vectors import Cells, Flat, Vector, flat_from_arrow
+from presage.functions.columnar.patterns import matches_anywhere
 from presage.model import types as t
 from presage.plan import expr as e
 from presage.plan.regex_tree import literal

@@ -1,4 +1,4 @@
-"""Vectors of arrays in, their elements one after the other out, and back."""
+"""Array vectors unfolded into their elements, and folded again."""
 
 from __future__ import annotations
 

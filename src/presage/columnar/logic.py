@@ -1,4 +1,4 @@
-"""Vectors of truth values in, AND, OR and NOT of them out, in SQL's three values; and the choice between vectors."""
+"""AND, OR and NOT in SQL's three values, and the choice between vectors: CASE, COALESCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in, whether a list or a relation has them out: NaN equals NaN, -0.0 equals 0.0."""
+"""IN: whether a list or a relation has a value. NaN equals NaN, -0.0 equals 0.0."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callab
     return lambda *args: Flat(codes_of_terms(*args) >= 0)
 
 
-class Asked(Protocol):
+class RelationLookup(Protocol):
     """A relation of which nobody knows the rows: it says of values whether it has them."""
 
     def holds(self, columns: Sequence[pa.Array]) -> Bools: ...
 
 
-def _asked(expr: e.InRelation, relation: Asked) -> Callable[..., Vector]:
+def _asked(expr: e.InRelation, relation: RelationLookup) -> Callable[..., Vector]:
     def run(*terms: Vector) -> Vector:
         rows = joint_length(*terms)
         return Flat(relation.holds([to_array(x, arg.type, rows) for x, arg in zip(terms, expr.args, strict=True)]))

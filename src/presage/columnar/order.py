@@ -1,4 +1,4 @@
-"""Two vectors of one orderable type in, how they compare out: SQL's null logic, NaN equal to itself and greatest.
+"""Comparison of vectors of an orderable type: SQL's null logic, NaN equal to itself and greatest.
 
 Inside arrays and structs NULL equals NULL and is least, as in Spark. -0.0 equals 0.0 everywhere.
 """

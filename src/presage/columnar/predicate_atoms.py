@@ -1,4 +1,4 @@
-"""Conditions in, their parts of the form `column op constant` out, sorted by column, and what remains of them."""
+"""Decomposition of conditions into atoms `column op constant`, by column, and the remaining parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many conditions and a table in, the rows of each condition out: all of them answered together, by tables.
+"""The predicate index: the rows of a table that satisfy each of many conditions, found for all of them at once.
 
 Every part `column = constant`, `column < constant`, `column IN (constants)` is known to an index of its column, which
 looks at the column's values once for all conditions. The part of a condition that the fewest rows satisfy gives its
@@ -130,19 +130,22 @@ class PredicateIndex:
         """Candidates for which the remaining parts of these conditions hold, too. Parts that only Spark computes go in
         one call."""
         bounds = np.searchsorted(owners, np.stack((numbers, numbers + 1)))
-        asked = [(rest, slice(a, b)) for n, a, b in zip(numbers, *bounds, strict=True)
-                 if b > a and (rest := self._rest[n]) is not None]  # fmt: skip
+        asked = [
+            (rest, slice(a, b))
+            for n, a, b in zip(numbers, *bounds, strict=True)
+            if b > a and (rest := self._rest[n]) is not None
+        ]
         keep = np.ones(len(owners), np.bool_)
-        foreign = []
+        fallback = []
         for rest, own in asked:
             if self._evaluator.computes(rest):
                 keep[own] = self._evaluator.mask(rest, _taken(table, rest, found[own]))
             else:
-                foreign.append((rest, own))
-        if foreign:
-            union = np.unique(np.concatenate([found[own] for _, own in foreign]))
-            masks = self._evaluator.masks([rest for rest, _ in foreign], table.take(pa.array(union)))
-            for (_, own), mask in zip(foreign, masks, strict=True):
+                fallback.append((rest, own))
+        if fallback:
+            union = np.unique(np.concatenate([found[own] for _, own in fallback]))
+            masks = self._evaluator.masks([rest for rest, _ in fallback], table.take(pa.array(union)))
+            for (_, own), mask in zip(fallback, masks, strict=True):
                 keep[own] = mask[np.searchsorted(union, found[own])]
         return owners[keep], found[keep]
 

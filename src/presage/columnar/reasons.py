@@ -1,5 +1,5 @@
-"""Conditions and the values that they speak of in, whether each holds and with which values out: why an event made no
-row. What rooms tell of an event has one shape, whoever looks at it."""
+"""Why-not reports: each condition with the values that it compared, and whether it holds. All operators report in
+this one form."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.model.arrow import to_arrow
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 from presage.plan.display import show
 from presage.plan.expr import And, ColumnRef, Expr, Or, conjuncts
+from presage.plan.nodes import Scan
 
 Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]
@@ -131,7 +133,7 @@ class Examiner:
             return expr.name.rpartition(".")[2].removeprefix("~")
         try:
             return show(expr).replace("~", "")
-        except TypeError:  # a leaf that only a room knows has no notation of its own
+        except TypeError:  # a leaf that only its operator knows has no notation of its own
             return "a term over several events"
 
 
@@ -144,3 +146,28 @@ def row_values(table: pa.Table, row: int) -> Values:
         return None
 
     return value_of
+
+
+def shown_row(table: pa.Table, row: int) -> dict[str, Any]:
+    """The attributes of an event of a scan, by their own names, as JSON knows them."""
+    part = table.slice(row, 1)
+    names = [name for name in part.column_names if not name.startswith("_")]
+    return {name.rpartition(".")[2].removeprefix("~"): plain_column(part[name])[0] for name in names}
+
+
+def of_key(table: pa.Table, keys: Sequence[str], values: Sequence[Any]) -> pa.Table:
+    """The rows with these values; null and NaN are values as any other."""
+    keep = np.ones(table.num_rows, np.bool_)
+    for name, value in zip(keys, values, strict=True):
+        same = [found == value or (found != found and value != value) for found in table[name].to_pylist()]
+        keep &= np.array(same, np.bool_)
+    return table.filter(pa.array(keep))
+
+
+@dataclass(frozen=True)
+class ScanConditions:
+    """What a statement asks of the events of one scan alone; `of`: which of its events is meant, in a pattern."""
+
+    scan: Scan
+    conditions: tuple[Expr, ...]
+    of: str = ""

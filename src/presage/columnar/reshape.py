@@ -1,4 +1,4 @@
-"""An Arrow array and a wider Arrow type in, the same values in that type out, whatever they are nested in."""
+"""Conversion of Arrow arrays to a wider Arrow type, at any level of nesting."""
 
 from __future__ import annotations
 

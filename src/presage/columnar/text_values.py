@@ -1,4 +1,4 @@
-"""Texts in, the numbers, truth values and times that Spark reads from them out; None if it reads none."""
+"""Numbers, truth values and times that Spark reads from texts; None if it reads none."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
 _NAMED = {
-    "nan": np.nan, "inf": np.inf, "+inf": np.inf, "-inf": -np.inf,
-    "infinity": np.inf, "+infinity": np.inf, "-infinity": -np.inf,
-}  # fmt: skip
+    "nan": np.nan,
+    "inf": np.inf,
+    "+inf": np.inf,
+    "-inf": -np.inf,
+    "infinity": np.inf,
+    "+infinity": np.inf,
+    "-infinity": -np.inf,
+}
 # Java trims what is not above the blank; Spark also DEL where it reads whole numbers and truth values.
 _BLANKS = "".join(map(chr, range(33)))
 _CONTROLS = _BLANKS + "\x7f"

@@ -1,4 +1,4 @@
-"""Arrow arrays in, the vectors that expressions compute with out, and back.
+"""Vectors: what expressions compute with, made from Arrow arrays and converted back.
 
 A vector has one value for each row, or a single one that holds for every row: constants, and what is computed from
 constants alone. Both lengths broadcast against each other, so no kernel needs to know which it got.

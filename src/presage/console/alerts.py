@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import APIRouter, Query, Request
 
-from presage.console.asking import Asked
+from presage.console.query_routes import Asked
 from presage.console.rows import table_as_json
 from presage.console.streams import listed
 from presage.console.tails import Tails

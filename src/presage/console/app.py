@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from presage import __version__
-from presage.console import alerts, asking, files, knowing, positions, statements, streams
+from presage.console import alerts, files, knowledge_routes, positions, query_routes, statements, streams
 from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
@@ -39,13 +39,19 @@ def make_app(
 def open_gate(gate: Gate, engine: Engine, plans: Sequence[Plan] = ()) -> None:
     """Let the API of an engine answer behind a gate that has been listening."""
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
-    app = FastAPI(title="Presage", version=__version__, description=ABOUT, docs_url=None, redoc_url=None,
-                  openapi_url="/api/openapi.json")  # fmt: skip
+    app = FastAPI(
+        title="Presage",
+        version=__version__,
+        description=ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
     app.state.engine, app.state.tails, app.state.traces = engine, Tails(), Traces()
     app.state.plans = tuple(plans)
     add_failures(app)
-    for room in (asking, statements, streams, files, positions, alerts, knowing):
-        app.include_router(room.router)
+    for routes in (query_routes, statements, streams, files, positions, alerts, knowledge_routes):
+        app.include_router(routes.router)
 
     @app.get("/api/status", tags=["asking"])
     def status() -> dict[str, Any]:

@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 
 from presage.console.answers import all_as_json, as_json
 from presage.errors import PresageError, error
+from presage.execution.spark.failures import explain_failure, is_of_spark
 from presage.logging import ERROR, tell
-from presage.spark.failures import explain_failure, is_of_spark
 
 # By whose fault it is. A name that stands for nothing is the asker's mistake like any other in a text.
 STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
 
-from presage.console.asking import Asked
+from presage.console.query_routes import Asked
 from presage.errors import PresageError
-from presage.log import read_files
-from presage.log.declaration import declaration, named_after, remarks
-from presage.log.suggestion import suggest
-from presage.log.text_csv import read_nulls
+from presage.storage import read_files
+from presage.storage.declaration import declaration, named_after, remarks
+from presage.storage.suggestion import suggest
+from presage.storage.text_csv import read_nulls
 
 router = APIRouter(prefix="/api", tags=["streams"])
 # As the browser calls it; its ending tells the format, and it stands in the reasons of rejected rows.

@@ -66,8 +66,12 @@ def read_plan(file: str) -> Plan:
     if not plan.rooms and plan.picture is None:
         raise _bad(file, "it", "empty", "rooms, or an image with its bounds")
     if plan.picture is not None and not plan.bounds:
-        raise error("MISSING_OPTION", name="bounds", owner=f"the image of the plan '{file}'",
-                    fix="say where it lies: [left, bottom, right, top] in the units of the stream")  # fmt: skip
+        raise error(
+            "MISSING_OPTION",
+            name="bounds",
+            owner=f"the image of the plan '{file}'",
+            fix="say where it lies: [left, bottom, right, top] in the units of the stream",
+        )
     return plan
 
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
-from presage.console.asking import Asked
 from presage.console.plans import Plan
+from presage.console.query_routes import Asked
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.time import MICROS, format_timestamp
@@ -48,9 +48,11 @@ def positions(name: str, engine: Asked, limit: Annotated[int, Query(ge=1, le=5_0
                 "at": format_timestamp(times[i]),
                 "values": [value for value, _, _ in told],
                 "rates": [rate or 0.0 for _, rate, _ in told],
-                "thresholds": [own if own is not None else usual
-                               for (_, _, own), usual in zip(told, found.predicted.thresholds, strict=False)],
-            }  # fmt: skip
+                "thresholds": [
+                    own if own is not None else usual
+                    for (_, _, own), usual in zip(told, found.predicted.thresholds, strict=False)
+                ],
+            }
     newest = format_timestamp(max(times)) if times else None
     return {**_described(found), "now": newest, "objects": sorted(objects.values(), key=lambda each: each["key"])}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 
 # The most rows of one answer; a page that shows more than that helps nobody.
 MOST_ROWS = 10_000

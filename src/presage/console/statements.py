@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from presage.console.answers import as_json
-from presage.console.asking import Asked
+from presage.console.query_routes import Asked
 from presage.console.rows import MOST_ROWS, rows_as_json, table_as_json
 from presage.live.deployment import Deployment
 from presage.model.time import format_timestamp, to_micros

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from presage.console.asking import Asked
+from presage.console.query_routes import Asked
 from presage.console.rows import table_as_json
 from presage.engine import Engine
 from presage.lang.printer import print_statement

@@ -8,7 +8,7 @@ from typing import Any
 
 from presage.console.tails import Tails
 from presage.live.deployment import Deployment
-from presage.live.tracing import Tracing
+from presage.live.match_trace import MatchTrace
 from presage.model.time import format_timestamp
 
 MOST_ROWS = 500
@@ -18,7 +18,7 @@ MOST_ROWS = 500
 class Traces:
     """For pages that look again and again."""
 
-    _known: dict[str, tuple[str, Tracing]] = field(default_factory=dict)
+    _known: dict[str, tuple[str, MatchTrace]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, deployment: Deployment, tails: Tails, first: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE for any Spark DataFrame: a clause and a DataFrame in, a DataFrame out; no engine, no archive."""
+"""MATCH_RECOGNIZE for any Spark DataFrame, without an engine or an archive."""
 
 from presage.frames.recognize import match_recognize
 

@@ -1,4 +1,4 @@
-"""A bounded DataFrame in, its matches out: Catalyst spreads the rows by key and sorts them, the kernel goes through.
+"""Matches in a bounded DataFrame: Catalyst partitions the rows by key and sorts them, the kernel reads them in order.
 
 Spark's own sort is slower than one in the worker, but needs no guess about what fits in memory; rows reach the kernel
 piece by piece, and it keeps only those that can still matter.
@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from presage.execution.spark.kernel_runs import run_steps
 from presage.frames.planning import FramePlan
 from presage.frames.rows import NO_TIME, arrow_schema, kernel_rows, made_schema, result_rows, sorting
 from presage.plan.nodes import SEQ, TIME
-from presage.spark.kernels import run_steps
 
 # Rows of one step of the kernel, and of one Arrow batch of the result.
 PIECE, OUTPUT_ROWS = 200_000, 100_000
@@ -26,7 +26,7 @@ ARRIVAL, CLOCK = "_arrival", "_clock"
 
 def match_batch(frame: DataFrame, plan: FramePlan) -> DataFrame:
     rows = kernel_rows(frame, plan, F.monotonically_increasing_id().alias(ARRIVAL))
-    clocked = plan.kernel.spec.timeouts
+    clocked = plan.match.tables.timeouts
     if clocked:
         # Whether a partial match has run out depends on where time stops in all partitions.
         rows = rows.crossJoin(F.broadcast(rows.agg(F.max(TIME).alias(CLOCK))))

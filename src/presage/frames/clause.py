@@ -1,4 +1,4 @@
-"""The inside of MATCH_RECOGNIZE ( … ) as text in, its syntax tree out; errors show the user's own text."""
+"""The parser of the inside of MATCH_RECOGNIZE ( … ); errors show the user's own text."""
 
 from __future__ import annotations
 
@@ -31,16 +31,24 @@ def parse_clause(text: str) -> tuple[MatchClause, Shift]:
         raise error("SYNTAX", parts[1], source, found="more text after ';'", expected="the end of the clause")
     if not parts:
         raise error(
-            "SYNTAX", Span(0, len(text)), source, found="an empty text", expected="PATTERN ( … )",
+            "SYNTAX",
+            Span(0, len(text)),
+            source,
+            found="an empty text",
+            expected="PATTERN ( … )",
             fix="write what stands inside of MATCH_RECOGNIZE ( … )",
-        )  # fmt: skip
+        )
     start, end = parts[0]
     whole = _WHOLE.match(text, start, end)
     if whole is not None:
         raise error(
-            "SYNTAX", Span(start, whole.end()), source, found="MATCH_RECOGNIZE", expected="one of its clauses",
+            "SYNTAX",
+            Span(start, whole.end()),
+            source,
+            found="MATCH_RECOGNIZE",
+            expected="one of its clauses",
             fix="leave MATCH_RECOGNIZE and its brackets out",
-        )  # fmt: skip
+        )
     shift = Shift(source, start, end)
     with shift.applied():
         statement = parse_statement(_HEAD + text[start:end] + _TAIL)

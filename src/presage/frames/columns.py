@@ -1,4 +1,4 @@
-"""The schema of a DataFrame in, its columns as the language sees them out."""
+"""The columns of a DataFrame as the language sees them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pyspark.sql import types as spark
 
 from presage.analyze.scope import ScopeItem
 from presage.errors import PresageError, error
+from presage.execution.spark.types import from_spark
 from presage.model.text import Span
 from presage.model.types import DataType
-from presage.spark.types import from_spark
 
 ALIAS = "df"
 # Where Spark notes on a column that withWatermark has been called on it.
@@ -61,9 +61,11 @@ def frame_columns(schema: spark.StructType) -> FrameColumns:
     for place, field in enumerate(schema.fields):
         if names[field.name] > 1:
             refused[field.name] = error(
-                "AMBIGUOUS_NAME", name=field.name, candidates=f"{names[field.name]} columns of the DataFrame",
+                "AMBIGUOUS_NAME",
+                name=field.name,
+                candidates=f"{names[field.name]} columns of the DataFrame",
                 fix="df.toDF(…) with a name of its own for each column",
-            )  # fmt: skip
+            )
             continue
         try:
             known.append((place, field.name, from_spark(field.dataType, field.name)))

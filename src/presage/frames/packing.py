@@ -1,5 +1,5 @@
-"""Tables in, bytes out, and back. Spark hands stateful Python functions rows as pandas, which knows no null integer and
-no nested type: so rows travel packed, and nothing is lost or converted on the way."""
+"""Packed rows: Arrow tables as bytes. Spark gives stateful Python functions pandas rows, which have no null integer
+and no nested type, so rows travel packed and nothing is converted."""
 
 from __future__ import annotations
 

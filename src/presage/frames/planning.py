@@ -1,4 +1,4 @@
-"""A clause and the columns of a DataFrame in; what to prepare, how to order, what the kernel does and shows, out.
+"""The plan of a clause over a DataFrame: what to prepare, how to order, what the kernel does and returns.
 
 No Spark runs here: all that a user can have written wrongly is found before any job is planned.
 """
@@ -15,10 +15,10 @@ from presage.frames.columns import ALIAS, FrameColumns, frame_columns
 from presage.lang.match_syntax import MatchClause
 from presage.model.catalog import Catalog
 from presage.model.types import TIMESTAMP
-from presage.patterns.analyze_match import MatchInput, bind_match
-from presage.patterns.compile import match_kernel
-from presage.patterns.kernel.match import MatchKernel
-from presage.patterns.nodes import Match
+from presage.operators.match.bind import MatchInput, bind_match
+from presage.operators.match.compile import match_kernel
+from presage.operators.match.kernel.match import MatchKernel
+from presage.operators.match.nodes import Match
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Named, Project, Scan
 
@@ -46,18 +46,22 @@ class FramePlan:
     timed: bool
     only_order: frozenset[str]
     carried: tuple[tuple[str, int], ...]
-    kernel: MatchKernel
+    match: Match
     made: tuple[Field, ...]
     outputs: tuple[Output, ...]
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return self.kernel.spec.keys
+        return self.match.tables.keys
 
     @property
     def bounded(self) -> bool:
         """Whether time alone can settle a match."""
-        return self.kernel.spec.within is not None or self.kernel.spec.gap is not None
+        return self.match.tables.within is not None or self.match.tables.gap is not None
+
+    @property
+    def kernel(self) -> MatchKernel:
+        return match_kernel(self.match, {})
 
 
 def plan_frame(schema: StructType, text: str, streaming: bool) -> FramePlan:
@@ -92,8 +96,13 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
         order, prepared = _stream_order(clause, columns, order, prepared)
         _refuse_end(clause, match)
     elif not order:
-        raise error("SYNTAX", clause.pattern.span, found="no ORDER BY", expected="the order of the rows",
-                    fix="add ORDER BY: a DataFrame has no order of its own")  # fmt: skip
+        raise error(
+            "SYNTAX",
+            clause.pattern.span,
+            found="no ORDER BY",
+            expected="the order of the rows",
+            fix="add ORDER BY: a DataFrame has no order of its own",
+        )
     timed = prepared[order[0][0]].type == TIMESTAMP and order[0][1]
 
     shown = [Output(name, expr, place=_unchanged(expr, prepared, columns)) for name, expr in chosen]
@@ -115,7 +124,7 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
         timed,
         frozenset(ordering - used),
         tuple(carried),
-        match_kernel(node, {}),
+        node,
         (*(Field(key, types[key]) for key in tables.keys), *match.made),
         tuple(shown),
     )
@@ -147,8 +156,13 @@ def _remaining(
 def _refuse_end(clause: MatchClause, match: Match) -> None:
     automaton = match.tables.automaton
     if any(edge.at_end for ways in (automaton.first, *automaton.follow) for edge in ways):
-        raise error("UNSUPPORTED", clause.pattern.span, what="$ in a pattern", where="on a streaming DataFrame",
-                    fix="leave $ out: a stream has no last row")  # fmt: skip
+        raise error(
+            "UNSUPPORTED",
+            clause.pattern.span,
+            what="$ in a pattern",
+            where="on a streaming DataFrame",
+            fix="leave $ out: a stream has no last row",
+        )
 
 
 def _stream_order(
@@ -157,9 +171,13 @@ def _stream_order(
     """Rows come in the order of the column with the watermark; without ORDER BY that is their order, too."""
     marked = {columns.item.plan_name(name) for name in columns.watermarks}
     if not marked:
-        raise error("UNSUPPORTED", clause.order_by[0].span if clause.order_by else clause.pattern.span,
-                    what="MATCH_RECOGNIZE", where="on a streaming DataFrame without a watermark",
-                    fix="call df.withWatermark(…) with the column that ORDER BY begins with")  # fmt: skip
+        raise error(
+            "UNSUPPORTED",
+            clause.order_by[0].span if clause.order_by else clause.pattern.span,
+            what="MATCH_RECOGNIZE",
+            where="on a streaming DataFrame without a watermark",
+            fix="call df.withWatermark(…) with the column that ORDER BY begins with",
+        )
     known = [column for column in columns.item.all_columns() if column.name in marked]
     if not order and len(known) == 1:
         named = next((n for n, expr in prepared.items() if expr == known[0]), "_time")
@@ -167,7 +185,11 @@ def _stream_order(
     if not order or not order[0][1] or prepared[order[0][0]] not in known:
         names = " or ".join(f"'{name}'" for name in columns.watermarks)
         span = clause.order_by[0].span if clause.order_by else clause.pattern.span
-        raise error("UNSUPPORTED", span, what=f"ORDER BY that does not begin with {names}",
-                    where="on a streaming DataFrame",
-                    fix=f"begin it with {names}, ascending: the column that withWatermark was called on")  # fmt: skip
+        raise error(
+            "UNSUPPORTED",
+            span,
+            what=f"ORDER BY that does not begin with {names}",
+            where="on a streaming DataFrame",
+            fix=f"begin it with {names}, ascending: the column that withWatermark was called on",
+        )
     return order, prepared

@@ -1,4 +1,4 @@
-"""`presage.match_recognize`: a DataFrame and the inside of MATCH_RECOGNIZE ( … ) in, a DataFrame of matches out."""
+"""`presage.match_recognize`: the matches of a clause in a DataFrame."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ def match_recognize(df: DataFrame, clause: str, *, shards: int = SHARDS) -> Data
     is the number of parts that its state falls into, fixed by the checkpoint.
     """
     if not isinstance(df, DataFrame):
-        raise error("BAD_VALUE", what="df", found=f"a {type(df).__name__}", expected="a Spark DataFrame",
-                    fix="make one with spark.createDataFrame")  # fmt: skip
+        raise error(
+            "BAD_VALUE",
+            what="df",
+            found=f"a {type(df).__name__}",
+            expected="a Spark DataFrame",
+            fix="make one with spark.createDataFrame",
+        )
     if not 1 <= shards <= MOST_SHARDS:
         raise error("BAD_VALUE", what="shards", found=shards, expected=f"between 1 and {MOST_SHARDS}")
     plan = plan_frame(df.schema, clause, df.isStreaming)

@@ -1,4 +1,4 @@
-"""A DataFrame and a plan in, the rows that the kernel wants out; and the kernel's rows in, those of the result out.
+"""Rows between a DataFrame and the kernel: the columns that it reads, and the columns of the result.
 
 All of it is Catalyst's. On the way columns go by their place: names may hold dots or differ in case alone.
 """
@@ -15,10 +15,10 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from presage.errors import error
+from presage.execution.spark.expressions import compile_expression
+from presage.execution.spark.types import to_spark
 from presage.frames.planning import FramePlan, Output
 from presage.plan.nodes import TIME
-from presage.spark.expressions import compile_expression
-from presage.spark.types import to_spark
 
 # The time of a row without one: before all others, as nulls are, and far enough from both ends of a LONG.
 NO_TIME = -(1 << 61)
@@ -60,9 +60,11 @@ def arrow_schema(schema: spark.StructType) -> pa.Schema:
             to_arrow_type(field.dataType, timezone="UTC")
         except PySparkTypeError:
             raise error(
-                "DATA_SHAPE", what="ALL ROWS PER MATCH", fix="drop the column before: df.drop(…)",
+                "DATA_SHAPE",
+                what="ALL ROWS PER MATCH",
+                fix="drop the column before: df.drop(…)",
                 found=f"a column of Spark's type {field.dataType.simpleString().upper()} cannot be carried along",
-            ) from None  # fmt: skip
+            ) from None
     return to_arrow_schema(schema, timezone="UTC")
 
 

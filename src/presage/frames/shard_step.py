@@ -1,4 +1,4 @@
-"""What a shard holds, the rows that have come for it and the watermark in; what it holds then, and its rows, out.
+"""One step of a shard: its state, the rows that arrived and the watermark give the new state and the matches.
 
 Rows wait until the watermark has passed them: so the result depends neither on how a stream is cut into batches nor on
 the order in which rows come within the delay.
@@ -15,10 +15,10 @@ from presage.arrays.columns import ints, selected
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
 from presage.frames.batch import ARRIVAL
-from presage.model.state import State
-from presage.patterns.kernel.match import MatchKernel
-from presage.patterns.kernel.retained import BEFORE
-from presage.patterns.kernel.sorting import sorted_order
+from presage.model.operator_state import State
+from presage.operators.match.kernel.match import MatchKernel
+from presage.operators.match.kernel.retained import BEFORE
+from presage.operators.match.kernel.sorting import sorted_order
 from presage.plan.nodes import SEQ, TIME
 
 NAME = "frame"
@@ -84,9 +84,11 @@ class ShardStep:
             return State(NAME, {}, {CALLS: 0, NEXT: 0, PLAN: self.plan})
         if held.numbers.get(PLAN) != self.plan:
             raise error(
-                "UNSUPPORTED", what="another clause, other columns or another number of shards",
-                where="on the checkpoint of a query that has run", fix="give the query a new checkpointLocation",
-            )  # fmt: skip
+                "UNSUPPORTED",
+                what="another clause, other columns or another number of shards",
+                where="on the checkpoint of a query that has run",
+                fix="give the query a new checkpointLocation",
+            )
         return held
 
     def _in_time(self, arrived: list[pa.Table], call: int, watermark: int | None) -> pa.Table:

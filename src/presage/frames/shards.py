@@ -1,4 +1,4 @@
-"""Numbers of shards in, the labels that stand for them out: such that Spark spreads them evenly over its partitions."""
+"""Labels of shards, chosen so that Spark spreads them evenly over its partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A streaming DataFrame in, its matches out as they are settled: one state for each shard of the keys.
+"""Matches in a streaming DataFrame, emitted once they are final; one state for each shard of the keys.
 
 A Spark group for each key would cost a call of Python for each (10,000 keys: twenty times as long as 8 shards of them).
 Spark keeps the states with its own checkpoint and lets time pass: an event-time timeout calls shards without rows.
@@ -21,7 +21,7 @@ from presage.frames.planning import FramePlan
 from presage.frames.rows import NO_TIME, arrow_schema, kernel_rows, made_schema, result_rows
 from presage.frames.shard_step import ShardStep
 from presage.frames.shards import shard_labels
-from presage.model.state import State
+from presage.model.operator_state import State
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import TIME
 
@@ -39,9 +39,10 @@ def match_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
     schema = made_schema(plan)
     made = arrow_schema(schema)
     kept = pa.schema([*(f for f in given if f.name != SHARD), (ARRIVAL, pa.int64())])
-    said = {name: value for name, value in vars(plan.kernel.spec).items() if name != "code"}
+    kernel = plan.kernel
+    said = {name: value for name, value in vars(kernel.spec).items() if name != "code"}
     number = zlib.crc32(repr((said, plan.prepared, plan.order, str(given), shards)).encode())
-    shard = ShardStep(plan.kernel, kept, plan.order, plan.bounded, number)
+    shard = ShardStep(kernel, kept, plan.order, plan.bounded, number)
 
     def packing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return pack(batches, given)

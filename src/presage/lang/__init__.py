@@ -1,4 +1,4 @@
-"""Text in, syntax tree out, and back: `parse`, `parse_statement`, `parse_expression`, and the printers."""
+"""The parser and the printer of the language: `parse`, `parse_statement`, `parse_expression`, and their inverses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammar files in, the prebuilt parser out: `python -m presage.lang.build`; `--check` says whether it is fresh."""
+"""The command that builds the parser's tables: `python -m presage.lang.build`; `--check` fails if they are stale."""
 
 from __future__ import annotations
 

@@ -1,27 +1,27 @@
-"""The capabilities of the language, in order: each gives a grammar file and the builders of its nodes."""
+"""The list of the language's capabilities, in order: each has a grammar file and the builders of its nodes."""
 
 from __future__ import annotations
 
 import os
 
-from presage.lang.lalr import Builder
-from presage.lang.trees import (
-    acting,
+from presage.lang.builders import (
+    commands,
     declare,
     knowledge,
-    look,
     match,
     patterns,
     prediction,
     query,
     recall,
     sequences,
+    show,
     sinks,
     terms,
     types,
     windows,
     within,
 )
+from presage.lang.lalr import Builder
 
 FOLDER = os.path.join(os.path.dirname(__file__), "grammar")
 # Each name is a file grammar/<name>.lark. A later one may extend the rules of those before it.
@@ -40,8 +40,8 @@ CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
     ("knowledge", knowledge.BUILDERS),
     ("recall", recall.BUILDERS),
     ("sinks", sinks.BUILDERS),
-    ("look", look.BUILDERS),
-    ("acting", acting.BUILDERS),
+    ("show", show.BUILDERS),
+    ("commands", commands.BUILDERS),
 )
 # What can be parsed by itself: one statement, or one term.
 GOALS = ("statement", "term")

@@ -1,4 +1,4 @@
-"""The syntax tree of knowledge: bases, PATH { … }, terms with a prefix, and the clause form (LANGUAGE §5)."""
+"""Syntax nodes of knowledge: knowledge bases, PATH { … }, terms with a prefix, and the clause form."""
 
 from __future__ import annotations
 

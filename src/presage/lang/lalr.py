@@ -1,4 +1,4 @@
-"""Tables of a grammar and a text in, whatever the builders make of its rules out: the LALR(1) machine.
+"""The LALR(1) parser: runs the tables of a grammar over a text and calls the builders of its rules.
 
 Lark turns the grammar files into tables (`tables.py`); this machine runs them, so that reading a query loads neither
 Lark nor its start-up time. It keeps its stack in lists: no nesting of the text can exhaust Python's own stack.

@@ -1,4 +1,4 @@
-"""A text and the words that the grammar accepts next in, the next token out."""
+"""The lexer: cuts the next token, given the terminals that the grammar accepts there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import Any, NamedTuple
 
 from presage.errors import error
-from presage.lang.words import RESERVED
+from presage.lang.identifiers import RESERVED
 from presage.model.text import Span
 
 NAME, ANY_NAME, END = "NAME", "ANY_NAME", "$END"

@@ -1,4 +1,4 @@
-"""The syntax tree of MATCH_RECOGNIZE (LANGUAGE §4)."""
+"""Syntax nodes of MATCH_RECOGNIZE."""
 
 from __future__ import annotations
 

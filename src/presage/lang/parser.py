@@ -1,4 +1,4 @@
-"""A text in, its syntax tree out; or every error that can be found, one per broken statement."""
+"""The parser's entry points: a syntax tree of a text, or every error that can be found, one per broken statement."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 from presage.errors import PresageError, error, raise_all
+from presage.lang.builders.recall import refuse_subqueries
 from presage.lang.diagnosis import explain_failure
 from presage.lang.grammar_files import compose_builders
 from presage.lang.lalr import Machine, StuckError
 from presage.lang.scanner import cut_statements
 from presage.lang.syntax import Expr, Script, Statement
 from presage.lang.tables import load_tables
-from presage.lang.trees.recall import refuse_subqueries
 from presage.model.text import Source, Span
 
 

@@ -1,4 +1,4 @@
-"""The syntax tree of EPL patterns: what stands in PATTERN [ … ] (LANGUAGE §3)."""
+"""Syntax nodes of EPL patterns: the terms of PATTERN [ … ]."""
 
 from __future__ import annotations
 

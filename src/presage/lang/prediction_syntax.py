@@ -1,4 +1,4 @@
-"""The syntax tree of prediction: what a declaration says of predicted attributes (LANGUAGE §8)."""
+"""Syntax node of prediction: the predicted attributes of a declaration."""
 
 from __future__ import annotations
 

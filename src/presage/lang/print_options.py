@@ -1,9 +1,9 @@
-"""Options in, `WITH (…)` out."""
+"""The printer of options: `WITH (…)`."""
 
 from __future__ import annotations
 
+from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.syntax import Option
-from presage.lang.words import spell_name, spell_string
 
 
 def print_options(options: tuple[Option, ...]) -> str:

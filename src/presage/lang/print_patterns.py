@@ -1,8 +1,9 @@
-"""Patterns and MATCH_RECOGNIZE in, their canonical text out, with as few parentheses as the tree allows."""
+"""The printer of EPL patterns and MATCH_RECOGNIZE, with as few parentheses as the tree allows."""
 
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.identifiers import spell_name
 from presage.lang.match_syntax import (
     AlternativesTerm,
     AnchorTerm,
@@ -33,7 +34,6 @@ from presage.lang.pattern_syntax import (
 )
 from presage.lang.print_terms import print_expression
 from presage.lang.syntax import Expr, Index, Member, Method
-from presage.lang.words import spell_name
 
 # Levels of binding in a pattern, from loose to tight, as patterns.lark has them.
 ARROW, ANY, ALL, REPEAT, UNARY, GUARDED = range(1, 7)

@@ -1,12 +1,12 @@
-"""RECALL clauses, EVENT ID and the commands to recalls in, their canonical text out."""
+"""The printer of RECALL clauses, EVENT ID and the commands to recalls."""
 
 from __future__ import annotations
 
+from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.print_selects import print_select
 from presage.lang.print_terms import print_expression
 from presage.lang.recall_syntax import HistorySelect, Pace, RecallClause, RecallCommand, SimilarClause
 from presage.lang.syntax import FromItem
-from presage.lang.words import spell_name, spell_string
 from presage.model.time import format_duration
 
 

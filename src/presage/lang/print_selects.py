@@ -1,12 +1,12 @@
-"""A select over history in, its canonical text on one line out. The text of its terms is the caller's."""
+"""The printer of a SELECT over history, on one line. The caller prints its terms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from presage.lang.identifiers import spell_name
 from presage.lang.recall_syntax import HistorySelect, HistorySource, OrderTerm
 from presage.lang.syntax import Expr, SelectItem
-from presage.lang.words import spell_name
 from presage.model.time import format_duration
 
 # A term in, its text out.

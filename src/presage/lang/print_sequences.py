@@ -1,8 +1,9 @@
-"""SEQUENCE [ … ] and the declarations of probability in, their canonical text out."""
+"""The printer of SEQUENCE [ … ] and of the declarations of probabilistic streams."""
 
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.identifiers import spell_name, spell_new, spell_string
 from presage.lang.print_terms import print_expression
 from presage.lang.sequence_syntax import (
     Anything,
@@ -16,7 +17,6 @@ from presage.lang.sequence_syntax import (
     SubgoalTerm,
     Variable,
 )
-from presage.lang.words import spell_name, spell_new, spell_string
 
 # What stands for any value, and is no variable's name.
 _OF_TERMS = frozenset({"_"})

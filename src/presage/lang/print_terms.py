@@ -1,8 +1,9 @@
-"""Terms, conditions and types in, their canonical text out, with as few parentheses as the tree allows."""
+"""The printer of terms, conditions and types, with as few parentheses as the tree allows."""
 
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.print_selects import print_order, print_select
 from presage.lang.recall_syntax import Exists, InSelect, Over, ScalarSelect
@@ -29,7 +30,6 @@ from presage.lang.syntax import (
     Star,
     Unary,
 )
-from presage.lang.words import spell_name, spell_string
 from presage.model.time import MICROS, format_duration
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 

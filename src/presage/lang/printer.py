@@ -1,4 +1,4 @@
-"""A syntax tree in, its canonical text out: parsing the text gives the tree back.
+"""The printer of syntax trees: canonical text, from which parsing gives the same tree.
 
 Queries have one clause on a line. Parentheses stand only where the tree needs them; names are in back-ticks if they
 are reserved or odd; strings are in single quotes.
@@ -7,6 +7,7 @@ are reserved or odd; strings are in single quotes.
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang.identifiers import spell_name, spell_new, spell_string
 from presage.lang.knowledge_syntax import (
     ClausePart,
     CreateKnowledge,
@@ -17,7 +18,7 @@ from presage.lang.knowledge_syntax import (
     SequencePart,
     WindowPart,
 )
-from presage.lang.print_acting import ACTING, print_acting
+from presage.lang.print_commands import ACTING, print_acting
 from presage.lang.print_options import print_options
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
@@ -41,7 +42,6 @@ from presage.lang.syntax import (
     Statement,
     WithinClause,
 )
-from presage.lang.words import spell_name, spell_new, spell_string
 from presage.model.time import format_duration, format_timestamp
 
 # Words that begin an item of FROM of their own.

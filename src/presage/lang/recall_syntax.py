@@ -1,5 +1,4 @@
-"""The syntax tree of history: RECALL behind an item of FROM, its selects, and what is said to running recalls
-(LANGUAGE §9)."""
+"""Syntax nodes of history: RECALL behind an item of FROM, its SELECTs, and the commands to running recalls."""
 
 from __future__ import annotations
 

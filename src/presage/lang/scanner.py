@@ -1,4 +1,4 @@
-"""A text in, the places of its statements out: cut at `;`, with brackets, strings, comments and limits checked.
+"""The statement scanner: splits a text at `;` and checks brackets, strings, comments and limits.
 
 One pass in linear time over any text, before the parser sees it. Strings and back-ticked names end on their line, so
 that a forgotten quote is reported where it is.

@@ -1,4 +1,4 @@
-"""The syntax tree of probability: SEQUENCE [ … ], probabilistic streams, models and inference (LANGUAGE §7)."""
+"""Syntax nodes of probability: SEQUENCE [ … ], probabilistic streams, models and inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The syntax tree: what the user said, and where. Immutable; spans do not count in equality."""
+"""The syntax tree: what the user wrote, and where. Immutable; spans do not count in equality."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ class Statement(Node):
 
 @dataclass(frozen=True)
 class Query(Statement):
-    """The general form of LANGUAGE §2."""
+    """The general form of a query: SELECT … FROM … and its clauses."""
 
     select: tuple[SelectItem, ...]
     items: tuple[FromItem, ...]
@@ -384,7 +384,7 @@ class CreateRelation(Statement):
 
 @dataclass(frozen=True)
 class CreateSink(Statement):
-    """`CREATE SINK name FROM statement WITH (sink = …)`: where the rows of a standing statement go by themselves."""
+    """`CREATE SINK name FROM statement WITH (sink = …)`: where the rows of a deployed statement are delivered."""
 
     name: str
     statement: str

@@ -1,4 +1,4 @@
-"""The grammar's text in, the tables of the LALR machine out: built by Lark, or read from the prebuilt file."""
+"""The parser's tables: built from the grammar by Lark, or loaded from the prebuilt file."""
 
 from __future__ import annotations
 

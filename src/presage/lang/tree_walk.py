@@ -1,4 +1,4 @@
-"""A syntax tree in, all of its nodes out."""
+"""Iteration over the nodes of a syntax tree."""
 
 from __future__ import annotations
 

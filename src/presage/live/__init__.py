@@ -1,1 +1,1 @@
-"""Standing statements: they run over the log, batch by batch, and publish state, rows and position in one record."""
+"""Deployed statements: they run over the log, batch by batch, and publish state, rows and position in one record."""

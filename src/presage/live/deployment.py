@@ -1,4 +1,4 @@
-"""What a user holds of a standing statement: its status, its rows, a subscription, an end."""
+"""The handle of a deployed statement: its status, rows, subscriptions, and its end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from presage.columnar.holding import NOTHING_KNOWN
 from presage.errors import QueryWarning, error
+from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.results import schema_of, unpack
 from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
@@ -21,10 +21,10 @@ from presage.plan.nodes import Field
 
 if TYPE_CHECKING:
     from presage.columnar.reasons import Reasons
-    from presage.knowledge.browsing import Selected
-    from presage.live.passing import Passing
-    from presage.live.standing import Standing
-    from presage.live.tracing import Tracing
+    from presage.live.deployments import DeploymentRegistry
+    from presage.live.match_trace import MatchTrace
+    from presage.live.why_not_conditions import ConditionReport
+    from presage.operators.knowledge.lookup import Selected
     from presage.plan.picture import Picture
 
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
@@ -94,10 +94,10 @@ class Subscriber(Protocol):
 
 
 class Deployment:
-    """A standing statement. It lives in the home, not in this object: another object of the same name is as good."""
+    """A deployed statement. It lives in the home: all handles of a name are equal."""
 
-    def __init__(self, standing: Standing, number: str) -> None:
-        self._standing = standing
+    def __init__(self, deployments: DeploymentRegistry, number: str) -> None:
+        self._deployments = deployments
         self._number = number
 
     @property
@@ -112,29 +112,29 @@ class Deployment:
     def warnings(self) -> tuple[QueryWarning, ...]:
         """What `deploy` found worth telling: parts of the text that may mean something else, events that it missed. Of
         a statement that was deployed before the home was opened there are none."""
-        return self._standing.warnings.get(self._number, ())
+        return self._deployments.warnings.get(self._number, ())
 
     @property
     def columns(self) -> tuple[Field, ...]:
-        return self._standing.columns(self._number)
+        return self._deployments.columns(self._number)
 
     @property
     def status(self) -> Status:
-        statement, job = self._statement, self._standing.job
-        place = job.place(statement)
-        behind = statement.status == RUNNING and statement.place is not None
-        known = place.clock != NOTHING_KNOWN
+        statement, job = self._statement, self._deployments.job
+        place = job.position_of(statement)
+        behind = statement.status == RUNNING and statement.own_position is not None
+        known = place.watermark != NOTHING_KNOWN
         waits = statement.status == RUNNING and job.waits(statement)
         return Status(
             "waiting" if waits else "catching up" if behind else statement.status,
             statement.rows_in,
             statement.rows_out,
             job.lag(statement),
-            _EPOCH + timedelta(microseconds=place.clock) if known else None,
+            _EPOCH + timedelta(microseconds=place.watermark) if known else None,
             job.state_size(statement),
             statement.partial_matches,
-            statement.error or self._standing.trouble() or self._slow() or None,
-            place.position,
+            statement.error or self._deployments.trouble() or self._slow() or None,
+            place.offset,
             statement.unknown_entities,
             statement.recalls_ready,
             statement.recalls_suspended,
@@ -145,11 +145,13 @@ class Deployment:
 
     def _slow(self) -> str:
         """What holds up the batch that runs now, if it takes more than a moment."""
-        slow = self._standing.job.slow_step
+        slow = self._deployments.job.slow_step
         if slow is None:
             return ""
         number, seconds = slow
-        whose = f"statement '{self._standing.job.statements[number].name}'" if number else "several statements together"
+        whose = (
+            f"statement '{self._deployments.job.statements[number].name}'" if number else "several statements together"
+        )
         return f"a batch is running: {whose} for {seconds:.0f} s so far"
 
     @property
@@ -163,33 +165,33 @@ class Deployment:
         """How many rows it has made; as in the status, without looking at anything else."""
         return self._statement.rows_out
 
-    def why(self, limit: int = 20) -> list[Passing]:
+    def why(self, limit: int = 20) -> list[ConditionReport]:
         """The newest events of its streams, and for each which of its conditions it fulfils and which it does not."""
-        return self._standing.passing(self._number, limit)
+        return self._deployments.inspector.why_not_conditions(self._number, limit)
 
     def why_event(self, number: int) -> list[Reasons]:
         """What an event met in its patterns and sequences, and what kept it from making a row there; by the number of
         the event's arrival."""
-        return self._standing.inquire(self._number, number)
+        return self._deployments.inspector.why_not_patterns(self._number, number)
 
-    def trace(self) -> Tracing:
+    def trace(self) -> MatchTrace:
         """The events of its matches; `follow` brings it up to date."""
-        return self._standing.trace(self._number)
+        return self._deployments.inspector.trace(self._number)
 
-    def follow(self, tracing: Tracing) -> None:
-        self._standing.follow(self._number, tracing)
+    def follow(self, trace: MatchTrace) -> None:
+        self._deployments.inspector.follow(self._number, trace)
 
     def selects(self, limit: int = 200) -> list[Selected]:
         """Which things its PATHs select, whatever events come."""
-        return self._standing.known.selected(self._standing.job.programs[self._number].relations, limit)
+        return self._deployments.inspector.selected(self._number, limit)
 
     def explain(self) -> str:
         """What EXPLAIN says of the statement, and how it runs."""
-        return self._standing.explain(self._number)
+        return self._deployments.inspector.explain(self._number)
 
     def picture(self) -> Picture:
         """Its automata and patterns, drawn."""
-        return self._standing.picture(self._number)
+        return self._deployments.inspector.picture(self._number)
 
     def table(self) -> pa.Table:
         """All rows so far that are kept, in order, as Arrow."""
@@ -198,8 +200,8 @@ class Deployment:
 
     def results(self) -> Any:
         """All rows so far that are kept, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
-        found = self._standing.result(self.columns, self.table())
-        found.remarks = self._standing.not_seen(self._number)
+        found = self._deployments.result(self.columns, self.table())
+        found.remarks = self._deployments.not_seen(self._number)
         return found
 
     def subscribe(
@@ -219,18 +221,18 @@ class Deployment:
         subscription: Subscriber
         if name is None:
             subscription = Subscription(self, callback, after)
-        elif self._standing.subscribe is None:
+        elif self._deployments.subscribe is None:
             raise error("UNSUPPORTED", what="subscribe(name=…)", where="without an engine", fix="leave out the name")
         else:
             call = lambda values, identity: callback(Row(values, identity))  # noqa: E731
-            subscription = self._standing.subscribe(name, self.name, int(self._number), call, after, on_error)
+            subscription = self._deployments.subscribe(name, self.name, int(self._number), call, after, on_error)
         self._subscriptions.append(subscription)
         return subscription
 
     @property
     def _subscriptions(self) -> list[Subscriber]:
         # Kept beside the statement: this object may be one of many.
-        return self._standing.subscriptions.setdefault(self._number, [])
+        return self._deployments.subscriptions.setdefault(self._number, [])
 
     def drain(self, timeout: float | None = None) -> None:
         """Wait until all that has arrived so far is taken in and its rows are with the subscribers.
@@ -240,7 +242,7 @@ class Deployment:
         if any(subscription.is_me() for subscription in self._subscriptions):
             fix = "return from the function first: the rest follows"
             raise error("UNSUPPORTED", what="drain()", where="inside a subscriber's own function", fix=fix)
-        self._standing.drain(self._number, timeout)
+        self._deployments.drain(self._number, timeout)
         until = None if timeout is None else time.monotonic() + timeout
         for subscription in self._subscriptions:
             subscription.wait(self._statement.rows_out, until)
@@ -252,7 +254,7 @@ class Deployment:
 
         Its subscribers have `patience` seconds to take the last rows.
         """
-        self._standing.stop(self._number)
+        self._deployments.stop(self._number)
         until = time.monotonic() + patience
         for subscription in self._subscriptions:
             if not subscription.is_me():
@@ -261,19 +263,19 @@ class Deployment:
 
     def resume(self) -> None:
         """Let a statement that failed go on from where it was."""
-        self._standing.resume(self._number)
+        self._deployments.resume(self._number)
 
     def __repr__(self) -> str:
         return f"Deployment({self.name!r}, {self.status.state})"
 
     @property
     def _statement(self) -> Statement:
-        return self._standing.job.statements[self._number]
+        return self._deployments.job.statements[self._number]
 
     def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
         """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
         to hold none of them; 0 if none is."""
-        archive, number = self._standing.archive, int(self._number)
+        archive, number = self._deployments.archive, int(self._number)
         yield from unpack(archive, number, self.columns, record, row, lambda: self.first_row)
 
     @property
@@ -298,7 +300,7 @@ class Subscription:
     def cancel(self) -> None:
         """Stop delivering. Rows that come later are not called back."""
         self._cancelled.set()
-        changed = self._deployment._standing.job.changed
+        changed = self._deployment._deployments.job.changed
         with changed:
             changed.notify_all()
         if not self.is_me():
@@ -314,7 +316,7 @@ class Subscription:
 
     def wait(self, rows: int, until: float | None, strict: bool = True) -> None:
         """Wait until so many rows of the statement are delivered, or none will be any more."""
-        changed = self._deployment._standing.job.changed
+        changed = self._deployment._deployments.job.changed
         with changed:
             while self.delivered < rows and self.error is None and self._thread.is_alive():
                 if until is not None and time.monotonic() >= until:
@@ -324,7 +326,7 @@ class Subscription:
                 changed.wait(0.2)
 
     def _deliver(self) -> None:
-        changed = self._deployment._standing.job.changed
+        changed = self._deployment._deployments.job.changed
         try:
             while not self._cancelled.is_set():
                 self.delivered = max(self.delivered, self._deployment.first_row)
@@ -345,7 +347,7 @@ class Subscription:
                 changed.notify_all()
 
     def _deliver_all(self) -> None:
-        changed, name = self._deployment._standing.job.changed, self._deployment.name
+        changed, name = self._deployment._deployments.job.changed, self._deployment.name
         for record, first, rows in self._deployment.after(self._record, self.delivered):
             self.delivered = max(self.delivered, first)  # those before it are gone
             for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
@@ -362,10 +364,24 @@ class Subscription:
 def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
     names = (
-        "name", "state", "rows_in", "rows_out", "lag", "watermark", "state_size", "partial_matches",
-        "unknown_entities", "recalls_ready", "recalls_suspended", "particle_restarts", "readings_ignored",
-        "rows_kept", "retention", "last_error", "text",
-    )  # fmt: skip
+        "name",
+        "state",
+        "rows_in",
+        "rows_out",
+        "lag",
+        "watermark",
+        "state_size",
+        "partial_matches",
+        "unknown_entities",
+        "recalls_ready",
+        "recalls_suspended",
+        "particle_restarts",
+        "readings_ignored",
+        "rows_kept",
+        "retention",
+        "last_error",
+        "text",
+    )
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status

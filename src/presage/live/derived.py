@@ -1,8 +1,8 @@
-"""Rows of a standing INSERT INTO in, events of the derived stream's archive out, and back to who reads them.
+"""The archive of a derived stream: rows of a deployed INSERT INTO as events, and events as a scan reads them.
 
-Beside the attributes a row keeps where it belongs in the order of events: the event behind it (`_cause`), the number of
-its statement (`_maker`) and its place among the rows of that event (`_place`). Whoever reads the rows, now or later, in
-a batch or from the archive, finds them in the order in which a bounded query would.
+Beside its attributes a row has its position in the order of events: the event that caused it (`_cause`), the number of
+its statement (`_maker`) and its number among the rows of that event (`_place`). So every reader, live or bounded, sees
+the rows in one order.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.steps import MOMENT
 from presage.errors import error
-from presage.log import SEQ
-from presage.log.columns import TIME, attributes_schema
-from presage.log.home import DERIVED
+from presage.execution.steps import MOMENT
 from presage.model.catalog import EventType
 from presage.plan.nodes import Scan
+from presage.storage import SEQ
+from presage.storage.columns import TIME, attributes_schema
+from presage.storage.home import DERIVED
 
 CAUSE, MAKER, PLACE = "_cause", "_maker", "_place"
 HIDDEN = (CAUSE, MAKER, PLACE)
 
 
 def derived_table(stream: str) -> str:
-    """The table of our own that holds what statements make for a stream."""
+    """The internal table that holds the rows of a derived stream."""
     return DERIVED + stream
 
 
-def is_made(stream: str) -> bool:
+def is_derived_table(stream: str) -> bool:
     """Whether the name is that of such a table."""
     return stream.startswith(DERIVED)
 

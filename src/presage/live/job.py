@@ -1,9 +1,9 @@
-"""The live job: the log grows, and every standing statement takes in what is new, batch by batch.
+"""The live job: as the log grows, every deployed statement reads what is new, batch by batch.
 
-A batch reads a span of the log, steps the statements, writes their new states under names that were never used, and
-publishes states, rows and position in one record of the journal. That record is the whole of exactly-once: before it
-nothing has happened, after it all has. A statement that is not where the others are (it begins with history, or its
-state was lost) catches up in slices beside them and joins them at a position.
+A batch reads a range of the log, steps the statements, writes their new states to new files, and publishes states, rows
+and position in one record of the journal. That record is the whole of exactly-once: before it nothing has happened,
+after it all has. A statement that is not where the others are (it begins with history, or its state was lost) catches
+up in slices beside them and joins them at a position.
 """
 
 from __future__ import annotations
@@ -14,57 +14,59 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from presage.columnar.evaluate import Evaluator, Foreign
-from presage.columnar.holding import NOTHING_KNOWN
+from presage.columnar.evaluate import Evaluator, Fallback
+from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live import results
-from presage.live.after_batch import NOTHING_KEPT, wall_clock
+from presage.live.batch import Batch, RecallCommands
+from presage.live.batch_counts import BatchCounts
 from presage.live.batch_lock import PATIENCE, BatchLock
-from presage.live.collecting import collector_waits
-from presage.live.counting import Counted
-from presage.live.dealing import Dealer, Workers
+from presage.live.batch_planner import BatchPlanner
+from presage.live.commit_draft import CommitDraft, DraftBuilder
 from presage.live.derived import archived_schema, derived_table
-from presage.live.drafting import Draft, Drafting
-from presage.live.families import LEAST_MEMBERS
+from presage.live.gc_pause import gc_paused
+from presage.live.history_reader import HistoryReader
+from presage.live.input_range import InputPosition
 from presage.live.meters import Meters
-from presage.live.planning import Batch, Planner
 from presage.live.program import Program
-from presage.live.reading import Reader
-from presage.live.rooms import OpenRecall, Said, recalls_of
-from presage.live.runner import STATE_BYTES, Kept, Runner
-from presage.live.spans import Place
+from presage.live.runner import STATE_BYTES, CompiledStatement, Runner
+from presage.live.shared_execution import LEAST_MEMBERS
+from presage.live.state_store import StateStore
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
-from presage.live.stepping import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, Stepper, too_slow
-from presage.live.store import StateStore
+from presage.live.statement_update import NO_STATE, wall_clock
+from presage.live.step_thread import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, StepThread, too_slow
+from presage.live.task_dispatch import TaskDispatcher, Workers
 from presage.live.tasks import Outcomes, Task
-from presage.log import Log, crash
-from presage.log.home import DERIVED, RESULTS
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
+from presage.operators.recall.executor import OpenRecall, RecallControl, recalls_of
+from presage.storage import Log, failpoints
+from presage.storage.home import DERIVED, RESULTS
 
-# Events that one batch takes in at most, as far as the files' statistics tell: the first rows come early, and memory
-# stays bounded, however long the job was away.
+# The most events of one batch, as far as the files' statistics tell: the first rows come early, and memory stays
+# bounded, however large the backlog.
 ROWS_PER_BATCH = 500_000
-# A batch of more events is shared out to Spark's workers, if its statements or their keys can be dealt with apart.
+# A batch of more events runs in Spark's workers, if its statements or their keys are independent.
 ROWS_ON_DRIVER = 1_000_000
-# A statement that is stopped takes in what has arrived, unless a batch takes longer than this.
+# A statement that is stopped first reads what has arrived, unless a batch takes longer than this.
 FINISH_SECONDS = 3.0
 
-Known = Mapping[str, Statement]  # by number
+Statements = Mapping[str, Statement]  # by number
 
 
 class Job:
-    """All standing statements of a home. Thread-safe: changes happen between batches."""
+    """All deployed statements of a home. Thread-safe: changes happen between batches."""
 
     def __init__(
         self,
         log: Log,
         relations: Callable[[], Mapping[str, pa.Table]],
         event_type: Callable[[str], EventType],
-        foreign: Callable[[], Foreign] | None = None,
+        foreign: Callable[[], Fallback] | None = None,
         histories: Callable[[Any], Any] | None = None,
         workers: Workers | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
@@ -78,48 +80,44 @@ class Job:
         self._log = log
         self._relations, self._event_type = relations, event_type
         self._foreign, self._histories = foreign, histories
-        self._refreshed = refreshed  # when knowledge was read again, by the wall clock
-        self._stepper = Stepper()
-        self._lock = BatchLock(self._stepper.interrupt, seconds_per_batch)
+        self._refreshed = refreshed  # wall time of the last change of a knowledge base
+        self._step_thread = StepThread()
+        self._lock = BatchLock(self._step_thread.interrupt, seconds_per_batch)
         self._closed = self._interrupted = False
         self._seconds, self._state_bytes, self._least_members = seconds_per_batch, state_bytes, least_members
         self.changed = threading.Condition()
         self.meters = Meters()
-        self.reader: Reader | None = None  # where statements go on by themselves
-        self._unsettled = False  # the last record may not be carried out
-        self._identity, self._changes = uuid.uuid4().hex, 0  # of what is known
+        self._unsettled = False  # the last record may not be applied
+        self._identity, self._changes = uuid.uuid4().hex, 0  # of the knowledge bases' content
         self.programs: dict[str, Program] = {}
-        self._enrolled: list[Statement] | None = None  # those that stand; None: to be looked at again
-        self._kept: dict[str, Kept] = {}
+        self._planned: list[Statement] | None = None  # the deployed ones as the planner has them; None: changed
+        self._compiled: dict[str, CompiledStatement] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
-        self._reached = log.live.job.get("arrivals", 0)  # the record whose arrivals the statements have taken in
-        self.planner = Planner(log, self.programs, rows_per_batch, least_members)
-        self._store = StateStore(log.home, self.statements, self._families)
+        self._reached = log.live.job.get("arrivals", 0)  # the record up to whose arrivals the statements have read
+        self.planner = BatchPlanner(log, self.programs, rows_per_batch, least_members)
+        self._store = StateStore(log.home, self.statements, self._shared_states)
         self._store.sweep()
-        self._drafting = Drafting(
-            self.statements, self.programs, self.planner, self._store, event_type, self.can_repeat
-        )  # fmt: skip
-        self._dealer = Dealer(
-            log.home, workers, rows_on_driver, parallelism, relations, self._store.chains,
-            lambda number: bool(self.statements[number].shared),
-        )  # fmt: skip
+        known = self.statements, self.programs
+        self._drafts = DraftBuilder(*known, self.planner, self._store, event_type, self.can_repeat)
+        chains, is_shared = self._store.chains, self._has_shared_state
+        self._dispatcher = TaskDispatcher(log.home, workers, rows_on_driver, parallelism, relations, chains, is_shared)
         self._runner = self._new_runner()
 
     # -- statements ----------------------------------------------------------------------------------
 
     @property
     def moment(self) -> Moment:
-        """Now, in the log."""
+        """The end of the log now."""
         point = self._log.point
         return Moment(point.position, {n: w for n, w in point.watermarks.items() if not n.startswith("#")})
 
     def between_batches(self) -> AbstractContextManager[None]:
-        """No batch runs while this is held: what is looked at and what is changed belong together. A batch that takes
-        long is interrupted: nothing of it has happened, and it begins again afterwards."""
+        """No batch runs while this is held: reads and changes are atomic. A batch that takes long is interrupted
+        without effect, and starts again afterwards."""
         return self._lock.between_batches()
 
     def leave(self) -> None:
-        """No batch follows; the one that runs has a moment to end, then nothing of it has happened."""
+        """No batch follows; the one that runs has a moment to end, else it is interrupted without effect."""
         self._closed = True
         with self.between_batches():
             pass
@@ -127,18 +125,18 @@ class Job:
     @property
     def slow_step(self) -> tuple[str, float] | None:
         """The statement whose step takes more than a moment (empty: several together), and for how long."""
-        watch = self._stepper.watch
-        seconds = 0.0 if watch is None else time.monotonic() - watch.since
-        return None if watch is None or seconds < PATIENCE else (watch.number, seconds)
+        deadline = self._step_thread.deadline
+        seconds = 0.0 if deadline is None else time.monotonic() - deadline.since
+        return None if deadline is None or seconds < PATIENCE else (deadline.number, seconds)
 
     def reached(self, statement: Statement) -> Moment:
-        """Up to where a statement has made its rows, as a moment of its streams."""
-        position, clock = astuple(self.place(statement))
+        """Up to where the rows of a statement are out, as a moment of its streams."""
+        offset, watermark = astuple(self.position_of(statement))
         if self.programs[statement.number].lags:
-            # It may have taken in events whose rows still wait for answers.
-            clock, reopened = self.planner.made_to(statement), statement.recalls_reopened
-            position = position if reopened is None else min(position, reopened - 1)
-        return Moment(position, known=None if clock == NOTHING_KNOWN else clock)
+            # Rows of events that it has read may still wait for recalls.
+            watermark, reopened = self.planner.output_watermark(statement), statement.recalls_reopened
+            offset = offset if reopened is None else min(offset, reopened - 1)
+        return Moment(offset, known=None if watermark == NOTHING_KNOWN else watermark)
 
     @property
     def next_number(self) -> str:
@@ -147,14 +145,14 @@ class Job:
 
     def find(self, name: str) -> Statement | None:
         """The latest statement of that name."""
-        found = [s for s in self.statements.values() if s.name == name]
-        return max(found, key=lambda s: int(s.number), default=None)
+        named = [s for s in self.statements.values() if s.name == name]
+        return max(named, key=lambda s: int(s.number), default=None)
 
     def restore(self, number: str, program: Program) -> None:
-        """Give a statement that the journal knows its program again."""
+        """Set the program of a statement from the journal."""
         with self._lock:
             self.programs[number] = program
-            self._enrolled = None
+            self._planned = None
 
     def deploy(
         self,
@@ -164,21 +162,27 @@ class Job:
         catalog: dict[str, Any],
         replaces: Statement | None = None,
     ) -> Statement:
-        """Let a statement stand from now on; the draft says what it is."""
+        """Deploy a statement; the draft says what it is."""
         with self._lock:
             number = self.next_number
-            together = any(s.place is None for s in self.statements.values() if s.status == RUNNING)
-            # Not past what it begins with: a batch may have run since `now` was looked at.
+            together = any(s.own_position is None for s in self.statements.values() if s.status == RUNNING)
+            # A batch may have run since `now` was taken: in step only if it skips nothing.
             reached = self._log.live.job.get("position", 0) if together else now.position
             begins = max(now.position, reached)
             in_step = all(scan.after is not None and scan.after >= begins for scan in program.scans)
             statement = replace(
-                draft, number=number, place=None if in_step else Place(), fingerprint=program.fingerprint,
-                shards=program.shards, started=wall_clock(), streams=sorted(program.streams),
-            )  # fmt: skip
+                draft,
+                number=number,
+                own_position=None if in_step else InputPosition(),
+                fingerprint=program.fingerprint,
+                shards=program.shards,
+                started=wall_clock(),
+                streams=sorted(program.streams),
+            )
             job: dict[str, Any] = {"next": int(number) + 1}
-            if not together:  # nobody waits for what lies between: the job begins here
-                job |= {"position": now.position, "marks": _known(now.watermarks), "arrivals": -1}
+            if not together:  # no statement needs what lies between: the job starts here
+                known = {name: time for name, time in now.watermarks.items() if time is not None}
+                job |= {"position": now.position, "marks": known, "arrivals": -1}
             changes = {number: statement.to_json()}
             if replaces is not None:
                 changes |= self._stopping(replaces)
@@ -186,88 +190,80 @@ class Job:
             if program.insert_into is not None:
                 creates[DERIVED + program.insert_into] = archived_schema(self._event_type(program.insert_into))
             self.programs[number] = program
-            self._record(
-                "deploy", {"job": job, "statements": changes},
-                creates=creates, catalog={**catalog, "extra": {**catalog["extra"], "number": number}},
-            )  # fmt: skip
+            entry = {**catalog, "extra": {**catalog["extra"], "number": number}}
+            self._record("deploy", {"job": job, "statements": changes}, creates=creates, catalog=entry)
             if replaces is not None:
                 self._forget(replaces.number)
-            self._tell()
+            self._notify()
             return self.statements[number]
 
     def stop(self, number: str, catalog: dict[str, Any]) -> None:
         """End a statement; the rows that it made stay."""
         with self._lock:
             statement = self.statements[number]
-            if not statement.stands:
+            if not statement.deployed:
                 return
             changes = self._stopping(statement)
-            # A batch must follow: who reads its rows need not wait for it any more.
+            # A batch must follow: statements that read its rows do not wait for it any more.
             self._record("stop", {"job": {"arrivals": -1}, "statements": changes}, catalog=catalog)
             self._forget(number)
-            self._tell()
+            self._notify()
 
     def finish(self, number: str) -> None:
-        """Let a statement that is about to end take in what had arrived by now, as far as time is known."""
+        """Let a statement that is about to end read what has arrived by now, up to the watermark."""
         with self._lock:
             arrivals = self._log.point.arrivals
-            while self.statements[number].place is None and not self.caught_up(number, arrivals):
+            while self.statements[number].own_position is None and not self.caught_up(number, arrivals):
                 if not self.advance(until=time.monotonic() + FINISH_SECONDS):
                     break
                 if self._interrupted:
-                    told = "statement '{statement}' ends before all that has arrived: a step takes too long"
-                    tell(WARNING, "STOPPED_EARLY", told, statement=self.statements[number].name)
+                    text = "statement '{statement}' stops before it has read all arrivals: a step takes too long"
+                    tell(WARNING, "STOPPED_EARLY", text, statement=self.statements[number].name)
                     return
             if self.programs[number].lags and self.statements[number].recalls_suspended:
-                # Nobody will ask for more, and rows after these events wait for them.
-                said = [(self.statements[number].name, said) for said in self._cancelling(number)]
-                self.tell_recalls(said, time.monotonic() + FINISH_SECONDS)
+                # No command will resume them, and rows of later events wait for them.
+                name, recalls = self.statements[number].name, self.open_recalls(number)
+                cancel = tuple((name, RecallControl("cancel", recall.task.event)) for recall in recalls)
+                self.command_recalls(cancel, time.monotonic() + FINISH_SECONDS)
             if self.programs[number].lags:
-                self.advance(until=time.monotonic() + FINISH_SECONDS)  # those who read its rows have them
+                self.advance(until=time.monotonic() + FINISH_SECONDS)  # for the readers of its rows
 
-    def tell_recalls(self, said: Sequence[tuple[str | None, Said]], until: float | None = None) -> None:
-        """Let statements, each by its name or all of them, hear what is said of their events."""
+    def command_recalls(self, commands: RecallCommands, until: float | None = None) -> None:
+        """Run a batch with commands on open recalls, each for the statement of a name or for all."""
         with self._lock:
-            self.planner.said = tuple(said)
-            try:
-                self.advance(until=until)
-            finally:
-                self.planner.said = ()
+            self.advance(until=until, commands=commands)
 
     def open_recalls(self, number: str) -> list[OpenRecall]:
         """The events of a statement that wait for more of history."""
         with self._lock:
             program, statement = self.programs.get(number), self.statements[number]
-            if program is None or not (program.recalls and statement.stands and statement.states):
+            if program is None or not (program.recalls and statement.deployed and statement.states):
                 return []
             states = self._store.of(Task(number, program, 0, (), 0, 0, 0, False, False))
-            return [found for state in states.values() for found in recalls_of(state)]
-
-    def _cancelling(self, number: str) -> list[Said]:
-        return [Said("cancel", found.task.event) for found in self.open_recalls(number)]
+            return [recall for state in states.values() for recall in recalls_of(state)]
 
     def catch_up(self, number: str) -> None:
-        """Let a statement take in all that had arrived by now."""
+        """Let a statement read all that has arrived by now."""
         with self._lock:
             arrivals = self._log.point.arrivals
             while not self.caught_up(number, arrivals) and self.advance():
                 pass
 
-    def know_anew(self, programs: Mapping[str, Program], fails: Mapping[str, str]) -> None:
-        """What is known has changed: statements go on with it, or fail, with the reason, where they cannot."""
+    def change_programs(self, programs: Mapping[str, Program], fails: Mapping[str, str]) -> None:
+        """After a change of knowledge: statements continue with new programs, or fail with a reason."""
         with self._lock:
             for number, program in programs.items():
                 self.programs[number] = program
-                self._kept.pop(number, None)
+                self._compiled.pop(number, None)
             self._runner.forget()
             self._store.check_again()
             self._changes += 1
-            self._enrolled = None
+            self._planned = None
             if fails:
-                self.set_aside(fails)
+                self.fail(fails)
 
     def resume(self, number: str) -> None:
-        """Let a statement that failed try again from where it stopped."""
+        """Let a failed statement retry from where it stopped."""
         with self.between_batches():
             statement = self.statements[number]
             if statement.status == FAILED:
@@ -275,13 +271,13 @@ class Job:
                 self._record("resume", {"statements": changes})
 
     def retain(self, number: str, retention: int) -> None:
-        """Keep the rows of a statement for so long, from now on."""
+        """Set the retention of a statement's rows."""
         self._change({number: {"retention": retention}})
 
-    def let_go(self, removed: Mapping[str, int]) -> None:
-        """Readers see no more of these statements' first rows, so many of each."""
+    def remove_rows(self, removed: Mapping[str, int]) -> None:
+        """Hide the first rows of statements from readers, so many of each."""
         with self._lock:
-            # Never fewer than before: who asks may have looked before another let more of them go.
+            # A concurrent caller may have removed more rows; never decrease.
             known = {number: max(count, self.statements[number].removed) for number, count in removed.items()}
             self._change({number: {"removed": count} for number, count in known.items()})
 
@@ -289,79 +285,80 @@ class Job:
         with self._lock:
             changes = {number: self.statements[number].change(**several)[1] for number, several in values.items()}
             self._record("retention", {"statements": changes})
-            self._enrolled = None
+            self._planned = None
 
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
-        values = {"status": STOPPED, "place": self.place(statement), **NOTHING_KEPT, "changed": wall_clock()}
+        values = {"status": STOPPED, "own_position": self.position_of(statement), **NO_STATE, "changed": wall_clock()}
         return {statement.number: statement.change(**values)[1]}
 
-    # -- where things are ----------------------------------------------------------------------------
+    # -- positions -----------------------------------------------------------------------------------
 
-    def place(self, statement: Statement) -> Place:
-        """How far a statement is."""
-        return self.planner.place(statement)
+    def position_of(self, statement: Statement) -> InputPosition:
+        """How far a statement has read."""
+        return self.planner.position_of(statement)
 
     def lag(self, statement: Statement) -> int:
-        """How many events have arrived that a running statement has not looked at yet."""
-        return self.planner.lag(statement) if statement.stands else 0
+        """How many events have arrived that a statement has not read yet."""
+        return self.planner.lag(statement) if statement.deployed else 0
 
     def waits(self, statement: Statement) -> bool:
         """Whether a statement whose rows it reads, or would, has failed."""
         streams = self.programs[statement.number].streams
         failed = [s for s in self.statements.values() if s.status == FAILED]
-        makers = {derived_table(self.programs[s.number].insert_into or ""): s for s in failed}
-        return any(stream in makers for stream in streams)
+        tables = {derived_table(self.programs[s.number].insert_into or "") for s in failed}
+        return not tables.isdisjoint(streams)
 
     def caught_up(self, number: str, arrivals: int) -> bool:
-        """Whether a statement has taken in all that had arrived by a record, or never will."""
-        # In this order: who sees how far the job is must see the statements of that moment, too.
+        """Whether a statement has read all that had arrived by a record, or never will."""
+        # In this order: the statement must not be older than the record that the job has reached.
         reached, statement = self._reached, self.statements[number]
-        there = statement.place is None and reached >= arrivals
-        return statement.status != RUNNING or (there and not self.planner.awaits_recalls(statement, self._standing()))
+        there = statement.own_position is None and reached >= arrivals
+        return statement.status != RUNNING or (there and not self.planner.awaits_recalls(statement, self._deployed()))
 
     @property
     def overdue(self) -> bool:
-        """Whether a recall that somebody should have asked for has to be given up."""
+        """Whether a suspended recall has to be given up."""
         return any(self.planner.overdue(s) for s in self.statements.values() if s.status == RUNNING)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
-        """By stream: (position, clock) of each statement that has still to read it, or will once it is resumed."""
-        found: dict[str, list[tuple[int, int | None]]] = {}
-        for statement in self._standing():
-            place, program = self.place(statement), self.programs[statement.number]
-            for stream in program.streams:
-                found.setdefault(stream, []).append((place.position, place.clock))
-        return dict(found)
+        """By stream: (offset, watermark) of each statement that reads it, or will once it is resumed."""
+        positions: dict[str, list[tuple[int, int | None]]] = {}
+        for statement in self._deployed():
+            position = self.position_of(statement)
+            for stream in self.programs[statement.number].streams:
+                positions.setdefault(stream, []).append((position.offset, position.watermark))
+        return dict(positions)
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing that a batch could do now."""
+        """Whether a batch would have nothing to do now."""
         with self._lock:
             return self._plan() is None
 
-    def _standing(self) -> list[Statement]:
-        return [s for s in self.statements.values() if s.stands]
+    def _deployed(self) -> list[Statement]:
+        return [s for s in self.statements.values() if s.deployed]
 
-    def _plan(self) -> Batch | None:
-        if self._enrolled is None:
-            self._enrolled = self._standing()
-        return self.planner.plan(self._enrolled)
+    def _plan(self, history: HistoryReader | None = None, commands: RecallCommands = ()) -> Batch | None:
+        if self._planned is None:
+            self._planned = self._deployed()
+        return self.planner.plan(self._planned, history, commands)
 
     # -- batches -------------------------------------------------------------------------------------
 
-    def advance(self, wait: bool = True, until: float | None = None) -> bool:
-        """Run one batch; False if nothing was left to do. Without `wait`, history is left to the reader. `until`: by
-        the monotonic clock; nothing has happened of a batch that takes longer."""
-        with self._lock.for_batch(), collector_waits(len(self.programs)):
+    def advance(
+        self, history: HistoryReader | None = None, until: float | None = None, commands: RecallCommands = ()
+    ) -> bool:
+        """Run one batch; False if there was nothing to do. `history` reads history beside the batches; without it, the
+        batch does. `until`: a monotonic time; a batch that takes longer has no effect."""
+        with self._lock.for_batch(), gc_paused(len(self.programs)):
             self._interrupted = False
             if self._unsettled:
                 self._log.settle()
                 self._unsettled = False
             advanced = not self._closed
             while advanced:
-                self._runner.reader = self.planner.reader = None if wait else self.reader
                 try:
-                    advanced = self._do_batch(until)
+                    advanced = self._run_batch(history, until, commands)
                     break
                 except StepOverdueError as late:
                     self._give_up_step(late.number)
@@ -371,56 +368,57 @@ class Job:
                     self._lock.was_interrupted()
                     break
         if advanced:
-            self._tell()
+            self._notify()
         return advanced
 
-    def _do_batch(self, until: float | None) -> bool:
-        # By itself: what a batch is made of is gone before the collector looks again.
-        batch = self._plan()
+    def _run_batch(self, history: HistoryReader | None, until: float | None, commands: RecallCommands) -> bool:
+        # A function of its own: the objects of a batch are freed before the garbage collector is on again.
+        batch = self._plan(history, commands)
         if batch is None:
             return False
         started = time.perf_counter()
-        runner, known = self._runner, f"{self._identity}/{self._changes}"
-        outcomes = self._stepper.run(lambda: self._dealer.run(batch, runner, known), runner.watch, until)
+        runner, version = self._runner, f"{self._identity}/{self._changes}"
+        run = partial(self._dispatcher.run, batch, runner, version)
+        outcomes = self._step_thread.run(run, runner.deadline, until)
         self._publish(batch, outcomes)
         self._lock.was_published()
-        self._runner.apart = False
+        self._runner.one_by_one = False
         self.planner.learn(outcomes)
         self.meters.batch(time.perf_counter() - started, outcomes)
         return True
 
     def _give_up_step(self, number: str) -> None:
-        """A statement that takes too long for one batch is set aside. Where several took too long together, each steps
-        by itself next."""
+        """A statement that takes too long for one batch fails. After a shared step that took too long, the statements
+        step one by one in the next batch."""
         self._start_over()
         if not number:
-            self._runner.apart = True
+            self._runner.one_by_one = True
             return
         failure = too_slow(self.statements[number].name, self._seconds)
-        self.set_aside({number: failure.render()})
+        self.fail({number: failure.render()})
 
-    def set_aside(self, fails: Mapping[str, str]) -> None:
-        """Statements fail where they are, each with its reason; the others go on."""
+    def fail(self, fails: Mapping[str, str]) -> None:
+        """Statements fail where they are, each with its reason; the others continue."""
         with self._lock:
             failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
-            changes = {st.number: st.change(place=self.place(st), **values)[1] for st, values in failing}
+            changes = {st.number: st.change(own_position=self.position_of(st), **values)[1] for st, values in failing}
             self._record("refresh", {"statements": changes})
 
     def _new_runner(self) -> Runner:
         least, seconds, size = self._least_members, self._seconds, self._state_bytes
-        return Runner(self._keep, self._store.of, self._store.together, least, seconds, size)
+        return Runner(self._compile, self._store.of, self._store.together, least, seconds, size)
 
     def _start_over(self) -> None:
-        """A step was left behind, and may still use what was its own: nothing of that is used again."""
+        """An abandoned step may still use its objects: none of them is used again."""
         self._runner = self._new_runner()
-        self._kept.clear()
+        self._compiled.clear()
         self._store.clear()
 
-    # -- what a batch made ---------------------------------------------------------------------------
+    # -- commits -------------------------------------------------------------------------------------
 
     def _publish(self, batch: Batch, outcomes: Outcomes) -> None:
-        draft = self._drafting.draft(batch, outcomes)
-        self._log.reach(crash.STATES_WRITTEN)
+        draft = self._drafts.draft(batch, outcomes)
+        self._log.reach(failpoints.STATES_WRITTEN)
         self._record("batch", draft.live, draft, tables=draft.tables, watermarks=draft.watermarks)
         self._store.published(draft.done, outcomes.together)
         for number in draft.others:
@@ -428,73 +426,74 @@ class Job:
             if statement.status != RUNNING or not (statement.states or statement.shared):
                 self._forget(number)
 
-    def _families(self) -> dict[str, dict[str, Any]]:
-        """Where the states lie that several statements have in common: by family and place."""
-        known: dict[str, dict[str, Any]] = self._log.live.job.get("families", {})
-        return known
+    def _shared_states(self) -> dict[str, dict[str, Any]]:
+        """Where shared states lie: by name and place."""
+        published: dict[str, dict[str, Any]] = self._log.live.job.get("families", {})
+        return published
+
+    def _has_shared_state(self, number: str) -> bool:
+        return bool(self.statements[number].shared)
 
     def state_size(self, statement: Statement) -> int:
-        """Bytes of its own, and its share of those that it has in common with others."""
+        """Bytes of its own state, and its part of shared ones."""
         return self._store.size(statement)
 
     def can_repeat(self, statement: Statement) -> bool:
-        """Whether it can make its rows again: the log holds all that it read, what it knew is what is known, and they
-        do not depend on when it looked."""
+        """Whether a replay gives the same rows: the log holds all that it read, knowledge has not changed since, and
+        its rows do not depend on when it read."""
         archive, program = self._log.archive, self.programs[statement.number]
-        figures = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
-        known = not program.knows or self._refreshed() <= statement.started
-        return known and program.repeats and all(info.retained == info.rows for info in figures)
+        streams = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
+        unchanged = not program.uses_knowledge or self._refreshed() <= statement.started
+        return unchanged and program.repeats and all(info.retained == info.rows for info in streams)
 
-    def _keep(self, task: Task) -> Kept:
-        if task.number not in self._kept:
+    def _compile(self, task: Task) -> CompiledStatement:
+        if task.number not in self._compiled:
             program, tables = self.programs[task.number], self._relations()
             relations = {name: tables[name] for name in program.relations}
             foreign = self._foreign() if program.native and self._foreign else None
             entities = {watched.known: tables[watched.known] for watched in program.watched}
             evaluator = Evaluator(relations, foreign)
-            self._kept[task.number] = Kept(program, evaluator, relations, entities, histories=self._histories)
-        return self._kept[task.number]
+            self._compiled[task.number] = CompiledStatement(
+                program, evaluator, relations, entities, histories=self._histories
+            )
+        return self._compiled[task.number]
 
-    def _record(self, kind: str, live: dict[str, Any], draft: Draft | None = None, **more: Any) -> None:
-        """Publish a change of statements, and know them as the journal does from then on. `draft`: that of a batch."""
+    def _record(self, kind: str, live: dict[str, Any], draft: CommitDraft | None = None, **more: Any) -> None:
+        """Publish a change of statements, and apply it. `draft`: that of a batch."""
         before = {n: self.statements.get(n) for n in (live["statements"] if draft is None else draft.others)}
         try:
             with self.meters.committing():
                 self._log.publish(kind, live, **more)
         except BaseException:
-            # It may have happened although carrying it out failed: the journal knows.
+            # The record may be published although applying it failed: the journal decides.
             self._unsettled = True
             self._store.clear()
-            self._take_in(self._as_recorded(self._log.live.statements))
+            self._apply(self._as_recorded(self._log.live.statements))
             raise
-        known = self._as_recorded(live["statements"]) if draft is None else draft.after
-        alike = all(old is not None and old.stands_like(known[n]) for n, old in before.items())
-        self._take_in(known, None if draft is None else draft.counted, alike)
+        after = self._as_recorded(live["statements"]) if draft is None else draft.after
+        planned_like = all(old is not None and old.planned_like(after[n]) for n, old in before.items())
+        self._apply(after, None if draft is None else draft.counts, planned_like)
         self.meters.changed(before, self.statements)
 
-    def _as_recorded(self, numbers: Iterable[str]) -> Known:
-        known = self._log.live.statements
-        return {number: Statement.from_json(known[number]) for number in numbers}
+    def _as_recorded(self, numbers: Iterable[str]) -> Statements:
+        recorded = self._log.live.statements
+        return {number: Statement.from_json(recorded[number]) for number in numbers}
 
-    def _take_in(self, statements: Known, counted: Counted | None = None, alike: bool = False) -> None:
-        """`alike`: what planning knows of them still holds."""
+    def _apply(self, statements: Statements, counts: BatchCounts | None = None, planned_like: bool = False) -> None:
+        """`planned_like`: the planner's cache of them still holds."""
         self.statements.update(statements)
-        if counted is not None:
-            counted.take_in(self.statements)
-        if not alike:
-            self._enrolled = None
+        if counts is not None:
+            counts.apply(self.statements)
+        if not planned_like:
+            self._planned = None
             self._store.look_again()
         self._reached = self._log.live.job.get("arrivals", 0)
 
     def _forget(self, number: str) -> None:
         self._store.forget(number)
         if self.statements[number].status != RUNNING:
-            self._kept.pop(number, None)
+            self._compiled.pop(number, None)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self.changed:
             self.changed.notify_all()
-
-
-def _known(watermarks: Mapping[str, int | None]) -> dict[str, int]:
-    return {name: time for name, time in watermarks.items() if time is not None}

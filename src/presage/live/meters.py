@@ -1,6 +1,6 @@
-"""What each batch took in, running figures of this process out. Reading them waits for no batch.
+"""Meters of the live job: durations, costs and failures of statements in this process.
 
-They are of this process alone: what must survive it is in the journal.
+Reading them waits for no batch. What must survive the process is in the journal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Histogram:
 
 
 @dataclass
-class Worked:
+class StatementCost:
     """What a statement has cost since this process had it: seconds of its last batch and of all, and failures."""
 
     last: float = 0.0
@@ -62,8 +62,10 @@ class Meters:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._batch, self._commit = Histogram(), Histogram()
-        self._worked: dict[str, Worked] = {}
-        self._together: dict[tuple[str, ...], Worked] = {}  # by the numbers of those that stepped as one, for each
+        self._worked: dict[str, StatementCost] = {}
+        self._together: dict[
+            tuple[str, ...], StatementCost
+        ] = {}  # by the numbers of those that stepped as one, for each
         self._batches = 0
 
     @contextmanager
@@ -83,7 +85,7 @@ class Meters:
                 self._work_of(outcome.number).add(outcome.seconds, self._batches)
             for family in outcomes.together:
                 numbers = family.task.members.numbers
-                self._together.setdefault(numbers, Worked()).add(family.seconds, self._batches)
+                self._together.setdefault(numbers, StatementCost()).add(family.seconds, self._batches)
             if len(self._together) > MOST_TOGETHER:
                 self._share_out()
         if enabled(DEBUG):
@@ -92,15 +94,15 @@ class Meters:
             figures: dict[str, Any] = {
                 "seconds": round(seconds, 6),
                 "events": max((o.rows_in for o in each), default=0),
-                "rows": sum(o.made for o in each),
+                "rows": sum(o.rows_out for o in each),
                 "statements": len({o.number for o in each}),
             }
             tell(DEBUG, "BATCH", told, **figures)
 
-    def _work_of(self, number: str) -> Worked:
+    def _work_of(self, number: str) -> StatementCost:
         found = self._worked.get(number)
         if found is None:
-            found = self._worked[number] = Worked()
+            found = self._worked[number] = StatementCost()
         return found
 
     def _share_out(self) -> None:
@@ -118,7 +120,9 @@ class Meters:
         for number, old in before.items():
             new = after[number]
             if old is None:
-                tell(INFO, "STATEMENT_DEPLOYED", "statement '{statement}' stands", statement=new.name, number=number)
+                tell(
+                    INFO, "STATEMENT_DEPLOYED", "statement '{statement}' is deployed", statement=new.name, number=number
+                )
                 continue
             if new.status == old.status and new.to_skip <= old.to_skip:
                 continue
@@ -134,13 +138,13 @@ class Meters:
     def _count(self, number: str, statement: Statement) -> None:
         if statement.status == FAILED or (statement.status == RUNNING and statement.to_skip):
             with self._lock:
-                self._worked.setdefault(number, Worked()).failures += 1
+                self._worked.setdefault(number, StatementCost()).failures += 1
 
-    def worked(self) -> dict[str, Worked]:
+    def worked(self) -> dict[str, StatementCost]:
         """By statement."""
         with self._lock:
             self._share_out()
-            return {number: Worked(w.last, w.total, w.failures) for number, w in self._worked.items()}
+            return {number: StatementCost(w.last, w.total, w.failures) for number, w in self._worked.items()}
 
     def batches(self) -> dict[str, float]:
         with self._lock:
@@ -154,6 +158,6 @@ class Meters:
 _CHANGES = {
     FAILED: (WARNING, "STATEMENT_FAILED", "has failed: {why}"),
     STOPPED: (INFO, "STATEMENT_STOPPED", "is stopped"),
-    FINISHED: (INFO, "STATEMENT_FINISHED", "has come to its end"),
-    RUNNING: (INFO, "STATEMENT_RESUMED", "goes on"),
+    FINISHED: (INFO, "STATEMENT_FINISHED", "is finished"),
+    RUNNING: (INFO, "STATEMENT_RESUMED", "is resumed"),
 }

@@ -1,4 +1,4 @@
-"""A bound statement in, a program out that can be stepped over the log: its plan, its clock's bounds, its shards."""
+"""The program of a deployed statement: its plan, the bounds of its time, its shards, and what they imply."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from presage.columnar.compile import supports_node
-from presage.knowledge.library import is_answer, is_asked
 from presage.live.derived import derived_table
-from presage.live.rooms import (
-    check_order,
-    foresees,
-    has_similar,
-    has_timers,
-    lags,
-    recalls,
-    revises,
-    shard_node,
-    standing,
-    waited_for,
-)
-from presage.live.shapes import Shape, shape_of
+from presage.live.plan_template import PlanTemplate, template_of
 from presage.model.catalog import EventType
-from presage.patterns.nodes import Match, PatternMatch
+from presage.operators.knowledge.library import is_answer, is_asked
+from presage.operators.recall.deployed import has_similar, lags, recalls, revises, standing, waited_for
+from presage.operators.running import check_stream, foresees, has_timers, shard_node
+from presage.operators.windows.nodes import Windowed, WindowJoin
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
-from presage.probability.nodes import SequenceMatch
-from presage.windows.keep_time import is_own_time
-from presage.windows.nodes import Windowed, WindowJoin
-from presage.windows.sources import event_time_of
+from presage.select.from_items import event_time_of
 
 FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
 
 
-class Asks(NamedTuple):
+class InputSignature(NamedTuple):
     """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
 
     streams: frozenset[str]
@@ -63,7 +50,7 @@ class Program:
     foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
     fingerprint: str
     watched: tuple[Watched, ...]  # attributes whose values should name entities
-    knows: bool  # its plan or its rows depend on what the knowledge bases say
+    uses_knowledge: bool  # its plan or its rows depend on what the knowledge bases say
     places: dict[int, int] = field(repr=False)
     scans: tuple[Scan, ...] = ()
 
@@ -107,9 +94,9 @@ class Program:
         return named | waited_for(self.plan)
 
     @cached_property
-    def asks(self) -> Asks:
+    def signature(self) -> InputSignature:
         extents = tuple(scan.extent for scan in self.scans)
-        return Asks(self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees)
+        return InputSignature(self.streams, extents, self.upper, self.ends, self.timers, self.lags, self.foresees)
 
     @cached_property
     def reads(self) -> tuple[object, ...]:
@@ -122,7 +109,7 @@ class Program:
         return self.shards == 1 and not self.reads_others and not self.recalls
 
     @cached_property
-    def only_counts(self) -> bool:
+    def changes_only_counts(self) -> bool:
         """Whether a batch changes no more of it than what is counted, where all goes as usual."""
         makes = self.into is not None or self.lags
         return self.plain and self.ends is None and not (makes or self.watched or self.foresees)
@@ -138,7 +125,7 @@ class Program:
         return tuple((node, node.input) for node in found if isinstance(node.input, Scan))
 
     @cached_property
-    def asked(self) -> tuple[Filter, Scan] | None:
+    def indexed_filter(self) -> tuple[Filter, Scan] | None:
         """The filter right above its only scan, where an index of many statements may ask it."""
         if len(self.scans) != 1 or self.foreign or self.scans[0].made or not self.filters:
             return None
@@ -146,11 +133,11 @@ class Program:
         return node, scan
 
     @cached_property
-    def asked_condition(self) -> Expr | None:
+    def indexed_condition(self) -> Expr | None:
         """That filter's condition, on attributes as the archive names them: statements use different aliases."""
-        if self.asked is None:
+        if self.indexed_filter is None:
             return None
-        node, scan = self.asked
+        node, scan = self.indexed_filter
         names = {f.name: a for f, a in zip(scan.fields, scan.attributes, strict=True)}
 
         def renamed(e: Expr) -> Expr:
@@ -163,12 +150,12 @@ class Program:
         return relations_of(self.plan)
 
     @property
-    def asks_store(self) -> bool:
+    def queries_store(self) -> bool:
         """Whether it asks something of the knowledge bases that only the driver can answer."""
         return any(is_asked(name) for name in self.relations)
 
     @property
-    def joins_known(self) -> bool:
+    def joins_knowledge(self) -> bool:
         """Whether a window join keeps what it made by answers of the knowledge bases: it could not take that back by
         other answers."""
         joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
@@ -176,14 +163,14 @@ class Program:
         return any(kind != "keepall" for kind in windows) and any(is_answer(name) for name in self.relations)
 
     @cached_property
-    def shape(self) -> Shape | None:
+    def template(self) -> PlanTemplate | None:
         """What it has in common with statements that differ in constants alone; None if it goes its own way."""
-        return None if self.native or len(self.scans) != 1 else shape_of(self.plan, self.columns)
+        return None if self.native or len(self.scans) != 1 else template_of(self.plan, self.columns)
 
     @cached_property
     def keepers(self) -> dict[str, Node]:
         """By place: its nodes that keep what statements of one form have in common; none if it goes its own way."""
-        return {str(self.places[id(node)]): node for node in self.shape.keepers} if self.shape is not None else {}
+        return {str(self.places[id(node)]): node for node in self.template.keepers} if self.template is not None else {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Places go by the identity of nodes, which a copy in another process does not share.
@@ -194,30 +181,38 @@ class Program:
             object.__setattr__(self, name, value)
 
 
-def make_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
+def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
-    retimed = into is not None and not is_own_time(bound.plan, event_time_of(into, bound.plan))
+    retimed = into is not None and not bound.plan.is_own_time(event_time_of(into, bound.plan))
     plan = _apart(standing(plan, as_events=into is not None))
-    check_order(plan)
+    check_stream(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign and not recalls(plan)
     spread = shards if keyed else 1
     shape = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
     return Program(
-        plan, bound.columns, bound.upper, bound.ends, into, retimed, spread, has_timers(plan), foreign, fingerprint,
-        bound.watched, bound.knows, **_numbered(plan),
-    )  # fmt: skip
+        plan,
+        bound.columns,
+        bound.upper,
+        bound.ends,
+        into,
+        retimed,
+        spread,
+        has_timers(plan),
+        foreign,
+        fingerprint,
+        bound.watched,
+        bound.knows,
+        **_numbered(plan),
+    )
 
 
 def relations_of(plan: Node) -> frozenset[str]:
     """The relations that a plan asks, those that hold answers of knowledge bases included."""
     named = {n.relation for n in plan.walk() if isinstance(n, RelationScan)}
     for node in plan.walk():
-        # Terms over several events are a kernel's, and may ask a relation, too.
-        further = node.programs if isinstance(node, Match | PatternMatch) else ()
-        further = node.conditions if isinstance(node, SequenceMatch) else further
-        for expr in (*node.expressions(), *further):
+        for expr in (*node.expressions(), *node.kernel_terms()):
             named |= {e.relation for e in expr.walk() if isinstance(e, InRelation)}
     return frozenset(named)
 

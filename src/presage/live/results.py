@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.steps import MOMENT
-from presage.log import SEQ, Archive, FileSet
-from presage.log.columns import TIME
-from presage.log.data_files import damaged, read_data
-from presage.log.home import RESULTS
-from presage.log.reading import read_events
+from presage.execution.steps import MOMENT
 from presage.model.arrow import to_arrow
 from presage.plan.nodes import Field
+from presage.storage import SEQ, Archive, FileSet
+from presage.storage.columns import TIME
+from presage.storage.data_files import damaged, read_data
+from presage.storage.event_reader import read_events
+from presage.storage.home import RESULTS
 
 # Statement, number of its first row, last time, number of rows, rows.
 Entry = tuple[int, int, int, int, bytes]
@@ -76,7 +76,7 @@ def unpack(
 
 
 @dataclass(frozen=True)
-class Rest:
+class FileRemainder:
     """What a file of the results still holds of a statement: so many rows, all before row `end`, up to a time."""
 
     end: int
@@ -84,7 +84,7 @@ class Rest:
     rows: int
 
 
-def rests_in(path: str, statement: int | None = None) -> pa.Table:
+def remainders_in(path: str, statement: int | None = None) -> pa.Table:
     """What a file holds, without the rows themselves: `statement`, `end`, `last` and `rows` of each batch; of one
     statement in the order of its rows."""
     found = read_data(path, _WITHOUT_ROWS)

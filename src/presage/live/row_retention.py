@@ -1,7 +1,7 @@
-"""Statements with a `retention` in; their first rows, past it and with all who follow them, gone out of the results.
+"""The retention of result rows: the first rows of a statement are removed once they are old and delivered.
 
-What readers may see is decided first, by a record that says how many rows of a statement are gone. Files are thinned
-after that, once half of what they hold is not wanted any more; a crash in between leaves them to the next time.
+A record hides the rows from readers first. Files are rewritten after that, once half of their rows are hidden; after a
+crash in between the next round does it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.columnar.holding import NOTHING_KNOWN
-from presage.live.results import Rest, rests_in
-from presage.live.standing import Standing
+from presage.execution.watermark_buffer import NOTHING_KNOWN
+from presage.live.deployments import DeploymentRegistry
+from presage.live.results import FileRemainder, remainders_in
 from presage.live.statement import Statement
-from presage.log import Log
-from presage.log.home import RESULTS
 from presage.model.catalog import EventType
 from presage.model.time import format_duration
+from presage.storage import Log
+from presage.storage.home import RESULTS
 
 SPARSE = 2  # a file is thinned when it holds this many times what is wanted of it
 
@@ -32,15 +32,17 @@ class RowRetention:
     """`taken`: how many rows of a statement, by its name and number, all sinks have that follow it."""
 
     log: Log
-    standing: Standing
+    deployments: DeploymentRegistry
     taken: Callable[[str, int], int]
-    _known: dict[str, dict[int, Rest]] = field(default_factory=dict)  # by file, which never changes, and statement
+    _known: dict[str, dict[int, FileRemainder]] = field(
+        default_factory=dict
+    )  # by file, which never changes, and statement
 
     def apply(self, now: int | None = None) -> int:
         """Let rows go; how many. `now`: microseconds, the wall clock if None."""
         now = time.time_ns() // 1_000 if now is None else now
         # Those of which rows went once: a crash may have left their files as they were.
-        statements = [s for s in [*self.standing.job.statements.values()] if s.retention is not None or s.removed]
+        statements = [s for s in [*self.deployments.job.statements.values()] if s.retention is not None or s.removed]
         if not statements or not self.log.archive.holds(RESULTS):
             return 0
         files = self.log.archive.snapshot(RESULTS)
@@ -50,13 +52,13 @@ class RowRetention:
         more = {s.number: gone[s.number] for s in statements if gone[s.number] > s.removed}
         went = sum(gone[s.number] - s.removed for s in statements)
         if more:
-            self.standing.job.let_go(more)
+            self.deployments.job.remove_rows(more)
         self._thin(paths, {int(number): count for number, count in gone.items() if count})
         return went
 
     def of_streams(self, types: Iterable[EventType]) -> list[EventType]:
         """The types, those of derived streams with the retention of the statements that fill them: the longest."""
-        job, keeps = self.standing.job, dict[str, list[int | None]]()
+        job, keeps = self.deployments.job, dict[str, list[int | None]]()
         for statement in [*job.statements.values()]:
             program = job.programs.get(statement.number)
             if program is not None and program.insert_into is not None:
@@ -65,14 +67,14 @@ class RowRetention:
 
     def _past(self, statement: Statement, paths: list[str], now: int) -> int:
         """How many of a statement's first rows are past its retention and wanted by nobody."""
-        clock = self.standing.job.place(statement).clock
+        clock = self.deployments.job.position_of(statement).watermark
         if statement.retention is None or clock == NOTHING_KNOWN:
             return 0
         # What has ended has no clock of its own any more: it goes on with that on the wall.
-        since = 0 if statement.stands else max(0, now - statement.changed)
+        since = 0 if statement.deployed else max(0, now - statement.changed)
         oldest = min(clock + since, now) - statement.retention
         number, gone = int(statement.number), statement.removed
-        most = min(self.taken(statement.name, number), self.standing.taken(statement.number))
+        most = min(self.taken(statement.name, number), self.deployments.delivered(statement.number))
         for path in paths:
             rest = self._known[path].get(number)
             if rest is None or rest.end <= gone:
@@ -81,7 +83,7 @@ class RowRetention:
                 gone = rest.end
                 continue
             # Somewhere in this file, and in none after it.
-            table = rests_in(path, number)
+            table = remainders_in(path, number)
             kept = pc.or_(pc.greater_equal(table["last"], oldest), pc.greater(table["end"], most)).to_numpy()
             first = int(np.argmax(kept)) if kept.any() else len(kept)
             return max(gone, int(table["end"][first - 1].as_py())) if first else gone
@@ -107,14 +109,16 @@ def _kept_for(event_type: EventType, keeps: list[int | None]) -> EventType:
     return replace(event_type, options={**event_type.options, "retention": format_duration(max(known))})
 
 
-def _rests(path: str) -> dict[int, Rest]:
+def _rests(path: str) -> dict[int, FileRemainder]:
     """What a file holds, by statement."""
     held = (
-        rests_in(path)
+        remainders_in(path)
         .group_by("statement", use_threads=False)
         .aggregate([("end", "max"), ("last", "max"), ("rows", "sum")])
     )
-    return {row["statement"]: Rest(row["end_max"], row["last_max"], row["rows_sum"]) for row in held.to_pylist()}
+    return {
+        row["statement"]: FileRemainder(row["end_max"], row["last_max"], row["rows_sum"]) for row in held.to_pylist()
+    }
 
 
 def _wanted(rows: pa.Table, gone: dict[int, int]) -> pa.Table:

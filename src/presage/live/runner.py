@@ -1,6 +1,6 @@
-"""Tasks of one batch in, their outcomes out: the events are read once, filters asked together, each statement stepped.
+"""The runner of a batch: reads its events once, evaluates filters together, steps each statement.
 
-Tasks run on the driver or, many at a time, in a worker of Spark's: nothing here knows which.
+It runs the same on the driver and in a Spark worker.
 """
 
 from __future__ import annotations
@@ -17,113 +17,121 @@ import pyarrow as pa
 from presage.arrays.cancel import CancelledError
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import Matched, PredicateIndex
-from presage.columnar.steps import Book, StepContext, run_root
 from presage.errors import PresageError, error
-from presage.live.events import BatchEvents, Source
-from presage.live.families import LEAST_MEMBERS, Family, Shared
+from presage.execution.spark.failures import is_interrupted
+from presage.execution.steps import Book, StepContext, run_root
+from presage.live.batch_events import BatchEvents, Source
+from presage.live.history_reader import HistoryReader
 from presage.live.program import Program
-from presage.live.reading import Reader
-from presage.live.rooms import OPERATORS, counted_readings, open_matches, outlook_of
+from presage.live.shared_execution import LEAST_MEMBERS, SharedExecution, SharedStates
 from presage.live.statement import DUE, READY, REOPENED, SUSPENDED
-from presage.live.stepping import Watch
-from presage.live.tasks import FamilyOutcome, FamilyTask, Members, Outcome, Outcomes, Part, Task
+from presage.live.step_thread import StepDeadline
+from presage.live.tasks import Outcome, Outcomes, Part, SharedMembers, SharedOutcome, SharedTask, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
-from presage.model.state import State
+from presage.model.operator_state import State
+from presage.operators.recall.executor import outlook_of
+from presage.operators.running import STEPS, counters, open_matches
 from presage.plan.nodes import SEQ, TIME
-from presage.spark.failures import is_interrupted
 
-# Fewer filters than this are as quick one by one.
+# With fewer filters than this an index costs more than it saves.
 FILTERS_PER_INDEX = 4
 MESSAGE_LENGTH = 2_000
 # Of one statement, in memory.
 STATE_BYTES = 4 * 2**30
+_TOO_MUCH_STATE = "make its windows shorter, or open the engine with a larger state_bytes"
+_OUT_OF_MEMORY = (
+    "what the statement needs for one batch",
+    "make its windows shorter, or bound its patterns with timer:within(...)",
+)
 
 
 @dataclass
-class Kept:
-    """What lasts from batch to batch for a statement: compiled stages and expressions. Holds no state."""
+class CompiledStatement:
+    """Compiled stages and expressions of a statement, reused from batch to batch. Holds no state."""
 
     program: Program
     evaluator: Evaluator
     relations: Mapping[str, pa.Table]
     entities: Mapping[str, Any] = field(default_factory=dict)  # by the name of a watched attribute
     compiled: dict[Any, Any] = field(default_factory=dict)
-    histories: Callable[[Any], Any] | None = None  # what RECALL asks
+    histories: Callable[[Any], Any] | None = None  # the history that RECALL searches
 
 
-# Who asks, by identity: programs, and members with the part of them.
-_Asking = tuple[tuple[int, ...], tuple[tuple[int, int, int], ...]]
-_Index = tuple[Sequence[object], PredicateIndex]  # with those who ask, so that nothing else gets their identity
-_Members = tuple[str, int, tuple[str, ...]]  # form, shard, numbers of the statements
+# Key of a predicate index, by identity: programs, and shared members with the part of them.
+_IndexKey = tuple[tuple[int, ...], tuple[tuple[int, int, int], ...]]
+_Index = tuple[Sequence[object], PredicateIndex]  # with its key's objects, so that nothing else gets their identity
+_SharedKey = tuple[str, int, tuple[str, ...]]  # template, shard, numbers of the statements
 
-# Gives the name of the family that these statements are, empty if they are none yet, and its states.
-Together = Callable[[FamilyTask], tuple[str, Mapping[str, State]]]
+# The name of the shared state of these statements, empty if they have none yet, and the states.
+SharedStatesOf = Callable[[SharedTask], tuple[str, Mapping[str, State]]]
 
 
 class Runner:
-    """Runs the tasks of a batch. `keeper` gives what is kept for a statement; `states` reads those of a task, and
-    `together` those that several have in common, where statements of one form may step as one."""
+    """Runs the tasks of a batch. `compiled` gives what is compiled for a statement; `states` reads those of a task, and
+    `shared_states` those of several statements, where statements of one template may step as one."""
 
     def __init__(
         self,
-        keeper: Callable[[Task], Kept],
+        compiled: Callable[[Task], CompiledStatement],
         states: Callable[[Task], Mapping[str, State]],
-        together: Together | None = None,
+        shared_states: SharedStatesOf | None = None,
         least_members: int = LEAST_MEMBERS,
         seconds: float = float("inf"),
         state_bytes: int = STATE_BYTES,
     ) -> None:
-        self.watch = Watch(seconds)
-        self.apart = False  # each statement by itself, to find out which of them takes too long
+        self.deadline = StepDeadline(seconds)
+        self.one_by_one = False  # no shared steps, to find out which statement takes too long
         self._state_bytes = state_bytes
-        self._kept, self._stored = keeper, states
-        self._together = together
+        self._compiled, self._stored = compiled, states
+        self._shared_states = shared_states
         self._least_members = least_members
-        self.reader: Reader | None = None  # who reads history beside the batch; without one, that waits for it
-        self._families: dict[_Members, Family] = {}
-        self._old_families: dict[_Members, Family] = {}
-        self._indexes: dict[_Asking, _Index] = {}
+        self._executions: dict[_SharedKey, SharedExecution] = {}
+        self._old_executions: dict[_SharedKey, SharedExecution] = {}
+        self._indexes: dict[_IndexKey, _Index] = {}
 
     def forget(self) -> None:
-        """What was compiled with tables that hold no more."""
-        self._families.clear()
-        self._old_families.clear()
+        """Drop what was compiled with relations that have changed."""
+        self._executions.clear()
+        self._old_executions.clear()
         self._indexes.clear()
 
-    def run(self, tasks: Sequence[Task], families: Sequence[FamilyTask] = ()) -> Outcomes:
-        """A family that cannot step as one is among those that are alone."""
-        self.watch.begin("")
-        events = BatchEvents([*tasks, *(part.task for family in families for part in family.parts)])
+    def run(
+        self, tasks: Sequence[Task], shared: Sequence[SharedTask] = (), history: HistoryReader | None = None
+    ) -> Outcomes:
+        """Statements that could not step as one are among those that are alone. `history`: searches history beside the
+        batch; without it, a step waits for its own searches."""
+        self.deadline.begin("")
+        events = BatchEvents([*tasks, *(part.task for one in shared for part in one.parts)])
         groups = self._groups(tasks)
         grouped = {i for several, _ in groups.values() for i in several}
         singles = [i for i in range(len(tasks)) if i not in grouped]
-        matched, matched_as_one = self._match(tasks, singles, [*families, *(f for _, f in groups.values())], events)
-        self._old_families, self._families = self._families, {}  # those that are no more are let go
-        together, apart = list[FamilyOutcome](), list[Outcome]()
-        for family in families:
-            outcome = self._as_one(family, events, matched_as_one)
+        matched, matched_as_one = self._match(tasks, singles, [*shared, *(one for _, one in groups.values())], events)
+        self._old_executions, self._executions = self._executions, {}  # unused ones are dropped
+        together, apart = list[SharedOutcome](), list[Outcome]()
+        for one in shared:
+            outcome = self._as_one(one, events, matched_as_one)
             if outcome is None:
-                apart += [self._one(task, events, None) for task in family.apart()]
+                apart += [self._one(task, events, None, history) for task in one.apart()]
             elif outcome.shared is not None and not outcome.shared.name:
-                apart += outcome.each()  # they have become one only now, which is more than what is counted
+                apart += outcome.each()  # their states were joined only now: more changes than counters
             else:
                 together.append(outcome)
         done: dict[int, Outcome] = {}
         for i, task in enumerate(tasks):
             if i not in done and i in groups:
-                several, family = groups[i]
-                outcome = self._as_one(family, events, matched_as_one)
+                several, one = groups[i]
+                outcome = self._as_one(one, events, matched_as_one)
                 if outcome is not None:
                     done |= zip(several, outcome.each(), strict=True)
             if i not in done:
-                done[i] = self._one(task, events, matched.get(i))
+                done[i] = self._one(task, events, matched.get(i), history)
             if task.program.into is not None and task.shard == task.program.shards - 1:
                 events.take(task.program, [done[j] for j in range(i + 1 - task.program.shards, i + 1)])
         self._count_unknown([(task, done[i]) for i, task in enumerate(tasks) if task.program.watched], events)
         return Outcomes([*(done[i] for i in range(len(tasks))), *apart], together)
 
     def count_unknown(self, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> None:
-        """For tasks that ran elsewhere, where nobody knows the entities."""
+        """For tasks that ran in workers, which have no entities."""
         by_shard = {(o.number, o.shard): o for o in outcomes}
         watching = [task for task in tasks if task.program.watched]
         if watching:
@@ -134,9 +142,9 @@ class Runner:
         counted: dict[tuple[int, str], int] = {}
         for task, outcome in pairs:
             # The shards of a statement see the same events.
-            if not task.program.watched or task.shard or outcome.failure is not None or outcome.held:
+            if not task.program.watched or task.shard or outcome.failure is not None or outcome.blocked:
                 continue
-            entities = self._keeper(task).entities
+            entities = self._compiled_for(task).entities
             for watched in [w for w in task.program.watched if w.known in entities]:
                 for number, scan in enumerate(task.program.scans):
                     source = events.source(task, number)
@@ -153,172 +161,178 @@ class Runner:
                         counted[key] = entities[watched.known].unknown(values)
                     outcome.unknown += counted[key]
 
-    # -- statements of one form ------------------------------------------------------------------------
+    # -- statements of one template --------------------------------------------------------------------
 
-    def _groups(self, tasks: Sequence[Task]) -> dict[int, tuple[list[int], FamilyTask]]:
-        """By the first of them: tasks whose statements can step as one, in the order of the family's members."""
-        if self._together is None or len(tasks) < self._least_members or self.apart:
+    def _groups(self, tasks: Sequence[Task]) -> dict[int, tuple[list[int], SharedTask]]:
+        """By the first of them: tasks whose statements can step as one, in the order of the members."""
+        if self._shared_states is None or len(tasks) < self._least_members or self.one_by_one:
             return {}
-        found: dict[tuple[object, ...], dict[tuple[int, int], list[int]]] = {}
+        by_template: dict[tuple[object, ...], dict[tuple[int, int], list[int]]] = {}
         for i, task in enumerate(tasks):
             program = task.program
-            shape = program.shape
-            if shape is not None:
-                key = (
-                    shape.key, task.shard, program.shards, program.upper,
-                    task.start, task.clock, task.inner_clock, task.end,
-                )  # fmt: skip
-                found.setdefault(key, {}).setdefault((id(task.files), id(program.reads)), []).append(i)
+            template = program.template
+            if template is not None:
+                time = task.start, task.watermark, task.inner_watermark, task.end
+                key = template.key, task.shard, program.shards, program.upper, *time
+                by_template.setdefault(key, {}).setdefault((id(task.files), id(program.reads)), []).append(i)
         groups = {}
-        for alike in found.values():
+        for alike in by_template.values():
             several = [i for part in alike.values() for i in part]
             if len(several) >= self._least_members:
-                groups[min(several)] = several, _family_of([[tasks[i] for i in part] for part in alike.values()])
+                groups[min(several)] = several, _shared_task([[tasks[i] for i in part] for part in alike.values()])
         return groups
 
     def _as_one(
-        self, family: FamilyTask, events: BatchEvents, matched: Mapping[tuple[int, int], Matched]
-    ) -> FamilyOutcome | None:
-        """What became of a family; None if it failed: then each of them finds out for itself."""
+        self, task: SharedTask, events: BatchEvents, matched: Mapping[tuple[int, int], Matched]
+    ) -> SharedOutcome | None:
+        """The outcome of a shared task; None if it failed: then its statements step one by one."""
         started = time.perf_counter()
-        members = len(family.members.numbers)
-        if self.apart:
+        members = len(task.members.numbers)
+        if self.one_by_one:
             return None
-        self.watch.begin("")
+        self.deadline.begin("")
         try:
-            outcome = FamilyOutcome(family, [events.rows(part.task) for part in family.parts])
-            taken = [self._taken_in(part, events, matched.get((id(family), part.start))) for part in family.parts]
+            outcome = SharedOutcome(task, [events.rows(part.task) for part in task.parts])
+            taken = [self._taken(part, events, matched.get((id(task), part.start))) for part in task.parts]
             outcome.taken = sum(len(rows) for _, rows in taken)
-            if outcome.taken or any(part.task.must_run for part in family.parts):
-                self._step_as_one(family, taken, events, outcome)
+            if outcome.taken or any(part.task.must_run for part in task.parts):
+                self._step_as_one(task, taken, events, outcome)
         except CancelledError:
             raise
         except Exception as failure:
             level = DEBUG if isinstance(failure, PresageError) else WARNING
-            told = "{statements} statements of one form step one by one: together they failed"
-            tell(level, "STATEMENTS_APART", told, failure=failure, statements=members)
+            text = "{statements} statements of one template step one by one: the shared step failed"
+            tell(level, "STATEMENTS_APART", text, failure=failure, statements=members)
             return None
         outcome.seconds = (time.perf_counter() - started) / members
         return outcome
 
-    def _taken_in(self, part: Part, events: BatchEvents, matched: Matched | None) -> Matched:
+    def _taken(self, part: Part, events: BatchEvents, matched: Matched | None) -> Matched:
         """How many rows of its only scan each member keeps, and which."""
         if matched is not None:
             return matched
         source = events.source(part.task, 0)
         if source:
-            events.plain(source)  # it was not readable: says why
+            events.plain(source)  # raises: it was not readable
         return np.zeros(part.stop - part.start, np.int64), np.zeros(0, np.int64)
 
     def _step_as_one(
-        self, task: FamilyTask, taken: Sequence[Matched], events: BatchEvents, outcome: FamilyOutcome
+        self, task: SharedTask, taken: Sequence[Matched], events: BatchEvents, outcome: SharedOutcome
     ) -> None:
-        assert self._together is not None
+        assert self._shared_states is not None
         first = task.first
-        program, kept = first.program, self._keeper(first)
-        name, states = self._together(task) if program.keepers else ("", {})
-        family = self._family(task)
-        table, rows = events.of_parts([part.task for part in task.parts], [rows for _, rows in taken], family.takes)
-        made = family.step(
+        program, compiled = first.program, self._compiled_for(first)
+        name, states = self._shared_states(task) if program.keepers else ("", {})
+        execution = self._execution(task)
+        table, rows = events.of_parts([part.task for part in task.parts], [rows for _, rows in taken], execution.takes)
+        step = execution.step(
             table,
             np.concatenate([counts for counts, _ in taken]),
             rows,
             states,
-            kept.evaluator,
-            kept.relations,
+            compiled.evaluator,
+            compiled.relations,
             program.columns,
-            clock=first.clock,
-            inner_clock=first.inner_clock,
+            clock=first.watermark,
+            inner_clock=first.inner_watermark,
             upper=program.upper,
             end=first.end,
             shard=first.shard,
             shards=program.shards,
         )
-        self._check_size(made.states, len(task.members.numbers))
-        outcome.lot, outcome.partial = made.rows, made.partial
+        self._check_size(step.states, len(task.members.numbers))
+        outcome.rows, outcome.partial = step.rows, step.partial
         if program.keepers:
-            outcome.shared = Shared(name, task.members.numbers, first.shard, family.keepers, made.states)
+            outcome.shared = SharedStates(name, task.members.numbers, first.shard, execution.keepers, step.states)
 
-    def _family(self, task: FamilyTask) -> Family:
+    def _execution(self, task: SharedTask) -> SharedExecution:
         program, numbers = task.first.program, task.members.numbers
-        assert program.shape is not None
-        key = program.shape.key, task.first.shard, numbers
-        family = self._families.get(key) or self._old_families.get(key)
-        if family is None:
-            shapes = [shape for one in task.members.programs if (shape := one.shape) is not None]
-            family = Family(shapes, numbers, [program.places[id(node)] for node in shapes[0].keepers])
-        self._families[key] = family
-        return family
+        assert program.template is not None
+        key = program.template.key, task.first.shard, numbers
+        execution = self._executions.get(key) or self._old_executions.get(key)
+        if execution is None:
+            templates = [template for one in task.members.programs if (template := one.template) is not None]
+            execution = SharedExecution(templates, numbers, [program.places[id(n)] for n in templates[0].keepers])
+        self._executions[key] = execution
+        return execution
 
-    def _keeper(self, task: Task) -> Kept:
-        self.watch.check()
-        return self._kept(task)
+    def _compiled_for(self, task: Task) -> CompiledStatement:
+        self.deadline.check()
+        return self._compiled(task)
 
     def _states(self, task: Task) -> Mapping[str, State]:
-        self.watch.check()
+        self.deadline.check()
         return self._stored(task)
 
     # -- a statement alone -----------------------------------------------------------------------------
 
-    def _one(self, task: Task, events: BatchEvents, matched: np.ndarray | None) -> Outcome:
+    def _one(
+        self, task: Task, events: BatchEvents, matched: np.ndarray | None, history: HistoryReader | None
+    ) -> Outcome:
         started = time.perf_counter()
         outcome = Outcome(task.number, task.shard)
         if any(scan.made and scan.stream in events.broken for scan in task.program.scans):
-            outcome.held = True
+            outcome.blocked = True
             return outcome
-        # What waits for history inside of the step reads a chunk of it.
-        self.watch.begin(task.number, 10 if task.program.recalls and self.reader is None else 1)
+        # Without a history reader the step itself reads a chunk of history.
+        self.deadline.begin(task.number, 10 if task.program.recalls and history is None else 1)
         try:
             outcome.rows_in = events.rows(task)
             if task.must_run or (events.rows(task) if matched is None else len(matched)):
-                self._step(task, events, matched, outcome)
+                self._step(task, events, matched, history, outcome)
         except PresageError as failure:
             outcome.failure = failure
         except CancelledError:
             raise
         except MemoryError as failure:
-            outcome.failure = error(
-                "LIMIT", what="what the statement needs for one batch", limit_name="memory", limit="this machine",
-                fix="make its windows shorter, or bound its patterns with timer:within(...)",
-            )  # fmt: skip
+            what, fix = _OUT_OF_MEMORY
+            outcome.failure = error("LIMIT", what=what, limit_name="memory", limit="this machine", fix=fix)
             outcome.failure.__cause__ = failure
         except Exception as failure:
             if is_interrupted(failure):
-                raise  # nothing is wrong with the statement: the batch is tried again
-            # Whatever it is, in one statement it must not stop the others: it is told, and that statement waits. The
-            # status keeps a line of it; who has to mend it needs the place, too.
-            told = "statement number {number} failed by a mistake of ours"
-            tell(ERROR, "STATEMENT_FAILED", told, failure=failure, number=task.number)
+                raise  # nothing is wrong with the statement: the batch is retried
+            # A failure of one statement must not stop the others. The status keeps one line, the log the traceback.
+            text = "statement number {number} failed by an internal error"
+            tell(ERROR, "STATEMENT_FAILED", text, failure=failure, number=task.number)
             outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
             outcome.failure.__cause__ = failure
         outcome.seconds = time.perf_counter() - started
         return outcome
 
-    def _step(self, task: Task, events: BatchEvents, matched: np.ndarray | None, outcome: Outcome) -> None:
-        kept = self._keeper(task)
-        program, book = kept.program, Book(dict(self._states(task)))
+    def _step(
+        self,
+        task: Task,
+        events: BatchEvents,
+        matched: np.ndarray | None,
+        history: HistoryReader | None,
+        outcome: Outcome,
+    ) -> None:
+        compiled = self._compiled_for(task)
+        program, book = compiled.program, Book(dict(self._states(task)))
         context = StepContext(
             read=lambda scan: events.of(task, program, scan),
-            evaluator=kept.evaluator,
-            relations=kept.relations,
-            operators=OPERATORS,
+            evaluator=compiled.evaluator,
+            relations=compiled.relations,
+            operators=STEPS,
             places=program.places,
             book=book,
-            clock=task.clock,
-            inner_clock=task.inner_clock,
+            clock=task.watermark,
+            inner_clock=task.inner_watermark,
             upper=program.upper,
             end=task.end,
             shard=task.shard,
             shards=program.shards,
-            compiled=kept.compiled,
-            matched={} if matched is None or program.asked is None else {program.places[id(program.asked[0])]: matched},
-            histories=kept.histories,
-            later=None if self.reader is None else partial(self.reader.read, task.number),
-            said=task.said,
+            compiled=compiled.compiled,
+            matched={}
+            if matched is None or program.indexed_filter is None
+            else {program.places[id(program.indexed_filter[0])]: matched},
+            histories=compiled.histories,
+            later=None if history is None else partial(history.read, task.number),
+            said=task.recall_commands,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
         made = run_root(program.plan, context)
-        outcome.made_to = made.clock
+        outcome.output_watermark = made.clock
         outcome.rows = made.table.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
         outcome.states = {place: book.states[place] for place in book.changed}
         self._check_size(outcome.states)
@@ -327,7 +341,7 @@ class Runner:
         outcome.inference = {
             f"{place}/{what}": count
             for place, state in outcome.states.items()
-            for what, count in counted_readings(state).items()
+            for what, count in counters(state).items()
         }
         recalls: dict[str, int] = {}
         for place, state in outcome.states.items():
@@ -341,67 +355,64 @@ class Runner:
     def _check_size(self, states: Mapping[str, State], statements: int = 1) -> None:
         size = sum(state.size() for state in states.values())
         if size > self._state_bytes * statements:
-            raise error(
-                "LIMIT", what=f"the state of the statement, {size:,} bytes,", limit_name="bytes of state",
-                limit=f"{self._state_bytes:,}",
-                fix="make its windows shorter, or open the engine with a larger state_bytes",
-            )  # fmt: skip
+            what, fix = f"the state of the statement, {size:,} bytes,", _TOO_MUCH_STATE
+            raise error("LIMIT", what=what, limit_name="bytes of state", limit=f"{self._state_bytes:,}", fix=fix)
 
     def _match(
-        self, tasks: Sequence[Task], singles: Sequence[int], families: Sequence[FamilyTask], events: BatchEvents
+        self, tasks: Sequence[Task], singles: Sequence[int], shared: Sequence[SharedTask], events: BatchEvents
     ) -> tuple[dict[int, np.ndarray], dict[tuple[int, int], Matched]]:
-        """Rows that the filter right above the only scan keeps, where many ask the same events: those of a task, of
-        these alone, and those of a part of a family, by where it starts."""
-        asking: dict[int, tuple[Source, list[int], list[tuple[FamilyTask, Part]]]] = {}
+        """Rows that pass the filter right above the only scan, by predicate index where many statements read the same
+        events: of single tasks by number, of shared tasks by identity and start of the part."""
+        by_source: dict[int, tuple[Source, list[int], list[tuple[SharedTask, Part]]]] = {}
         for i in singles:
-            # A statement of several scans may read the same events twice under different names; those go their own way.
-            # What statements make in this batch is not known yet.
-            if tasks[i].program.asked is not None:
+            # Not for statements of several scans, which may read the same events under different names, nor for derived
+            # streams: their rows of this batch are not known yet.
+            if tasks[i].program.indexed_filter is not None:
                 source = events.source(tasks[i], 0)
-                asking.setdefault(id(source), (source, [], []))[1].append(i)
-        for family in families:
-            for part in family.parts:
+                by_source.setdefault(id(source), (source, [], []))[1].append(i)
+        for one in shared:
+            for part in one.parts:
                 source = events.source(part.task, 0)
-                asking.setdefault(id(source), (source, [], []))[2].append((family, part))
-        found, as_one = dict[int, np.ndarray](), dict[tuple[int, int], Matched]()
-        if self.apart:
-            return found, as_one
-        old, self._indexes = self._indexes, {}  # those that nobody asks any more are let go
-        for source, several, parts in asking.values():
+                by_source.setdefault(id(source), (source, [], []))[2].append((one, part))
+        alone, as_one = dict[int, np.ndarray](), dict[tuple[int, int], Matched]()
+        if self.one_by_one:
+            return alone, as_one
+        old, self._indexes = self._indexes, {}  # unused ones are dropped
+        for source, several, parts in by_source.values():
             if not source or (not parts and len(several) < FILTERS_PER_INDEX):
                 continue
             if not events.readable(source):
-                continue  # each of the statements will find out by itself
+                continue  # the step of each statement raises
             matches = self._index([tasks[i] for i in several], parts, old).matches(events.plain(source))
-            found |= {i: matches[number] for number, i in enumerate(several)}
+            alone |= {i: matches[number] for number, i in enumerate(several)}
             at = len(several)
-            for family, part in parts:
+            for one, part in parts:
                 end = at + part.stop - part.start
-                as_one[id(family), part.start] = matches.between(at, end)
+                as_one[id(one), part.start] = matches.between(at, end)
                 at = end
-        return found, as_one
+        return alone, as_one
 
     def _index(
-        self, tasks: Sequence[Task], parts: Sequence[tuple[FamilyTask, Part]], old: Mapping[_Asking, _Index]
+        self, tasks: Sequence[Task], parts: Sequence[tuple[SharedTask, Part]], old: Mapping[_IndexKey, _Index]
     ) -> PredicateIndex:
-        asking = (
+        key = (
             tuple([id(task.program) for task in tasks]),
-            tuple([(id(family.members), part.start, part.stop) for family, part in parts]),
+            tuple([(id(shared.members), part.start, part.stop) for shared, part in parts]),
         )
-        index = old.get(asking)
+        index = old.get(key)
         if index is None:
-            asked = [*tasks, *(task for family, part in parts for task in family.tasks_of(part))]
-            conditions = [task.program.asked_condition for task in asked]
-            relations = {name: rows for task in asked for name, rows in self._keeper(task).relations.items()}
-            owners = [*(task.program for task in tasks), *(family.members for family, _ in parts)]
+            several = [*tasks, *(task for shared, part in parts for task in shared.tasks_of(part))]
+            conditions = [task.program.indexed_condition for task in several]
+            relations = {name: rows for task in several for name, rows in self._compiled_for(task).relations.items()}
+            owners = [*(task.program for task in tasks), *(shared.members for shared, _ in parts)]
             index = owners, PredicateIndex(conditions, relations)
-        self._indexes[asking] = index
+        self._indexes[key] = index
         return index[1]
 
 
-def _family_of(parts: Sequence[Sequence[Task]]) -> FamilyTask:
-    """Tasks of statements of one form, together where they read the same, as one."""
+def _shared_task(parts: Sequence[Sequence[Task]]) -> SharedTask:
+    """Tasks of statements of one template as one; those of a part read the same."""
     every = [task for part in parts for task in part]
     ends = np.cumsum([len(part) for part in parts]).tolist()
-    members = Members(tuple([task.number for task in every]), tuple([task.program for task in every]))
-    return FamilyTask(members, tuple(Part(end - len(p), end, p[0]) for p, end in zip(parts, ends, strict=True)))
+    members = SharedMembers(tuple([task.number for task in every]), tuple([task.program for task in every]))
+    return SharedTask(members, tuple(Part(end - len(p), end, p[0]) for p, end in zip(parts, ends, strict=True)))

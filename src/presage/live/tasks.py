@@ -1,7 +1,7 @@
-"""The work of one batch: tasks in, their outcomes out.
+"""The tasks of a batch, and their outcomes.
 
-A task is one statement, or one shard of its keys, over one span of the log. Statements of one form that go on as they
-went are one task together: what is said of a thousand of them is said once.
+A task is one statement, or one shard of its keys, over one range of the log. Statements of one template that are in
+step are one shared task.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from presage.errors import PresageError
-from presage.live.families import Shared
-from presage.live.lots import Cut, Lot
 from presage.live.program import Program
-from presage.live.states import Chain
-from presage.log import FileSet
-from presage.model.state import State
+from presage.live.result_slices import ResultSlice, SharedRows
+from presage.live.shared_execution import SharedStates
+from presage.live.state_files import Chain
+from presage.model.operator_state import State
+from presage.storage import FileSet
 
 Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program
 
@@ -33,11 +33,11 @@ class Task:
     shard: int
     files: Files
     start: int  # the clock that it has come to
-    clock: int
-    inner_clock: int
+    watermark: int
+    inner_watermark: int
     end: bool
     must_run: bool  # time alone may make rows
-    said: tuple[Any, ...] = ()  # of its recalls
+    recall_commands: tuple[Any, ...] = ()  # of its recalls
     ahead: Files | None = None
 
     @property
@@ -47,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class SharedMembers:
     """Statements of one form, for as long as they are the same."""
 
     numbers: tuple[str, ...]
@@ -63,10 +63,10 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyTask:
+class SharedTask:
     """What members of one form do in a batch, as one: at the same clocks, each part with its own files."""
 
-    members: Members
+    members: SharedMembers
     parts: tuple[Part, ...]
 
     @property
@@ -97,56 +97,56 @@ class Outcome:
     number: str
     shard: int
     rows: pa.Table | None = None
-    cut: Cut | None = None  # its rows among those of others, in place of `rows`
+    slice: ResultSlice | None = None  # its rows among those of others, in place of `rows`
     states: Mapping[str, State] = field(default_factory=_nothing)  # those that changed, by place
     chains: Mapping[str, Chain] = field(default_factory=_nothing)  # where they lie, once they are written
     partial: Mapping[str, int] = field(default_factory=_nothing)  # open partial matches in those that keep some
     recalls: Mapping[str, int] = field(default_factory=_nothing)  # in states that keep some: by place and what it is
     inference: Mapping[str, int] = field(default_factory=_nothing)  # what its filters count: by place and what it is
-    made_to: int | None = None  # rows that it makes later are not before this time; None if it had no work
+    output_watermark: int | None = None  # rows that it makes later are not before this time; None if it had no work
     rows_in: int = 0
     unknown: int = 0  # of those: values that should name an entity and name none
-    shared: Shared | None = None  # its state is a part of these
+    shared: SharedStates | None = None  # its state is a part of these
     failure: PresageError | None = None
     seconds: float = 0.0  # that it took; of those that step as one, each has its part
-    held: bool = False  # a statement whose rows it reads has failed: it waits where it is
+    blocked: bool = False  # a statement whose rows it reads has failed: it waits where it is
 
     @property
-    def made(self) -> int:
+    def rows_out(self) -> int:
         """How many rows."""
-        rows = self.cut if self.cut is not None else self.rows
+        rows = self.slice if self.slice is not None else self.rows
         return 0 if rows is None else int(rows.num_rows)
 
     def table(self) -> pa.Table | None:
-        return self.rows if self.cut is None else self.cut.table()
+        return self.rows if self.slice is None else self.slice.table()
 
 
 def sound(several: list[Outcome]) -> list[Outcome]:
     """The outcomes of a statement, none if one of its shards failed: the others have not happened either."""
-    return [] if any(o.failure is not None or o.held for o in several) else several
+    return [] if any(o.failure is not None or o.blocked for o in several) else several
 
 
 @dataclass(slots=True)
-class FamilyOutcome:
+class SharedOutcome:
     """What became of statements that stepped as one; none of them failed."""
 
-    task: FamilyTask
+    task: SharedTask
     rows_in: list[int]  # of each member, by part
     taken: int = 0  # rows that the filters of all members let pass
-    lot: Lot | None = None  # None if it had no work
-    shared: Shared | None = None  # the states of all
+    rows: SharedRows | None = None  # None if it had no work
+    shared: SharedStates | None = None  # the states of all
     partial: Mapping[str, Mapping[int, int]] = field(default_factory=_nothing)  # open matches by place and statement
     seconds: float = 0.0  # for each member
 
     def each(self) -> list[Outcome]:
         """What became of each of them."""
-        cuts: Mapping[int, Cut] = {} if self.lot is None else self.lot.cuts
+        slices: Mapping[int, ResultSlice] = {} if self.rows is None else self.rows.slices
         shard = self.task.first.shard
         found = []
         for part, rows_in in zip(self.task.parts, self.rows_in, strict=True):
             for number in self.task.members.numbers[part.start : part.stop]:
                 outcome = Outcome(number, shard, rows_in=rows_in, shared=self.shared, seconds=self.seconds)
-                outcome.cut = cuts.get(int(number))
+                outcome.slice = slices.get(int(number))
                 if self.partial:
                     outcome.partial = self.partial_of(int(number))
                 found.append(outcome)
@@ -160,4 +160,4 @@ class Outcomes(NamedTuple):
     """Of a batch: of tasks, and of families that stepped as one."""
 
     alone: list[Outcome]
-    together: list[FamilyOutcome]
+    together: list[SharedOutcome]

@@ -1,6 +1,6 @@
-"""Tasks of a batch that run away from the driver: states are read from files, new ones written beside them.
+"""Tasks of a batch in a Spark worker: it reads states from files, and writes new ones beside them.
 
-What comes back is rows and the places of the new states; nothing that a worker does counts before the driver's record.
+It returns rows and the locations of new states; nothing has effect before the driver's record.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.errors import error
-from presage.live.runner import Kept, Runner
-from presage.live.states import Chain, Written, read_chain, write_states
+from presage.live.runner import CompiledStatement, Runner
+from presage.live.state_files import Chain, StateWrite, read_chain, write_states
 from presage.live.tasks import Outcome, Task
-from presage.log.home import Home
-from presage.model.state import State
+from presage.model.operator_state import State
+from presage.storage.home import Home
 
 # Compiled stages and expressions outlive a batch where Spark keeps its Python workers.
-_KEPT: dict[tuple[str, str, str], Kept] = {}
+_KEPT: dict[tuple[str, str, str], CompiledStatement] = {}
 MOST_KEPT = 1_000
 
 
 @dataclass(frozen=True)
-class Share:
+class TaskShare:
     """The part of a batch that one worker does. `chains`: where the states of each task lie, by place in the plan."""
 
     tasks: tuple[Task, ...]
@@ -44,13 +44,13 @@ def shares_of(
     relations: Mapping[str, pa.Table],
     home: Home,
     known: str,
-) -> list[Share]:
+) -> list[TaskShare]:
     """Tasks dealt out to so many workers, each with the tables that it needs."""
     shares = []
     for portion in _portions(tasks, count):
         states = {(t.number, t.shard): chains(t.number, t.shard) for t in portion}
         needed = {name: relations[name] for name in {n for t in portion for n in t.program.relations}}
-        shares.append(Share(tuple(portion), states, needed, str(home.states), home.disk.durable, known))
+        shares.append(TaskShare(tuple(portion), states, needed, str(home.states), home.disk.durable, known))
     return shares
 
 
@@ -69,7 +69,7 @@ def check_written(outcomes: Iterable[Outcome], home: Home) -> None:
             raise error("HOME_NOT_SHARED", path=home.path, why=f"the driver does not find {name}, which a worker wrote")
 
 
-def do_share(share: Share) -> list[Outcome]:
+def run_share(share: TaskShare) -> list[Outcome]:
     """Run the tasks, write the states that changed, and tell."""
     folder = Path(share.folder)
     if not folder.is_dir():
@@ -81,18 +81,18 @@ def do_share(share: Share) -> list[Outcome]:
         read[key] = {place: read_chain(folder, chain) for place, chain in share.chains[key].items()}
         return read[key]
 
-    def keep(task: Task) -> Kept:
+    def keep(task: Task) -> CompiledStatement:
         key = task.number, task.program.fingerprint, share.known
         if key not in _KEPT:
             if len(_KEPT) >= MOST_KEPT:
                 _KEPT.clear()
             relations = {name: share.relations[name] for name in task.program.relations}
-            _KEPT[key] = Kept(task.program, Evaluator(relations), relations)
+            _KEPT[key] = CompiledStatement(task.program, Evaluator(relations), relations)
         return _KEPT[key]
 
     outcomes = Runner(keep, states).run(share.tasks).alone
     written = {
-        f"{o.number}/{o.shard}/{place}": Written(
+        f"{o.number}/{o.shard}/{place}": StateWrite(
             read[o.number, o.shard].get(place), share.chains[o.number, o.shard].get(place, ()), state
         )
         for o in outcomes

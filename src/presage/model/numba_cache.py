@@ -136,7 +136,11 @@ _COMPILED = "model/calendar.py"  # which kernels compile as well
 def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
     """The kernels' files, by their names below the package, from a folder or from the zip file that it lies in."""
     if package.is_dir():
-        for path in [*package.glob("*/kernel/**/*.py"), *package.glob("arrays/*.py"), *package.glob(_COMPILED)]:
+        for path in [
+            *package.glob("operators/*/kernel/**/*.py"),
+            *package.glob("arrays/**/*.py"),
+            *package.glob(_COMPILED),
+        ]:
             yield path.relative_to(package).as_posix(), path.read_bytes()
         return
     archive = next(parent for parent in package.parents if parent.is_file())
@@ -146,8 +150,8 @@ def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
             name = entry.removeprefix(prefix)
             parts = name.split("/")
             ours = entry.startswith(prefix) and name.endswith(".py")
-            beside = name == _COMPILED or (parts[0] == "arrays" and len(parts) == 2)
-            if ours and (parts[1:2] == ["kernel"] or beside):
+            beside = name == _COMPILED or parts[0] == "arrays"
+            if ours and (parts[2:3] == ["kernel"] or beside):
                 yield name, shipped.read(entry)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from presage.errors import error
 from presage.model.hosts import Hosts
-from presage.model.masking import keep_out, masked
+from presage.model.redaction import keep_out, masked
 
 # The whole text, or its last word: 'env:TOKEN', 'Bearer env:TOKEN'.
 _REFERENCE = re.compile(r"(?P<before>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The rows of a result in, a picture of a column over time out: a line for each key, the rows as dots on it."""
+"""The plot of a column over time: a line for each key, the rows as dots on it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from presage.errors import did_you_mean, error
 from presage.model.time import format_timestamp
-from presage.patterns.svg import Drawing, document, escaped, text_width
 from presage.plan.picture import Picture
+from presage.plan.svg import Drawing, document, escaped, text_width
 
 if TYPE_CHECKING:
-    from presage.spark.result import Result
+    from presage.execution.spark.result import Result
 
 WIDTH, HEIGHT = 640.0, 260.0
 MOST_LINES = 8
@@ -136,8 +136,8 @@ def _line(line: _Line, colour: str, x: Scale, y: Scale) -> list[str]:
 def _legend(drawing: Drawing, lines: Sequence[_Line], more: int) -> None:
     place = 0.0
     for line, colour in zip(lines, COLOURS, strict=False):
-        drawing.parts.append(f'<circle cx="{place + 5:.1f}" cy="{HEIGHT + 38:.1f}" r="4" style="fill:{colour}">'
-                             f"<title>{escaped(line.name)}</title></circle>")  # fmt: skip
+        circle = f'<circle cx="{place + 5:.1f}" cy="{HEIGHT + 38:.1f}" r="4" style="fill:{colour}">'
+        drawing.parts.append(f"{circle}<title>{escaped(line.name)}</title></circle>")
         drawing.text(place + 14, HEIGHT + 38, line.name, anchor="start", size=11)
         place += 34 + 7 * len(line.name)
     if more:

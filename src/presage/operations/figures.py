@@ -1,4 +1,4 @@
-"""A stream, a statement or a source as its room knows it in, plain figures out: of an engine and of a home at rest."""
+"""Metrics of one stream, statement, source or sink as plain values, of an engine and of a closed home."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from presage.columnar.holding import NOTHING_KNOWN
-from presage.live.spans import Place
+from presage.execution.watermark_buffer import NOTHING_KNOWN
+from presage.live.input_range import InputPosition
 from presage.live.statement import RUNNING, Statement
-from presage.log import StreamInfo
-from presage.model.masking import masked
+from presage.model.redaction import masked
+from presage.storage import StreamInfo
 
 if TYPE_CHECKING:
-    from presage.live.meters import Worked
+    from presage.live.meters import StatementCost
     from presage.sinks.status import SinkStatus
     from presage.sources import SourceStatus
 
@@ -50,9 +50,9 @@ def stream_figures(info: StreamInfo) -> Figures:
 
 
 def statement_figures(
-    statement: Statement, place: Place, lag: int, waits: bool, size: int, worked: Worked | None
-) -> Figures:  # fmt: skip
-    behind = statement.status == RUNNING and statement.place is not None
+    statement: Statement, position: InputPosition, lag: int, waits: bool, size: int, worked: StatementCost | None
+) -> Figures:
+    behind = statement.status == RUNNING and statement.own_position is not None
     state = "waiting" if waits and statement.status == RUNNING else "catching up" if behind else statement.status
     figures: Figures = {
         "state": state,
@@ -60,14 +60,14 @@ def statement_figures(
         "rows_out": statement.rows_out,
         "rows_kept": statement.rows_out - statement.removed,
         "lag": lag,
-        "watermark": None if place.clock == NOTHING_KNOWN else seconds(place.clock),
+        "watermark": None if position.watermark == NOTHING_KNOWN else seconds(position.watermark),
         "state_bytes": size,
         "partial_matches": statement.partial_matches,
         "recalls": {"ready": statement.recalls_ready, "suspended": statement.recalls_suspended},
         "unknown_entities": statement.unknown_entities,
         "particle_restarts": statement.particle_restarts,
         "readings_ignored": statement.readings_ignored,
-        "position": place.position,
+        "position": position.offset,
         "error": masked(statement.error) or None,
     }
     if worked is not None:

@@ -1,4 +1,4 @@
-"""Figures of an engine or of a home in, Prometheus' text format (0.0.4) or JSON out.
+"""Metrics of an engine or of a home, as Prometheus' text format (0.0.4) and as JSON.
 
 The figures are plain values in sections; `METRICS` says under which name each of them goes to Prometheus. The page
 docs/guide/operations.md has the same table, and a test compares the two.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from presage.model.masking import masked
+from presage.model.redaction import masked
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 # The labels of a section's figures: the last of them is the name that the section has them under.
@@ -56,12 +56,27 @@ METRICS = (
     Metric("statements", "state_bytes", "presage_statement_state_bytes", GAUGE, "Size of its state on disk."),
     Metric("statements", "partial_matches", "presage_statement_partial_matches", GAUGE, "Matches that have begun."),
     Metric("statements", "recalls", "presage_statement_recalls", GAUGE, "Events that wait for history.", "kind"),
-    Metric("statements", "unknown_entities", "presage_statement_unknown_entities_total", COUNTER,
-           "Values that should name an entity and name none."),
-    Metric("statements", "particle_restarts", "presage_statement_particle_restarts_total", COUNTER,
-           "Steps at which no particle could give the readings."),
-    Metric("statements", "readings_ignored", "presage_statement_readings_ignored_total", COUNTER,
-           "Readings that inference could not use."),
+    Metric(
+        "statements",
+        "unknown_entities",
+        "presage_statement_unknown_entities_total",
+        COUNTER,
+        "Values that should name an entity and name none.",
+    ),
+    Metric(
+        "statements",
+        "particle_restarts",
+        "presage_statement_particle_restarts_total",
+        COUNTER,
+        "Steps at which no particle could give the readings.",
+    ),
+    Metric(
+        "statements",
+        "readings_ignored",
+        "presage_statement_readings_ignored_total",
+        COUNTER,
+        "Readings that inference could not use.",
+    ),
     Metric("statements", "batch_seconds_last", "presage_statement_batch_seconds", GAUGE, "What its last batch took."),
     Metric("statements", "batch_seconds", "presage_statement_batch_seconds_total", COUNTER, "What all batches took."),
     Metric("statements", "failures", "presage_statement_failures_total", COUNTER, "Failures, and states lost."),
@@ -85,7 +100,7 @@ METRICS = (
     Metric("process", "resident_bytes", "presage_process_resident_bytes", GAUGE, "Memory of the engine's process."),
     Metric("process", "cpu_seconds", "presage_process_cpu_seconds_total", COUNTER, "Processor time of the process."),
     Metric("process", "started", "presage_process_start_time_seconds", GAUGE, "When the engine was opened."),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The path of a home in, how all in it is out: from the engine that has it open, if one has, else from its journal.
+"""The status of a home: from the engine that has it open, if one has, else from its journal.
 
 Nothing is locked and nothing is written: it works beside a running engine, and after one that was killed.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from presage.log.glance import glance
-from presage.log.home import FOLDERS, read_format
-from presage.log.lock import is_locked
 from presage.model.paths import home_path
-from presage.operations.at_rest import of_home
+from presage.operations.closed_home import closed_home_metrics
+from presage.operations.engine_report import STALE, Report, rates, read_report
 from presage.operations.metrics import Metrics
-from presage.operations.reporting import STALE, Report, rates, read_report
+from presage.storage.home import FOLDERS, read_format
+from presage.storage.lock import is_locked
+from presage.storage.snapshot_reader import glance
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def metrics_of(home: Path) -> tuple[Metrics, Report | None]:
     report = read_report(home)
     if report is not None and report.is_alive:
         return report.metrics, report
-    return of_home(glance(home)), report
+    return closed_home_metrics(glance(home)), report
 
 
 def disk_use(home: Path) -> dict[str, int]:

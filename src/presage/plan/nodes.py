@@ -14,7 +14,7 @@ from functools import cached_property
 from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
 from presage.plan.display import show, show_named
-from presage.plan.expr import ColumnRef, Expr, field_names
+from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts, field_names
 
 TIME = "_t"
 SEQ = "_seq"
@@ -88,6 +88,10 @@ class Node:
             _collect(getattr(self, name), found)
         return tuple(found)
 
+    def kernel_terms(self) -> tuple[Expr, ...]:
+        """Terms over several rows, which the kernel computes: they are not over columns of the input."""
+        return ()
+
     def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
         """The same node with its own expressions changed; itself if nothing changed."""
         updates: dict[str, object] = {}
@@ -151,6 +155,10 @@ class Node:
                     updates[name] = items
         return replace(self, **updates) if updates else self
 
+    def is_own_time(self, column: str) -> bool:
+        """Whether the column always holds the row's own TIME."""
+        return False
+
     def rewrite(self, change: Callable[[Node], Node]) -> Node:
         """Bottom-up rewriting of the whole plan."""
         return change(self.map_inputs(lambda node: node.rewrite(change)))
@@ -210,6 +218,10 @@ class Scan(Node):
     def narrowed(self, wanted: frozenset[str]) -> Node:
         return _without_others(self, wanted)
 
+    def is_own_time(self, column: str) -> bool:
+        found = zip(self.fields, self.attributes, strict=True)
+        return any(field.name == column and name == self.event_time for field, name in found)
+
     def label(self) -> str:
         bounds = " as statements make it" if self.made else ""
         if self.time != ALL_TIME:
@@ -253,6 +265,37 @@ def _without_others(node: Scan | RelationScan, wanted: frozenset[str]) -> Node:
 
 
 @dataclass(frozen=True)
+class RelationJoin(Node):
+    """Every row of the input beside the rows of a relation that satisfy `condition`: stateless, native."""
+
+    input: Node
+    relation: RelationScan
+    condition: Expr | None
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*self.input.columns, *self.relation.columns)
+
+    def release(self) -> tuple[Node, Expr | None]:
+        return replace(self, condition=None), self.condition
+
+    def absorb(self, condition: Expr) -> Node:
+        if condition.columns() <= self.input.column_names():
+            return replace(self, input=Filter(self.input, condition))
+        return replace(self, condition=conjunction([*conjuncts(self.condition), condition]))
+
+    def is_own_time(self, column: str) -> bool:
+        return column in self.input.column_names() and self.input.is_own_time(column)
+
+    def label(self) -> str:
+        return f"RelationJoin{' on ' + show(self.condition) if self.condition is not None else ''}"
+
+    @property
+    def depth(self) -> int:
+        return self.input.depth + 1
+
+
+@dataclass(frozen=True)
 class Merge(Node):
     """Events of several inputs with the same columns as one stream: FROM a type that streams inherit, or that
     statements fill.
@@ -282,6 +325,9 @@ class Merge(Node):
     def narrowed(self, wanted: frozenset[str]) -> Node:
         return replace(self, fields=tuple(f for f in self.fields if f.name in wanted))
 
+    def is_own_time(self, column: str) -> bool:
+        return all(source.is_own_time(column) for source in self.sources)
+
     def label(self) -> str:
         return f"Merge [{', '.join(f.name for f in self.fields)}]"
 
@@ -290,6 +336,9 @@ class Merge(Node):
 class Filter(Node):
     input: Node
     condition: Expr
+
+    def is_own_time(self, column: str) -> bool:
+        return self.input.is_own_time(column)
 
     def label(self) -> str:
         return f"Filter {show(self.condition)}"
@@ -319,6 +368,10 @@ class Project(Node):
 
     def narrowed(self, wanted: frozenset[str]) -> Node:
         return replace(self, outputs=tuple(o for o in self.outputs if o.name in wanted))
+
+    def is_own_time(self, column: str) -> bool:
+        expr = next(o.expr for o in self.outputs if o.name == column)
+        return isinstance(expr, ColumnRef) and self.input.is_own_time(expr.name)
 
     def label(self) -> str:
         return f"Project [{', '.join(show_named(o.name, o.expr) for o in self.outputs)}]"
@@ -371,6 +424,9 @@ class Stamp(Node):
         if self.input.depth or condition.columns() & {"at", TIME}:
             return None
         return replace(self, input=Filter(self.input, condition))
+
+    def is_own_time(self, column: str) -> bool:
+        return column == "at" or self.input.is_own_time(column)
 
     def label(self) -> str:
         return "Stamp [at]"

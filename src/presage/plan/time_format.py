@@ -8,10 +8,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Letter -> the greatest number of times that it may be repeated.
-_PRINTED = {"y": 4, "M": 4, "L": 4, "d": 2, "D": 3, "Q": 2, "q": 2, "E": 4, "a": 1, "H": 2, "h": 2, "K": 2, "k": 2,
-            "m": 2, "s": 2, "S": 6, "V": 2, "z": 4, "X": 3, "x": 3, "Z": 3}  # fmt: skip
-_PARSED = {"y": 4, "M": 4, "L": 4, "d": 2, "D": 3, "a": 1, "H": 2, "h": 2, "K": 2, "k": 2, "m": 2, "s": 2, "S": 9,
-           "V": 2, "z": 4, "X": 3, "x": 3, "Z": 3}  # fmt: skip
+_PRINTED = {
+    "y": 4,
+    "M": 4,
+    "L": 4,
+    "d": 2,
+    "D": 3,
+    "Q": 2,
+    "q": 2,
+    "E": 4,
+    "a": 1,
+    "H": 2,
+    "h": 2,
+    "K": 2,
+    "k": 2,
+    "m": 2,
+    "s": 2,
+    "S": 6,
+    "V": 2,
+    "z": 4,
+    "X": 3,
+    "x": 3,
+    "Z": 3,
+}
+_PARSED = {
+    "y": 4,
+    "M": 4,
+    "L": 4,
+    "d": 2,
+    "D": 3,
+    "a": 1,
+    "H": 2,
+    "h": 2,
+    "K": 2,
+    "k": 2,
+    "m": 2,
+    "s": 2,
+    "S": 9,
+    "V": 2,
+    "z": 4,
+    "X": 3,
+    "x": 3,
+    "Z": 3,
+}
 ZONE_LETTERS = "VzXxZ"
 # Five letters would be a narrow form, or none at all; three of D pad to three digits; VV is a zone's name.
 _ONLY = {"V": (2,), "y": (1, 2, 4)}

@@ -1,4 +1,4 @@
-"""A file of statements in, its scenarios out: each with what stands before the first of them, includes put in."""
+"""The scenarios of a file: each with the statements before the first of them, and with includes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from presage.errors import error, located
 from presage.lang import parse
 from presage.lang import syntax as s
-from presage.lang.acting_syntax import Assertion, Include, Scenario
+from presage.lang.command_syntax import Assertion, Include, Scenario
 from presage.model.paths import Roots, read_text
 from presage.model.text import Source
 
@@ -19,7 +19,7 @@ WHOLE_FILE = "the whole file"
 
 @dataclass(frozen=True)
 class Step:
-    """A statement, and the text that it stands in."""
+    """A statement, and the text that it is part of."""
 
     statement: s.Statement
     source: Source
@@ -41,8 +41,9 @@ def read_cases(path: Path, name: str) -> list[Case]:
     common = tuple(steps[: marks[0]] if marks else steps)
     for step in common if marks else ():
         if isinstance(step.statement, Assertion):
-            raise error("SYNTAX", step.statement.span, step.source, found="ASSERT before the first SCENARIO",
-                        expected="it inside of one", fix="write SCENARIO 'what is tried'; before it")  # fmt: skip
+            found, fix = "ASSERT before the first SCENARIO", "write SCENARIO 'what is tried'; before it"
+            span = step.statement.span
+            raise error("SYNTAX", span, step.source, found=found, expected="it inside of one", fix=fix)
     cases = [Case(WHOLE_FILE, common)] if not marks else []
     for begin, end in pairwise([*marks, len(steps)]):
         mark = steps[begin].statement

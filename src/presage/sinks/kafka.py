@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from presage.analyze.declare_permissions import reachable
+from presage.declarations.permissions import reachable
 from presage.errors import PresageError, error
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions

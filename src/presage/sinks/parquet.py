@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 import pyarrow.parquet as pq
 
-from presage.log.home import Home
 from presage.model.catalog import Sink
 from presage.model.time import parse_duration
 from presage.sinks.sink import Batch
+from presage.storage.home import Home
 
 ROWS = 100_000
 EVERY = "10 sec"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 from presage.sinks.sink import Batch
 
 

@@ -103,7 +103,7 @@ class Followed(Protocol):
 
 
 class Statements(Protocol):
-    """What a sink follows: `presage.live.following`, which this room does not know."""
+    """What a sink follows: `presage.live.result_feed`, which this room does not know."""
 
     @property
     def changed(self) -> threading.Condition: ...

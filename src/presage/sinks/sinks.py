@@ -12,24 +12,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.analyze.declare_permissions import check_permitted
-from presage.analyze.declare_sink import check_sink
+from presage.declarations.permissions import check_permitted
+from presage.declarations.sinks import check_sink
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
-from presage.log import Log
-from presage.log.keeping import BEGIN
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
 from presage.sinks.callback import CallbackTarget, Function
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
-from presage.sinks.place import PlaceFile, clear_places
-from presage.sinks.running import ALL, Running
+from presage.sinks.position import PlaceFile, clear_places
+from presage.sinks.runner import ALL, Running
 from presage.sinks.sink import Statements, Target
 from presage.sinks.status import COLUMNS, FAILED, STOPPED, SinkStatus, show_row
-from presage.sinks.subscribed import Subscribed
+from presage.sinks.subscription import Subscribed
 from presage.sinks.webhook import WebhookTarget
+from presage.storage import Log
+from presage.storage.catalog_codec import BEGIN
 from presage.workspace import Workspace
 
 LOOK_SECONDS = 0.05
@@ -228,6 +228,7 @@ class Sinks(Mapping[str, SinkStatus]):
         """A folder that files may be put into: under the roots, and not in the home, which is ours."""
         resolved, home = self._workspace.resolve_folder(path), self._log.home.path
         if resolved == home or home in resolved.parents:
-            raise error("BAD_VALUE", what="path", found=f"'{path}', in the home",
-                        expected="a folder outside of the home")  # fmt: skip
+            raise error(
+                "BAD_VALUE", what="path", found=f"'{path}', in the home", expected="a folder outside of the home"
+            )
         return resolved

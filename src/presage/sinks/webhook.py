@@ -16,7 +16,7 @@ from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
-from presage.analyze.declare_sink import url_problem
+from presage.declarations.sinks import url_problem
 from presage.errors import error
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
@@ -135,8 +135,13 @@ class WebhookTarget:
             problem = url_problem(url)
             if problem is not None:
                 fix = "give one that begins with http:// or https://, without a user's name"
-                raise error("BAD_VALUE", what=f"the url of sink '{self._sink.name}'", found=problem,
-                            expected="an address", fix=fix)  # fmt: skip
+                raise error(
+                    "BAD_VALUE",
+                    what=f"the url of sink '{self._sink.name}'",
+                    found=problem,
+                    expected="an address",
+                    fix=fix,
+                )
             self.close()
             parts = urlsplit(url)
             assert parts.hostname is not None

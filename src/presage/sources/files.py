@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import PresageError
-from presage.log import Arrival, Cursor, Delivery, Taken
-from presage.log.delta_folder import is_delta, not_a_part
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.time import parse_duration
+from presage.sources.file_reader import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, Piece, Pieces, Place
 from presage.sources.followed_tables import FollowedTable, Position
-from presage.sources.pieces import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, Piece, Pieces, Place
 from presage.sources.source import PAUSE
+from presage.storage import Arrival, Cursor, Delivery, Taken
+from presage.storage.delta_folder import is_delta, not_a_part
 
 SETTLE = "1 sec"
 # A file that was changed so long before now (and `settle`) is not waited for: clocks of file servers go wrong by less.
@@ -72,8 +72,9 @@ class FilesSource:
         self._taken = [_one(taken["partition"])]
         last = taken.slice(max(0, taken.num_rows - RECENT))
         modified = last["modified"].cast(pa.int64()).to_pylist()
-        self._recent = dict(zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True),
-                                strict=True))  # fmt: skip
+        self._recent = dict(
+            zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True), strict=True)
+        )
         self._ready: deque[Place] = deque()
         self._is_within = False  # a file of which a part is brought
         # Files that may still grow: what was seen of each, and when that was first so.

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError, error
-from presage.log.delta_folder import DeltaFile, DeltaFolder, Snapshot
 from presage.model.paths import Roots
-from presage.sources.pieces import Place
+from presage.sources.file_reader import Place
+from presage.storage.delta_folder import DeltaFile, DeltaFolder, Snapshot
 
 Position = dict[str, Any]  # version, whole, table: what tells it from another
 # Whether a file of that name was taken.

@@ -15,18 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.analyze.declare_kafka import columns_of
-from presage.log import PART, ROW, Arrival, Checked, Cursor, Delivery
-from presage.log.columns import attributes_schema
-from presage.log.ingest import Rejected
-from presage.log.text_csv import read_nulls
+from presage.declarations.kafka import columns_of
 from presage.model.catalog import Attribute, EventType
 from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
 from presage.sources.in_step import Numbers, in_step
 from presage.sources.messages import LINE, Reader
-from presage.sources.reading_ahead import Ahead, Held, Offsets, Ranges, in_order, together
+from presage.sources.prefetch import Ahead, Held, Offsets, Ranges, in_order, together
 from presage.sources.source import PAUSE
+from presage.storage import PART, ROW, Arrival, Checked, Cursor, Delivery
+from presage.storage.columns import attributes_schema
+from presage.storage.ingest import Rejected
+from presage.storage.text_csv import read_nulls
 
 ROWS = 500_000  # of one delivery
 BYTES = 64 << 20  # about so many of messages in one delivery
@@ -179,8 +179,12 @@ class KafkaSource:
                 lost += begins[partition] - at
                 start[partition] = begins[partition]
             elif at > ends[partition]:
-                gaps.add(f"the partition ends at {ends[partition]}, though it was read up to {at}: Kafka has lost "
-                         "messages, and has put others in their place", "", f"{part}:{ends[partition]}")  # fmt: skip
+                gaps.add(
+                    f"the partition ends at {ends[partition]}, though it was read up to {at}: Kafka has lost "
+                    "messages, and has put others in their place",
+                    "",
+                    f"{part}:{ends[partition]}",
+                )
                 self._note(f"'{part}' is shorter than it was: it is read on from offset {ends[partition]}")
                 start[partition] = ends[partition]
         left = {partition: ends[partition] - at for partition, at in start.items()}

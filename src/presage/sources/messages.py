@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from presage.log import PART, ROW, Checked
-from presage.log.columns import attributes_schema
-from presage.log.ingest import Rejected, check_mappings, check_table, join
-from presage.log.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
-from presage.log.text_json import read_objects
 from presage.model.catalog import Attribute
 from presage.model.types import LONG, STRING
+from presage.storage import PART, ROW, Checked
+from presage.storage.columns import attributes_schema
+from presage.storage.ingest import Rejected, check_mappings, check_table, join
+from presage.storage.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
+from presage.storage.text_json import read_objects
 
 BLOCK = 4_096  # messages that are read again together when one of them is poison
 LINE = "line"

@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from presage.analyze.declare_permissions import MQTT_PORT, MQTT_TLS_PORT
+from presage.declarations.permissions import MQTT_PORT, MQTT_TLS_PORT
 from presage.errors import PresageError
-from presage.log import Arrival, Cursor, Delivery
-from presage.log.home import Home
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType
 from presage.model.permissions import Grant, Permissions
@@ -25,6 +23,8 @@ from presage.sources.mqtt_messages import Messages
 from presage.sources.receiver import TRY_AGAIN_SECONDS, Receiver
 from presage.sources.source import PAUSE
 from presage.sources.spool import Spool
+from presage.storage import Arrival, Cursor, Delivery
+from presage.storage.home import Home
 
 FOLDER = "spool"
 NOTE = "subscribed"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from presage.log import PART, ROW, Checked
-from presage.log.columns import attributes_schema
-from presage.log.text_csv import read_nulls
 from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.sources.messages import MESSAGES, Reader
 from presage.sources.spool import Message
+from presage.storage import PART, ROW, Checked
+from presage.storage.columns import attributes_schema
+from presage.storage.text_csv import read_nulls
 
 Numbered = list[tuple[int, Message]]
 CSV = "csv"
@@ -38,8 +38,9 @@ class Messages:
         topics, payloads = [m.topic for _, m in messages], [m.payload + b"\n" for _, m in messages]
         checked = self._reader.read(pa.table([topics, numbers, payloads], schema=MESSAGES))
         kept = np.searchsorted(numbers, checked.table[ROW].to_numpy())
-        return Checked(self._whole(checked.table, [messages[i][1] for i in kept]), checked.rejected, checked.ignored,
-                       checked.place)  # fmt: skip
+        return Checked(
+            self._whole(checked.table, [messages[i][1] for i in kept]), checked.rejected, checked.ignored, checked.place
+        )
 
     def _whole(self, table: pa.Table, kept: list[Message]) -> pa.Table:
         """The rows with all attributes of the stream, and their numbers."""

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from presage.log import ROW, Arrival, Checked, Cursor, Delivery
-from presage.log.columns import attributes_schema
 from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.model.time import format_timestamp, parse_timestamp
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
 from presage.sources.source import PAUSE
+from presage.storage import ROW, Arrival, Checked, Cursor, Delivery
+from presage.storage.columns import attributes_schema
 
 ROWS_AT_ONCE = 250_000
 ROWS_PER_SECOND = 1.0

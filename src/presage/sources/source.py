@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from presage.log import Cursor, Delivery
+from presage.storage import Cursor, Delivery
 
 # A source that has nothing to bring looks again after so many seconds.
 PAUSE = 0.25

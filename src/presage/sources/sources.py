@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from presage.analyze.declare_permissions import check_permitted
-from presage.analyze.declare_source import check_source
+from presage.declarations.permissions import check_permitted
+from presage.declarations.sources import check_source
 from presage.errors import error
-from presage.log import Log
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.permissions import Permissions
@@ -20,9 +19,10 @@ from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
 from presage.sources.rate import RateSource
-from presage.sources.running import Reached, Running
+from presage.sources.runner import Reached, Running
 from presage.sources.source import Source
 from presage.sources.status import SourceStatus
+from presage.storage import Log
 
 ROWS_AHEAD = 1_000_000
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from presage.errors import error
-from presage.log.disk import Disk
+from presage.storage.disk import Disk
 
 SEGMENT_BYTES = 16 << 20
 SUFFIX = ".spool"

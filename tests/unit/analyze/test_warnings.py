@@ -105,9 +105,14 @@ def test_a_warning_shows_its_place_as_an_error_does() -> None:
         "that is what you mean"
     )
     assert found.as_dict() | {"message": "", "fix": ""} == {
-        "code": "GUARD_COVERS_LAST", "fault": "warning", "message": "", "fix": "", "source": "denied.epl",
-        "line": 2, "column": 30,
-    }  # fmt: skip
+        "code": "GUARD_COVERS_LAST",
+        "fault": "warning",
+        "message": "",
+        "fix": "",
+        "source": "denied.epl",
+        "line": 2,
+        "column": 30,
+    }
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from presage.cli import following
-from presage.cli.carrying import Outcome
+from presage.cli import live_output
 from presage.cli.options import Format
-from presage.cli.printing import Printer
+from presage.cli.output import Printer
+from presage.cli.script import Outcome
 from presage.errors import PresageError, error
 from presage.lang import syntax as s
 from presage.model.types import LONG
@@ -61,7 +61,7 @@ class Told:
         self.steps: Iterator[Callable[[], object]] = iter(())
         self.now = 0.0
         clock = SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
-        monkeypatch.setattr(following, "time", clock)
+        monkeypatch.setattr(live_output, "time", clock)
 
     def deploy(self, text: str, name: str) -> Deployed:
         self.deployed[name] = Deployed()
@@ -77,7 +77,7 @@ class Told:
         self, *steps: Callable[[], object], seconds: float | None = None, outcomes: tuple[Outcome, ...] = (QUERY,)
     ) -> None:
         self.steps = iter(steps)
-        following.follow(self, list(outcomes), Printer(Format.csv, 0), seconds)  # type: ignore[arg-type]
+        live_output.follow(self, list(outcomes), Printer(Format.csv, 0), seconds)  # type: ignore[arg-type]
 
     @property
     def statement(self) -> Deployed:
@@ -129,7 +129,7 @@ def test_files_that_are_found_and_not_read_when_the_time_is_over_are_waited_for(
 def test_they_are_not_waited_for_without_end_and_it_is_said(engine: Told, capsys: pytest.CaptureFixture[str]) -> None:
     engine.say(left=2)
     engine.follow(seconds=1)
-    assert 1 + following.PATIENCE_SECONDS <= engine.now < 2 + following.PATIENCE_SECONDS
+    assert 1 + live_output.PATIENCE_SECONDS <= engine.now < 2 + live_output.PATIENCE_SECONDS
     assert capsys.readouterr().err == "Tick, source files: 2 found and not taken in when the time was over\n"
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from presage.cli.formats import write_csv, write_json
 from presage.cli.tables import write_table
 from presage.cli.values import table_text
-from presage.model.plain import plain_column
+from presage.model.json_values import plain_column
 
 TIMES = pa.array([0, 1_709_283_600_123_456, None], pa.timestamp("us", "UTC"))
 
@@ -92,9 +92,17 @@ def test_an_empty_table_shows_its_columns() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1 / 3, "0.333333"), (1e-9, "1e-09"), (1e300, "1e+300"), (-0.5, "-0.5"), (2.0, "2.0"), (0.0, "0.0"),
-     (True, "true"), ({"a": [1 / 3, None]}, '{"a": [0.333333, null]}')],
-)  # fmt: skip
+    [
+        (1 / 3, "0.333333"),
+        (1e-9, "1e-09"),
+        (1e300, "1e+300"),
+        (-0.5, "-0.5"),
+        (2.0, "2.0"),
+        (0.0, "0.0"),
+        (True, "true"),
+        ({"a": [1 / 3, None]}, '{"a": [0.333333, null]}'),
+    ],
+)
 def test_a_cell_is_short_and_says_what_it_is(value: object, text: str) -> None:
     assert table_text(value) == text
 

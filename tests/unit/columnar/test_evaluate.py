@@ -168,13 +168,13 @@ def test_what_only_spark_computes_is_not_supported_and_says_so() -> None:
 def test_strangers_are_asked_once_and_put_in_their_places() -> None:
     asked: list[int] = []
 
-    def foreign(exprs: Any, table: pa.Table) -> list[pa.Array]:
+    def fallback(exprs: Any, table: pa.Table) -> list[pa.Array]:
         asked.append(len(exprs))
         return [pa.array([f"{i}"] * table.num_rows) for i in range(len(exprs))]
 
     price = e.ColumnRef(t.DOUBLE, "price")
     text = e.CastTo(t.STRING, price)
-    found = Evaluator(foreign=foreign).columns(
+    found = Evaluator(fallback=fallback).columns(
         [text, price, call(t.STRING, "soundex", text)], pa.table({"price": [1.0]})
     )
     assert [c.to_pylist() for c in found] == [["0"], [1.0], ["1"]]

@@ -7,9 +7,9 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from presage.analyze.function_table import BY_NAME
 from presage.columnar.evaluate import Evaluator, supports
-from presage.columnar.functions import BUILDERS
+from presage.functions.columnar import BUILDERS
+from presage.functions.scalars import BY_NAME
 from presage.model.arrow import to_arrow
 from presage.model.types import MapOf
 from presage.plan import expr as e

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from presage.columnar.evaluate import Evaluator, supports
-from presage.columnar.functions.patterns import MOST_CHARACTERS
 from presage.errors import PresageError
+from presage.functions.columnar.patterns import MOST_CHARACTERS
 from presage.model import types as t
 from presage.plan import expr as e
 

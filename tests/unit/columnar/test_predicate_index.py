@@ -67,13 +67,13 @@ def test_no_rows_and_no_conditions_match_nothing() -> None:
 def test_conditions_of_spark_are_asked_on_the_candidates_alone_in_one_call() -> None:
     asked: list[tuple[int, int]] = []
 
-    def foreign(exprs: Any, table: pa.Table) -> list[pa.Array]:
+    def fallback(exprs: Any, table: pa.Table) -> list[pa.Array]:
         asked.append((len(exprs), table.num_rows))
         return [pa.array([price == 7.5 for price in table["price"].to_pylist()])] * len(exprs)
 
     root = e.Comparison(t.BOOLEAN, ">", e.FunctionCall(t.DOUBLE, "cbrt", (PRICE,)), e.Constant(t.DOUBLE, 1.0))
     conditions = [both(asks("=", sym, SYM), root) for sym in ("a", "a", "b", "c", "d")]
-    found = PredicateIndex(conditions, Evaluator(foreign=foreign)).matches(EVENTS)
+    found = PredicateIndex(conditions, Evaluator(fallback=fallback)).matches(EVENTS)
     assert [m.tolist() for m in found] == [[4], [4], [], [], []]
     assert asked == [(3, 5)]
 

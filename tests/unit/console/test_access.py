@@ -28,8 +28,17 @@ Header = tuple[bytes, bytes]
 def ask(headers: list[Header], path: str = "/api/status", query: bytes = b"") -> tuple[int, dict[str, Any] | None]:
     """The status, and the body if it is JSON."""
     sent: list[Any] = []
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": headers,
-             "server": ("127.0.0.1", PORT), "http_version": "1.1", "scheme": "http", "root_path": ""}  # fmt: skip
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": query,
+        "headers": headers,
+        "server": ("127.0.0.1", PORT),
+        "http_version": "1.1",
+        "scheme": "http",
+        "root_path": "",
+    }
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -56,18 +65,43 @@ def test_the_right_headers_open_it() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["[::1].evil", "[::1]evil:80", "[::1", "127.0.0.1.evil", "127.0.0.1:80:80", "127.0.0.1:x", "localhost@evil", "",
-     "evil", "127.0.0.1/evil", "[::1]:80.evil", "\u00b2", "localhost "],
-)  # fmt: skip
+    [
+        "[::1].evil",
+        "[::1]evil:80",
+        "[::1",
+        "127.0.0.1.evil",
+        "127.0.0.1:80:80",
+        "127.0.0.1:x",
+        "localhost@evil",
+        "",
+        "evil",
+        "127.0.0.1/evil",
+        "[::1]:80.evil",
+        "\u00b2",
+        "localhost ",
+    ],
+)
 def test_a_host_that_is_not_ours_is_refused(host: str) -> None:
     assert ask([(b"host", host.encode()), *with_token()[1:]])[0] == 403
 
 
 @pytest.mark.parametrize(
     "origin",
-    [b"http://[", b"http://[::1", b"null", b"", b"http://", b"evil", b"http://127.0.0.1:8765.evil", b"//127.0.0.1:8765",
-     b"ftp://127.0.0.1:8765", b"http://127.0.0.1:8765/", b"http://127.0.0.1", b"\xff\xfe"],
-)  # fmt: skip
+    [
+        b"http://[",
+        b"http://[::1",
+        b"null",
+        b"",
+        b"http://",
+        b"evil",
+        b"http://127.0.0.1:8765.evil",
+        b"//127.0.0.1:8765",
+        b"ftp://127.0.0.1:8765",
+        b"http://127.0.0.1:8765/",
+        b"http://127.0.0.1",
+        b"\xff\xfe",
+    ],
+)
 def test_an_origin_that_is_not_ours_is_refused(origin: bytes) -> None:
     assert ask(with_token((b"origin", origin)))[0] == 403
 
@@ -84,10 +118,42 @@ def test_two_of_what_there_may_be_one_of_are_refused(name: str) -> None:
 
 
 PARTS = st.sampled_from(
-    ["127.0.0.1", ":8765", "localhost", "[", "]", "::1", "http://", "https://", "evil", ".", "@", "/", "?", "#", "\xff",
-     "\u00b2", " ", "Bearer", TOKEN, "Basic", ";", "=", ",", '"', "\\", "%", cookie_name(PORT), "0", "-1", "9" * 30,
-     "null", "\t", "$"]
-)  # fmt: skip
+    [
+        "127.0.0.1",
+        ":8765",
+        "localhost",
+        "[",
+        "]",
+        "::1",
+        "http://",
+        "https://",
+        "evil",
+        ".",
+        "@",
+        "/",
+        "?",
+        "#",
+        "\xff",
+        "\u00b2",
+        " ",
+        "Bearer",
+        TOKEN,
+        "Basic",
+        ";",
+        "=",
+        ",",
+        '"',
+        "\\",
+        "%",
+        cookie_name(PORT),
+        "0",
+        "-1",
+        "9" * 30,
+        "null",
+        "\t",
+        "$",
+    ]
+)
 VALUES = st.one_of(
     st.lists(PARTS, max_size=6).map(lambda parts: "".join(parts).encode("latin-1")), st.binary(max_size=40)
 )

@@ -17,7 +17,7 @@ from presage.frames.packing import from_bytes, to_bytes
 from presage.frames.planning import plan_frame
 from presage.frames.shard_step import ShardStep
 from presage.model.arrow import to_arrow
-from presage.model.state import State
+from presage.model.operator_state import State
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import TIME
 

@@ -193,9 +193,14 @@ def test_a_probability_that_is_none_is_refused(text: str) -> None:
     assert refusal(f"SELECT * FROM A {text}").code == "BAD_VALUE"
 
 
-@pytest.mark.parametrize(("text", "values"), [
-    ("(ERROR 0.1)", (0.1, 0.95)), ("(CONFIDENCE 0.9)", (0.05, 0.9)), ("(CONFIDENCE 0.9, ERROR 0.1)", (0.1, 0.9)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("(ERROR 0.1)", (0.1, 0.95)),
+        ("(CONFIDENCE 0.9)", (0.05, 0.9)),
+        ("(CONFIDENCE 0.9, ERROR 0.1)", (0.1, 0.9)),
+    ],
+)
 def test_either_part_of_approximate_may_be_missing(text: str, values: tuple[float, float]) -> None:
     query = parse_statement(f"SELECT * FROM A APPROXIMATE {text}")
     assert isinstance(query, s.Query)
@@ -218,7 +223,7 @@ def test_a_wrong_sequence_is_told_what_would_be_right(
     text: str, found: str, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether the form can be run in this version is another question than whether it is well formed.
-    monkeypatch.setattr(diagnosis, "find_later_form", lambda text, tokens: None)
+    monkeypatch.setattr(diagnosis, "find_unsupported_syntax", lambda text, tokens: None)
     refused = refusal(f"SELECT * FROM SEQUENCE [ {text} ]")
     assert refused.code == "SYNTAX"
     assert refused.message.startswith(f"found {found} where")

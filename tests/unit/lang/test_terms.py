@@ -6,6 +6,7 @@ import pytest
 
 from presage.errors import PresageError
 from presage.lang import parse_expression
+from presage.lang.builders.terms import MAX_DURATION
 from presage.lang.syntax import (
     AllOf,
     AnyOf,
@@ -25,7 +26,6 @@ from presage.lang.syntax import (
     Star,
     Unary,
 )
-from presage.lang.trees.terms import MAX_DURATION
 from presage.model.time import UNIT_NAMES, parse_duration
 
 A, B, C = Name("a"), Name("b"), Name("c")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from presage.analyze import constant_arguments
-from presage.columnar.functions import BUILDERS
-from presage.columnar.functions.call import by_value
+from presage.functions import constant_arguments
+from presage.functions.columnar import BUILDERS
+from presage.functions.columnar.call import by_value
 from presage.live import batch_lock, job
 from presage.live.statement import FAILED, RUNNING
 from recovery.crashing import MemoryDisk

@@ -10,7 +10,7 @@ import pytest
 
 from presage.errors import PresageError
 from presage.live.statement import FAILED, RUNNING
-from presage.windows.kernel.aggregate import AggregateKernel
+from presage.operators.windows.kernel.aggregate import AggregateKernel
 from recovery.living import Living
 
 STREAM = "CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at"

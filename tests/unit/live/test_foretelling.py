@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from presage.live.dealing import Dealer
+from presage.live.task_dispatch import TaskDispatcher
 from presage.live.tasks import Task
-from presage.live.worker import do_share
+from presage.live.worker import run_share
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -21,8 +21,10 @@ CREATE STREAM Still (car STRING, x DOUBLE, at TIMESTAMP) EVENT TIME at KEY (car)
 CREATE RELATION Owner (car STRING, name STRING) VALUES ('c1', 'Ann');
 """
 FAR = "SELECT TENTATIVE s.car FROM PREDICTED Gps s WHERE s.x > 300"
-NEAR = "SELECT TENTATIVE a.car, b.car FROM PREDICTED Gps a JOIN PREDICTED Gps b ON ABS(a.x - b.x) <= 100 " \
-       "WHERE a.car = 'c1' AND b.car = 'c2'"  # fmt: skip
+NEAR = (
+    "SELECT TENTATIVE a.car, b.car FROM PREDICTED Gps a JOIN PREDICTED Gps b ON ABS(a.x - b.x) <= 100 "
+    "WHERE a.car = 'c1' AND b.car = 'c2'"
+)
 
 
 def moment(second: int) -> str:
@@ -141,8 +143,10 @@ def test_what_holds_for_ever_is_foreseen_for_ever(home: Living) -> None:
 
 def tasks_of(home: Living, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     seen: list[Task] = []
-    run = Dealer.run
-    monkeypatch.setattr(Dealer, "run", lambda self, batch, *more: seen.extend(batch.tasks) or run(self, batch, *more))
+    run = TaskDispatcher.run
+    monkeypatch.setattr(
+        TaskDispatcher, "run", lambda self, batch, *more: seen.extend(batch.tasks) or run(self, batch, *more)
+    )
     return seen
 
 
@@ -176,7 +180,7 @@ def test_workers_know_what_lies_ahead(tmp_path: Path) -> None:
     shared: list[int] = []
 
     def workers(function: Any, shares: list[Any]) -> list[Any]:
-        assert function is do_share
+        assert function is run_share
         shared.extend(len(share.tasks) for share in shares)
         return [function(share) for share in shares]
 

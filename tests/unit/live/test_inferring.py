@@ -11,10 +11,10 @@ import pytest
 
 from presage.arrays.rows import append_rows
 from presage.live.deployment import show_statements
-from presage.model.state import State
+from presage.model.operator_state import State
 from presage.model.time import format_timestamp
-from presage.probability.inference import kernel as inference
-from presage.probability.kernel.hmm_particle_filter import READINGS, ParticleKernel
+from presage.operators.sequence.inference import kernel as inference
+from presage.operators.sequence.kernel.hidden_markov.particle_filter import READINGS, ParticleKernel
 from recovery.living import Living
 
 SECOND = 1_000_000

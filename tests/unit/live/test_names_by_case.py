@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from presage import Engine, PresageError
-from presage.log.home import DERIVED, Places
+from presage.storage.home import DERIVED, Places
 
 STREAMS = """
 CREATE STREAM G (v INT, at TIMESTAMP) EVENT TIME at;

@@ -9,7 +9,7 @@ import pytest
 
 from presage.live.deployment import show_statements
 from presage.live.job import Job
-from presage.live.worker import do_share
+from presage.live.worker import run_share
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -52,7 +52,7 @@ def test_several_patterns_of_a_statement_are_summed(tmp_path: Path) -> None:
 
 def test_shards_on_workers_are_summed(tmp_path: Path) -> None:
     def workers(function: Any, shares: list[Any]) -> list[Any]:
-        assert function is do_share
+        assert function is run_share
         return [function(share) for share in shares]
 
     with Living(tmp_path / "home", MemoryDisk(), shards=4, parallelism=2, workers=workers, rows_on_driver=1) as home:

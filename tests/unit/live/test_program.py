@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from presage.lang import syntax as s
-from presage.live.program import Program, make_program
+from presage.live.program import Program, compile_program
 from presage.workspace import Workspace
 
 DECLARED = """
@@ -34,7 +34,7 @@ def program(workspace: Workspace, text: str) -> Program:
     (query,) = workspace.parse(text).statements
     assert isinstance(query, s.Query)
     bound = workspace.bind(query)
-    return make_program(bound, workspace.optimize(bound).plan, 4)
+    return compile_program(bound, workspace.optimize(bound).plan, 4)
 
 
 def test_an_aggregate_is_no_work_for_catalyst(workspace: Workspace) -> None:

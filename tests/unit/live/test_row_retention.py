@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from presage.errors import PresageError
 from presage.live.deployment import Deployment, describe_statement, show_statements
 from presage.live.row_retention import RowRetention
-from presage.log import crash
-from presage.log.chunks import Shape
-from presage.log.home import RESULTS
-from presage.operations.verifying import Verification
-from presage.sinks.running import ALL
+from presage.operations.verification import Verification
+from presage.sinks.runner import ALL
+from presage.storage import failpoints
+from presage.storage.chunks import Shape
+from presage.storage.home import RESULTS
 from recovery.crashing import SECOND, Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from unit.sinks.delivering import Delivering, in_files
@@ -155,11 +155,13 @@ def test_who_looked_earlier_brings_no_row_back(home: Living) -> None:
     live = home.deploy(EVERY, "all", retention=10 * SECOND)
     load(home, *range(0, 30, 5))
     assert retention(home).apply(NOW) == 3
-    home.standing.job.let_go({"1": 2})
+    home.standing.job.remove_rows({"1": 2})
     assert live.first_row == 3
 
 
-@pytest.mark.parametrize("point", [crash.COMMITTED, crash.REWRITTEN_ONE, crash.REWRITTEN, crash.TABLE_COMMITTED])
+@pytest.mark.parametrize(
+    "point", [failpoints.COMMITTED, failpoints.REWRITTEN_ONE, failpoints.REWRITTEN, failpoints.TABLE_COMMITTED]
+)
 def test_a_crash_at_any_moment_leaves_the_rows_that_should_be_there(point: str, tmp_path: Path) -> None:
     disk, points = MemoryDisk(), CrashAt()
     home = Living(tmp_path / "home", disk, points)

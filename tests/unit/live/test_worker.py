@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from presage.errors import PresageError
-from presage.live.states import StateRef
+from presage.live.state_files import StateRef
 from presage.live.tasks import Outcome
-from presage.live.worker import Share, check_written, do_share
-from presage.log.home import Home
+from presage.live.worker import TaskShare, check_written, run_share
+from presage.storage.home import Home
 
 
 def test_a_worker_without_the_home_says_so(tmp_path: Path) -> None:
     with pytest.raises(PresageError) as caught:
-        do_share(Share((), {}, {}, str(tmp_path / "home" / "states"), durable=False))
+        run_share(TaskShare((), {}, {}, str(tmp_path / "home" / "states"), durable=False))
     assert caught.value.code == "HOME_NOT_SHARED"
     assert str(tmp_path / "home") in caught.value.message
 

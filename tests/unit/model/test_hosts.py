@@ -11,11 +11,34 @@ from presage.errors import PresageError
 from presage.model.hosts import Hosts
 
 LOCAL = [
-    "127.0.0.1", "127.9.9.9", "localhost", "LOCALHOST.", "x.localhost", "::1", "0.0.0.0", "0", "::", "127.1",
-    "2130706433", "0x7f000001", "0177.0.0.1", "0x7f.1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1",
-    "64:ff9b::127.0.0.1", "2002:7f00:1::", "169.254.169.254", "2852039166", "::ffff:169.254.169.254", "fe80::1",
-    "fe80::1%1", "fd00:ec2::254", "100.100.100.200", "0:0:0:0:0:0:0:1",
-]  # fmt: skip
+    "127.0.0.1",
+    "127.9.9.9",
+    "localhost",
+    "LOCALHOST.",
+    "x.localhost",
+    "::1",
+    "0.0.0.0",
+    "0",
+    "::",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "0177.0.0.1",
+    "0x7f.1",
+    "::ffff:127.0.0.1",
+    "::ffff:7f00:1",
+    "::127.0.0.1",
+    "64:ff9b::127.0.0.1",
+    "2002:7f00:1::",
+    "169.254.169.254",
+    "2852039166",
+    "::ffff:169.254.169.254",
+    "fe80::1",
+    "fe80::1%1",
+    "fd00:ec2::254",
+    "100.100.100.200",
+    "0:0:0:0:0:0:0:1",
+]
 
 
 @pytest.fixture
@@ -59,8 +82,14 @@ def test_the_fix_names_what_would_let_it_pass() -> None:
 
 def test_a_list_holds_names_domains_networks_and_ports_and_nothing_else_passes() -> None:
     hosts = Hosts(["hooks.example.org", "*.inner.example", "10.1.0.0/16", "[::1]:8080", "127.0.0.1:9000"])
-    for host, port in [("Hooks.Example.org.", 1), ("a.b.inner.example", 1), ("10.1.2.3", 1), ("::1", 8080),
-                       ("127.0.0.1", 9000), ("::ffff:127.0.0.1", 9000)]:  # fmt: skip
+    for host, port in [
+        ("Hooks.Example.org.", 1),
+        ("a.b.inner.example", 1),
+        ("10.1.2.3", 1),
+        ("::1", 8080),
+        ("127.0.0.1", 9000),
+        ("::ffff:127.0.0.1", 9000),
+    ]:
         hosts.check("sink 'x'", host, port)
     for host, port in [("10.2.0.1", 1), ("::1", 80), ("127.0.0.1", 80), ("8.8.8.8", 53)]:
         refused(hosts, host, port)

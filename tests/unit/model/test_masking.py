@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from presage.model.masking import keep_out, masked
+from presage.model.redaction import keep_out, masked
 
 
 @pytest.mark.parametrize("secret", ["masked-one\n", 'mas"ked\\two', "maskéd\tthree", " masked four "])

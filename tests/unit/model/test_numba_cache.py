@@ -73,7 +73,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(cache_home: Path) -> None
 def test_changed_kernel_sources_get_another_folder(
     cache_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = tmp_path / "package" / "room" / "kernel" / "sums.py"
+    kernel = tmp_path / "package" / "operators" / "sums" / "kernel" / "sums.py"
     kernel.parent.mkdir(parents=True)
     monkeypatch.setattr(numba_cache, "__file__", str(tmp_path / "package" / "model" / "numba_cache.py"))
     kernel.write_text("WIDTH = 1")
@@ -87,7 +87,13 @@ def test_a_package_in_a_zip_file_has_the_folder_of_the_same_sources(
     cache_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "package" / "presage"
-    for name in ("room/kernel/sums.py", "room/kernel/deep/more.py", "arrays/jit.py", "room/other.py", "model/state.py"):
+    for name in (
+        "operators/sums/kernel/sums.py",
+        "operators/sums/kernel/deep/more.py",
+        "arrays/jit.py",
+        "operators/sums/other.py",
+        "model/state.py",
+    ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text(f"NAME = '{name}'")
     shipped = shutil.make_archive(str(tmp_path / "shipped"), "zip", package.parent)

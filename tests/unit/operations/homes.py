@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from presage.operations.collecting import Collector
+from presage.operations.metrics_collector import MetricsCollector
 from recovery.living import Living
 
 TICK = "CREATE STREAM Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at KEY (sym);"
@@ -36,5 +36,5 @@ def fill(home: Path, die: bool = False) -> None:
         living.close()
 
 
-def collector(living: Living) -> Collector:
-    return Collector(living.log, living.standing, {}, {}, lambda: None)
+def collector(living: Living) -> MetricsCollector:
+    return MetricsCollector(living.log, living.standing, {}, {}, lambda: None)

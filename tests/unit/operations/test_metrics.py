@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from presage.errors import error
 from presage.live.meters import BOUNDS, Histogram
-from presage.log.glance import glance
-from presage.model import masking
-from presage.operations.at_rest import of_home
+from presage.model import redaction
+from presage.operations.closed_home import closed_home_metrics
+from presage.operations.engine_report import FILE, Reporter
 from presage.operations.metrics import METRICS, Metrics
-from presage.operations.reporting import FILE, Reporter
+from presage.storage.snapshot_reader import glance
 from recovery.living import Living
 from unit.operations.homes import EVENTS, MEAN, TICK, collector, fill, tick
 
@@ -82,7 +82,7 @@ def test_the_figures_of_a_home_are_those_of_its_statements_and_streams(living: L
 
 def test_a_home_at_rest_has_the_same_figures_but_for_those_of_a_process(living: Living) -> None:
     open_values = collector(living)().values
-    rest = of_home(glance(living.log.home.path)).values
+    rest = closed_home_metrics(glance(living.log.home.path)).values
     assert rest["streams"] == open_values["streams"]
     of_processes = {"batch_seconds", "batch_seconds_last", "failures"}
     for name, figures in open_values["statements"].items():
@@ -94,7 +94,7 @@ def test_batches_are_counted_and_timed_and_failures_too(living: Living) -> None:
     for second in (300, 310):
         living.load("Tick", [tick(second)])
         living.drain()
-    living.standing.job.know_anew({}, {"1": error("INTERNAL", what="a test").render()})
+    living.standing.job.change_programs({}, {"1": error("INTERNAL", what="a test").render()})
     kinds, samples = parsed(collector(living)().prometheus())
     assert kinds["presage_batch_seconds"] == "histogram"
     assert of(samples, "presage_batch_seconds_count") == of(samples, "presage_batch_seconds_bucket", le="+Inf") == 2
@@ -107,7 +107,7 @@ def test_a_statement_that_is_behind_says_by_how_much(living: Living) -> None:
     living.load("Tick", [tick(300), tick(301), tick(302)])
     figures = collector(living)().values["statements"]
     assert figures["means"]["lag"] == living.standing["means"].status.lag == 3
-    assert of_home(glance(living.log.home.path)).values["statements"]["means"]["lag"] == 3
+    assert closed_home_metrics(glance(living.log.home.path)).values["statements"]["means"]["lag"] == 3
 
 
 def test_of_two_statements_of_one_name_the_last_is_told_so_that_no_series_is_there_twice(tmp_path: Path) -> None:
@@ -152,23 +152,23 @@ def test_a_histogram_counts_what_lies_at_or_below_each_bound(seconds: list[float
 
 
 def test_secrets_are_in_neither_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masking, "_secrets", ())
-    masking.keep_out("hunter22")
-    masking.keep_out("ab")  # too short to be looked for
+    monkeypatch.setattr(redaction, "_secrets", ())
+    redaction.keep_out("hunter22")
+    redaction.keep_out("ab")  # too short to be looked for
     figures = {"streams": {"a hunter22 b": {"events": 1}}}
     assert "hunter22" not in Metrics(figures).json() + Metrics(figures).prometheus()
-    assert masking.masked("cab hunter22") == f"cab {masking.MASK}"
+    assert redaction.masked("cab hunter22") == f"cab {redaction.MASK}"
 
 
 def test_a_secret_is_kept_out_however_its_letters_are_spelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(masking, "_secrets", ())
+    monkeypatch.setattr(redaction, "_secrets", ())
     secret = 'pá"ss\\wörd'
-    masking.keep_out(secret)
+    redaction.keep_out(secret)
     figures = Metrics({"at": 0.0, "streams": {f"a {secret} b": {"events": 1}}})
     made = Reporter(lambda: figures, tmp_path)
     made.report()
     for text in (figures.json(), figures.prometheus(), (tmp_path / FILE).read_text()):
-        assert f"a {masking.MASK} b" in text
+        assert f"a {redaction.MASK} b" in text
     made.stop()
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from presage.cli import main
-from presage.operations import reporting
+from presage.operations import engine_report as reporting
+from presage.operations.engine_report import FILE, Reporter, rates, read_report
 from presage.operations.metrics import Metrics
-from presage.operations.reporting import FILE, Reporter, rates, read_report
 from presage.operations.status import status_of
 from recovery.living import Living
 from unit.operations.homes import collector, fill, tick
@@ -138,7 +138,7 @@ def test_status_prints_tables_and_ends_with_0_or_3(
     assert "means" in shown
     assert "no engine has it open" in shown
     with Living(home) as living:
-        living.standing.job.know_anew({}, {"1": "error[INTERNAL]: a test"})
+        living.standing.job.change_programs({}, {"1": "error[INTERNAL]: a test"})
     assert presage(monkeypatch, "status", home, "--format", "json") == 3
     told = json.loads(capsys.readouterr().out)
     assert told["problems"] == ["statement 'means' has failed"]
@@ -157,8 +157,13 @@ def test_metrics_prints_what_a_scrape_would_get(
 def test_what_is_no_home_ends_with_1_and_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command in (("status", tmp_path / "x"), ("metrics", tmp_path / "x"), ("log", tmp_path / "x", "inspect"),
-                    ("log", tmp_path / "x", "verify"), ("log", tmp_path / "x", "compact")):  # fmt: skip
+    for command in (
+        ("status", tmp_path / "x"),
+        ("metrics", tmp_path / "x"),
+        ("log", tmp_path / "x", "inspect"),
+        ("log", tmp_path / "x", "verify"),
+        ("log", tmp_path / "x", "compact"),
+    ):
         assert presage(monkeypatch, *command) == 1
         assert "NOT_A_HOME" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from presage.operators.windows.rules import RULES
 from presage.optimize import Rule, optimize
 from presage.plan.display import show_plan
-from presage.windows.rules import RULES
 from unit.declared import bind
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from presage.operators.windows.nodes import Aggregate
 from presage.optimize import PRUNE_COLUMNS
 from presage.plan.nodes import Merge, RelationScan, Scan
-from presage.windows.nodes import Aggregate
 from unit.declared import bind
 
 READ = {

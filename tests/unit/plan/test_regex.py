@@ -7,9 +7,27 @@ import pytest
 from presage.plan.regex import count_groups, find_problem, find_replacement_problem
 
 GOOD = [
-    "", "a+b", r"\d{2,3}", r"(?i)abc", r"(?<year>\d+)", r"\p{L}+", r"[\p{Lu}&&[^A]]", r"\Qa(b\E", r"^\z", r"\x{1F600}",
-    "(?:a)", "a$", "a$|b", r"[0-9]*$", r"\h", r"\p{Alpha}", "[a[bc]]", "(a|b)*c", "(?s:.)", "(.*a){25}b",
-]  # fmt: skip
+    "",
+    "a+b",
+    r"\d{2,3}",
+    r"(?i)abc",
+    r"(?<year>\d+)",
+    r"\p{L}+",
+    r"[\p{Lu}&&[^A]]",
+    r"\Qa(b\E",
+    r"^\z",
+    r"\x{1F600}",
+    "(?:a)",
+    "a$",
+    "a$|b",
+    r"[0-9]*$",
+    r"\h",
+    r"\p{Alpha}",
+    "[a[bc]]",
+    "(a|b)*c",
+    "(?s:.)",
+    "(.*a){25}b",
+]
 BAD = [
     "(",
     ")",

@@ -109,7 +109,7 @@ REFUSED = [
     (f"INSERT INTO U VALUES ('a', {ONE}); ASSERT high EMPTY;", "UNKNOWN_STREAM", ""),
     ("ADVANCE TO 'noon'; ASSERT high EMPTY;", "BAD_TIMESTAMP", ""),
     ("ADVANCE U TO '2024-01-01'; ASSERT high EMPTY;", "UNKNOWN_STREAM", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "code", "fix"), REFUSED)

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from presage.lang import syntax as s
-from presage.live.following import Following
-from presage.log.crash import CrashPoints
+from presage.live.result_feed import ResultFeed
 from presage.model.permissions import Permissions
 from presage.sinks import Sinks
-from presage.sinks.running import Running
+from presage.sinks.runner import Running
+from presage.storage.failpoints import CrashPoints
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -43,13 +43,17 @@ class Delivering:
         **more: Any,
     ) -> None:
         self.folder = folder
-        self.home = Living(folder / "home", disk, points, roots=[folder], **more.pop("job", {}))
+        job = {"subscribe": self._subscribe, **more.pop("job", {})}
+        self.home = Living(folder / "home", disk, points, roots=[folder], **job)
         if "Tick" not in self.home.catalog.types:
             self.home.declare(TICK)
             self.home.deploy(ODD, "odd")
         self.home.workspace.permissions = permissions
-        self.sinks = Sinks(self.home.log, self.home.workspace, Following(self.home.standing), threading.RLock(), **more)
-        self.home.standing.subscribe = self.sinks.subscribe
+        feed = ResultFeed(self.home.job, self.home.log.archive)
+        self.sinks = Sinks(self.home.log, self.home.workspace, feed, threading.RLock(), **more)
+
+    def _subscribe(self, *given: Any) -> Any:
+        return self.sinks.subscribe(*given)
 
     def create(self, text: str) -> None:
         (statement,) = self.home.workspace.parse(text).statements

@@ -151,10 +151,22 @@ def test_nothing_that_a_server_says_is_shown(tmp_path: Path, caplog: pytest.LogC
 
 @pytest.mark.parametrize(
     "setting",
-    ["config.providers", "config.providers.file.class", "interceptor.classes", "metric.reporters", "partitioner.class",
-     "security.providers", "ssl.engine.factory.class", "sasl.kerberos.kinit.cmd", "sasl.login.class",
-     "sasl.oauthbearer.jwks.endpoint.url", "key.serializer", "value.deserializer", "bootstrap.servers"],
-)  # fmt: skip
+    [
+        "config.providers",
+        "config.providers.file.class",
+        "interceptor.classes",
+        "metric.reporters",
+        "partitioner.class",
+        "security.providers",
+        "ssl.engine.factory.class",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.login.class",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "key.serializer",
+        "value.deserializer",
+        "bootstrap.servers",
+    ],
+)
 def test_sources_and_sinks_of_kafka_refuse_the_same_settings(setting: str) -> None:
     for text in (KAFKA, SOURCE):
         with pytest.raises(PresageError) as refused:
@@ -185,7 +197,7 @@ def test_a_kafka_sink_of_before_with_a_provider_of_configuration_opens_and_fails
 ) -> None:
     hosts = ("broker.example",)
     with monkeypatch.context() as before:
-        before.setattr("presage.analyze.declare_sink.check_client", lambda *_: None)
+        before.setattr("presage.declarations.sinks.check_client", lambda *_: None)
         world = opened(tmp_path, hosts=hosts)
         world.create(KAFKA.format("'kafka.config.providers' = 'file'"))
         world.load(0, 4)

@@ -16,7 +16,7 @@ from presage.errors import PresageError
 from presage.logging import JsonLines
 from presage.operations.figures import sink_figures
 from presage.operations.metrics import Metrics
-from presage.sinks import running
+from presage.sinks import runner
 from unit.sinks.delivering import Delivering, Server, in_files
 
 
@@ -88,8 +88,8 @@ def test_a_sink_that_is_stuck_holds_up_neither_statements_nor_other_sinks(world:
 def test_a_failure_is_tried_again_with_pauses_and_a_flush_tries_now(
     world: Delivering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "FIRST_PAUSE", 600.0)
-    monkeypatch.setattr(running, "LONGEST_PAUSE", 600.0)
+    monkeypatch.setattr(runner, "FIRST_PAUSE", 600.0)
+    monkeypatch.setattr(runner, "LONGEST_PAUSE", 600.0)
     server = Server()
     server.answers = [(500, {})]
     world.create(f"CREATE SINK hook FROM odd WITH (sink = 'webhook', url = '{server.url}')")

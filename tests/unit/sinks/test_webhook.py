@@ -57,8 +57,13 @@ def test_rows_that_are_sent_again_have_the_same_key_and_company(world: Deliverin
 def test_a_server_that_asks_for_time_gets_it(world: Delivering, server: Server) -> None:
     world.create(SINK.format(server.url, ""))
     world.load(0, 4)
-    server.answers = [(429, {"retry-after": "7"}), (503, {"retry-after": "100000"}), (503, {"retry-after": "soon"}),
-                      (503, {"retry-after": "9" * 400}), (503, {"retry-after": "-7"})]  # fmt: skip
+    server.answers = [
+        (429, {"retry-after": "7"}),
+        (503, {"retry-after": "100000"}),
+        (503, {"retry-after": "soon"}),
+        (503, {"retry-after": "9" * 400}),
+        (503, {"retry-after": "-7"}),
+    ]
     assert [world.step("hook") for _ in range(5)] == [7.0, 300.0, 4.0, 300.0, 16.0]
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from presage.log import LoadReport, Log
 from presage.model.catalog import Attribute, EventType
 from presage.model.permissions import Permissions
 from presage.model.types import LONG, STRING, TIMESTAMP
 from presage.sources.mqtt import MqttSource
 from presage.sources.mqtt_client import Listener, Settings
 from presage.sources.spool import Message
+from presage.storage import LoadReport, Log
 
 ATTRIBUTES = (Attribute("x", LONG), Attribute("at", TIMESTAMP))
 

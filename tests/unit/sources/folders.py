@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from presage.log import LoadReport, Log
-from presage.log.numbered import offsets_table
 from presage.model.catalog import Attribute, EventType
 from presage.model.paths import Roots
 from presage.model.types import LONG, STRING, TIMESTAMP
 from presage.sources.files import FilesSource
+from presage.storage import LoadReport, Log
+from presage.storage.offset_dedup import offsets_table
 
 ATTRIBUTES = (Attribute("x", LONG), Attribute("s", STRING), Attribute("at", TIMESTAMP))
 START = 1_704_067_200  # 2024-01-01

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from presage.log import Log
 from presage.model.catalog import EventType
 from presage.model.paths import Roots
-from presage.sources import files, pieces
+from presage.sources import file_reader, files
+from presage.storage import Log
 from unit.sources.folders import Stepped, event, lines, put, stream
 
 
@@ -160,9 +160,9 @@ def test_a_damaged_parquet_file_is_given_up_and_not_tried_again(damaged: str, lo
 def test_a_parquet_file_that_is_damaged_further_on_keeps_what_was_taken_and_holds_up_nobody(
     log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (pieces, files):
+    for module in (file_reader, files):
         monkeypatch.setattr(module, "PIECE_ROWS", 50)
-    monkeypatch.setattr(pieces, "DECODED_ROWS", 50)
+    monkeypatch.setattr(file_reader, "DECODED_ROWS", 50)
     source = made(log, stream(folder))
     folder.mkdir()
     pq.write_table(pa.Table.from_pylist([event(x) for x in range(1, 101)]), folder / "a.parquet", row_group_size=50)
@@ -307,11 +307,11 @@ def test_a_path_that_is_a_file_is_told(log: Log, tmp_path: Path) -> None:
 def test_a_large_file_is_taken_in_pieces_wherever_one_stops(
     kind: str, limit: int, log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", limit)
+    monkeypatch.setattr(file_reader, "PIECE_BYTES", limit)
     monkeypatch.setattr(files, "PIECE_BYTES", limit)
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 1 + limit // 60)
+    monkeypatch.setattr(file_reader, "PIECE_ROWS", 1 + limit // 60)
     monkeypatch.setattr(files, "PIECE_ROWS", 1 + limit // 60)
-    monkeypatch.setattr(pieces, "DECODED_ROWS", 3)
+    monkeypatch.setattr(file_reader, "DECODED_ROWS", 3)
     source = made(log, stream(folder))
     rows = [event(x) | {"s": f'a "quoted"\nline {x}' if x % 3 else "plain"} for x in range(1, 31)]
     folder.mkdir()
@@ -341,7 +341,7 @@ def test_a_large_file_is_taken_in_pieces_wherever_one_stops(
 def test_a_file_that_changes_or_goes_while_it_is_read_keeps_what_was_taken(
     log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 100)
+    monkeypatch.setattr(file_reader, "PIECE_BYTES", 100)
     monkeypatch.setattr(files, "PIECE_BYTES", 100)
     source = made(log, stream(folder))
     changed = put(folder, "a.json", lines(*map(event, range(1, 6))))
@@ -370,15 +370,15 @@ def test_an_array_of_objects_is_one_arrival(log: Log, folder: Path) -> None:
 
 
 def test_a_record_without_end_is_not_read_into_memory(log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 64)
-    monkeypatch.setattr(pieces, "RECORD_BYTES", 256)
+    monkeypatch.setattr(file_reader, "PIECE_BYTES", 64)
+    monkeypatch.setattr(file_reader, "RECORD_BYTES", 256)
     source = made(log, stream(folder))
     put(folder, "a.json", lines(event(1)) + '{"s": "' + "x" * 10_000)
     put(folder, "b.json", lines(event(2)))
     source.drain()
     assert source.events() == [1, 2]
     assert "longer than" in source.rejected()[0]["reason"]
-    assert len(source.rejected()[0]["raw"]) <= pieces.SHOWN_BYTES
+    assert len(source.rejected()[0]["raw"]) <= file_reader.SHOWN_BYTES
 
 
 def test_links_that_lead_out_of_the_roots_are_not_followed(log: Log, folder: Path, tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_a_file_that_may_not_be_read_is_tried_again_and_others_go_on(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return opened(roots, path)
 
-    # Said here and not by the mode of the file, which does not keep root out.
+    # RecallControl here and not by the mode of the file, which does not keep root out.
     monkeypatch.setattr(Roots, "opened", refused)
     source.drain()
     assert source.events() == [2]

@@ -12,13 +12,13 @@ import pytest
 from deltalake import DeltaTable
 
 from presage.errors import PresageError
-from presage.log import Log
 from presage.model.catalog import EventType
 from presage.model.paths import Roots
-from presage.sources import pieces
-from presage.sources.running import Running
-from unit.log.delta_tables import compact, delete_by_vector, vacuum, write
+from presage.sources import file_reader
+from presage.sources.runner import Running
+from presage.storage import Log
 from unit.sources.folders import Stepped, event, lines, put, stream
+from unit.storage.delta_tables import compact, delete_by_vector, vacuum, write
 
 MINUTE = 60_000_000
 
@@ -168,9 +168,9 @@ def test_another_table_in_the_same_folder_is_not_taken_for_the_first(
 def test_no_row_is_lost_or_repeated_wherever_it_begins_again(
     log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 2)
+    monkeypatch.setattr(file_reader, "PIECE_ROWS", 2)
     monkeypatch.setattr("presage.sources.files.PIECE_ROWS", 2)
-    monkeypatch.setattr(pieces, "DECODED_ROWS", 1)
+    monkeypatch.setattr(file_reader, "DECODED_ROWS", 1)
     write(folder, *range(5))
     source = made(log, stream(folder))
     versions = iter((lambda: compact(folder), lambda: write(folder, *range(5, 10)), lambda: compact(folder)))

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from presage.log.text_json import MOST_BRACKETS, read_objects
 from presage.model.catalog import Attribute
 from presage.model.types import INT, STRING, TIMESTAMP
 from presage.sources.messages import MESSAGES, Reader
+from presage.storage.text_json import MOST_BRACKETS, read_objects
 
 ATTRIBUTES = (Attribute("s", STRING), Attribute("at", TIMESTAMP))
 AT = "2024-01-01T00:00:00Z"

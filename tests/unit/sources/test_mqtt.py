@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presage.analyze.declare_source import check_source
+from presage.declarations.sources import check_source
 from presage.errors import PresageError
-from presage.log import Log
 from presage.sources import Sources
 from presage.sources.mqtt_messages import Messages
 from presage.sources.spool import Message
+from presage.storage import Log
 from presage.workspace import Workspace
 from unit.sources.brokers import ALLOWED, Broker, FakeClient, Listening, payload, stream
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from presage.log import Log
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, MapOf, StructOf
 from presage.sources import rate
 from presage.sources.rate import RateSource
+from presage.storage import Log
 
 START = 1_767_225_600_000_000
 SECOND = 1_000_000

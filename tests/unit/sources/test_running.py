@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from presage.errors import error
-from presage.log import ROW, Arrival, Checked, Cursor, Delivery, Log
-from presage.log.columns import attributes_schema
 from presage.model.catalog import EventType
 from presage.sources import Sources
-from presage.sources import running as module
-from presage.sources.running import Running
+from presage.sources import runner as module
+from presage.sources.runner import Running
+from presage.storage import ROW, Arrival, Checked, Cursor, Delivery, Log
+from presage.storage.columns import attributes_schema
 from unit.sources.folders import ATTRIBUTES, event, lines, put, stream
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.errors import PresageError
-from presage.log.disk import Disk
 from presage.sources import spool as module
 from presage.sources.spool import SESSION, Message, Spool
+from presage.storage.disk import Disk
 
 MOST = 1 << 30
 

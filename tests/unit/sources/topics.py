@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.log import LoadReport, Log
 from presage.model.catalog import EventType
 from presage.sources.kafka import KafkaSource, Offsets
+from presage.storage import LoadReport, Log
 from unit.sources.folders import ATTRIBUTES, Stepped, event
 
 

@@ -1,0 +1,261 @@
+"""The composition of an engine: which parts it has, how they are wired, and in which order they start and stop.
+
+Apart from the engine, which is the API: nothing here parses a text.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from presage.bounded_queries import BoundedQueries
+from presage.columnar.evaluate import Fallback
+from presage.errors import error
+from presage.execute_statement import DeclaredTables, StatementExecutor
+from presage.execution.spark.batch_stages import spark_operators
+from presage.execution.spark.catalyst_fallback import catalyst
+from presage.execution.spark.contexts import Contexts
+from presage.execution.spark.executor_tasks import run_on_executors
+from presage.execution.spark.kafka import KafkaTopic, write_kafka
+from presage.execution.spark.result import TableResult
+from presage.execution.spark.session_handle import SessionHandle
+from presage.execution.spark.streaming import Ticker, start_ticker
+from presage.live.deployments import DeploymentRegistry, restore_catalog
+from presage.live.job import Job
+from presage.live.maintenance_thread import MaintenanceThread
+from presage.live.result_feed import ResultFeed
+from presage.live.row_retention import RowRetention
+from presage.live.statement_compiler import StatementCompiler
+from presage.live.trigger import Trigger
+from presage.model.catalog import EventType
+from presage.model.paths import Roots
+from presage.model.permissions import Permissions
+from presage.operations.engine_report import EngineReport
+from presage.operations.metrics_collector import MetricsCollector
+from presage.operators.knowledge.library import Library
+from presage.operators.running import OPERATORS
+from presage.plan.nodes import Field
+from presage.sinks import Sinks
+from presage.sources import Sources
+from presage.storage import Log
+from presage.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Options:
+    """See `Engine`."""
+
+    roots: Sequence[str | os.PathLike[str]] | Roots | None
+    permissions: Permissions
+    optimize: bool
+    rows_in_memory: int
+    rows_per_batch: int
+    rows_on_driver: int
+    seconds_per_batch: float
+    state_bytes: int
+    parallelism: int
+    rows_per_chunk: int | None
+    driven: bool
+    metrics_file: str | os.PathLike[str] | None
+
+
+class Assembly:
+    """The parts of one engine. `lock`: held by whoever executes a statement."""
+
+    def __init__(self, session: SessionHandle, home: str | os.PathLike[str] | None, options: Options) -> None:
+        self.session = session
+        self.lock = threading.RLock()
+        self._closed = False
+        self._permissions = options.permissions
+        # Checks its options: before the home is opened.
+        operators = spark_operators(OPERATORS)
+        contexts = Contexts(self._started_session, operators, options.rows_in_memory, options.rows_per_chunk)
+        self.log = Log.open(home)
+        base, folder = Path.cwd(), self.log.home.path
+        roots = Roots.of(options.roots, [base, folder])
+        self.workspace = Workspace(
+            roots,
+            base,
+            library=Library(folder / "knowledge"),
+            optimizing=options.optimize,
+            permissions=options.permissions,
+        )
+        self.tables = DeclaredTables(self.workspace)
+        self.bounded = BoundedQueries(
+            self.log,
+            self.workspace,
+            contexts,
+            self.spark,
+            self.tables.now,
+            self.check_open,
+            optimize=options.optimize,
+            rows_in_memory=options.rows_in_memory,
+        )
+        try:
+            job = self._new_job(options)
+            self.trigger = Trigger(self._start_ticker, self.log, job)
+            feed = ResultFeed(job, self.log.archive)
+            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
+            self.deployments = DeploymentRegistry(
+                self.log,
+                job,
+                # On the driver shards would only cost.
+                StatementCompiler(
+                    self.workspace,
+                    options.optimize,
+                    options.parallelism if options.rows_per_batch > options.rows_on_driver else 1,
+                ),
+                self.tables.now,
+                self._result,
+                drive=self.trigger.ensure_running if options.driven else None,
+                trouble=self.trigger.trouble,
+                subscribe=self.sinks.subscribe,
+            )
+            restore_catalog(self.log, self.workspace, self.deployments, self.tables.relations)
+        except BaseException:
+            self.log.close()
+            raise
+        self.sinks.follow()
+        self.sources = Sources(
+            self.log,
+            self._declared_types,
+            self.workspace.resolve_folder,
+            self.deployments.read_arrivals,
+            2 * options.rows_per_batch,
+            self._kafka_topic,
+            session,
+            roots,
+            options.permissions,
+        )
+        self.executor = StatementExecutor(
+            self.log,
+            self.workspace,
+            self.tables,
+            self.bounded,
+            self.deployments,
+            self.sources,
+            self.sinks,
+            self.spark,
+        )
+        self._retention = RowRetention(self.log, self.deployments, self.sinks.taken)
+        self.maintenance = MaintenanceThread(
+            self.log,
+            self._types_with_retention,
+            self.deployments.in_use,
+            self.trigger.wake,
+            self.sources.is_quiet,
+            self._retention.apply,
+        )
+        collect = MetricsCollector(self.log, self.deployments, self.sources, self.sinks, self.trigger.trouble)
+        self.report = EngineReport(self.log, collect, len(self.deployments), options.metrics_file)
+
+    def _new_job(self, options: Options) -> Job:
+        return Job(
+            self.log,
+            self.tables.now,
+            self._event_type,
+            foreign=self._catalyst,
+            histories=self.bounded.history,
+            workers=self._call_on_workers,
+            rows_per_batch=options.rows_per_batch,
+            rows_on_driver=options.rows_on_driver,
+            parallelism=options.parallelism,
+            refreshed=self._knowledge_refreshed,
+            seconds_per_batch=options.seconds_per_batch,
+            state_bytes=options.state_bytes,
+        )
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start sources and sinks, and let deployed statements run."""
+        self.sources.start()
+        self.sinks.start()
+        if self.deployments.running:
+            self.session.start()
+            threading.Thread(target=self.trigger.catch_up, name="presage-catch-up", daemon=True).start()
+            run = self.trigger.ensure_running_unless_closed
+            threading.Thread(target=run, name="presage-live", daemon=True).start()
+
+    def check_open(self) -> None:
+        self.log.home.check_owner()
+        if self._closed:
+            raise error("ENGINE_CLOSED")
+
+    def close(self) -> None:
+        """Stop what runs and give up the home, whatever fails on the way; that is raised. In a fork it does nothing."""
+        if not self.log.home.is_own:
+            return
+        with self.lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.deployments.job.leave()
+        # Without the lock: the batch that runs may need the session. The last of them is called first.
+        steps = (self._close_home, self.deployments.close, self.sinks.close, self.trigger.stop)
+        with ExitStack() as closing:
+            for step in (*steps, self.report.stop, self.sources.close, self.maintenance.stop):
+                closing.callback(step)
+
+    def _close_home(self) -> None:
+        with self.lock:
+            try:
+                self.log.close()
+            finally:
+                self.session.leave()
+
+    # -- the session ---------------------------------------------------------------------------------
+
+    def spark(self) -> SparkSession:
+        """The session; the engine's own is started by the first call that needs it."""
+        self.check_open()
+        # Without the lock: while Spark is starting, others declare, load and look.
+        return self.session.get()
+
+    def _started_session(self) -> SparkSession:
+        """Without the session's lock where there is one already: its holder may wait for the batch that asks."""
+        return self.session.now or self.spark()
+
+    def _start_ticker(self, work: Callable[[], None]) -> Ticker:
+        self.check_open()
+        return start_ticker(self.session.get(), work)
+
+    def _catalyst(self) -> Fallback:
+        return catalyst(self._started_session(), self.tables.now())
+
+    def _call_on_workers(self, function: Callable[[Any], Any], shares: list[Any]) -> list[Any]:
+        return run_on_executors(self._started_session(), function, shares)
+
+    def _kafka_topic(self, event_type: EventType) -> KafkaTopic:
+        return KafkaTopic(self.session.get, event_type, self._permissions, self.workspace.resolve_folder)
+
+    def _write_kafka(self, rows: pa.Table, options: Mapping[str, str]) -> None:
+        write_kafka(self.session.get(), rows, options)
+
+    def _result(self, columns: tuple[Field, ...], table: pa.Table) -> TableResult:
+        return TableResult(columns, table, self.spark)
+
+    # -- the catalog ---------------------------------------------------------------------------------
+
+    def _event_type(self, name: str) -> EventType:
+        return self.workspace.catalog.types[name]
+
+    def _declared_types(self) -> list[EventType]:
+        return [*self.workspace.catalog.types.values()]
+
+    def _types_with_retention(self) -> list[EventType]:
+        return self._retention.of_streams(self.workspace.catalog.types.values())
+
+    def _knowledge_refreshed(self) -> int:
+        """Wall time of the last change of a knowledge base."""
+        return max((base.since for base in self.workspace.catalog.knowledge.values()), default=0)

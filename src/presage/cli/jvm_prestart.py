@@ -1,0 +1,38 @@
+"""The sizes of what will be read in, a JVM that fits on its way up: it starts while Python is still loading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presage.cli.events import EventFile
+from presage.cli.script import check_script
+from presage.cli.text import name_of, read_text
+from presage.execution.spark.jvm import SMALL, launch
+
+# Below this a second compiler costs more than it brings. Kept well under a second of Spark's work.
+SMALL_BYTES = 16_000_000
+
+
+def read_and_start(file: str, files: list[EventFile], home: Path | None, debug: bool) -> str:
+    """The text of a file of statements, with the JVM on its way; mistakes are told before Spark's libraries load."""
+    text = read_text(file)
+    start_jvm(files, home, debug)
+    if home is None:
+        check_script(text, name_of(file))
+    return text
+
+
+def start_jvm(files: list[EventFile], home: Path | None, debug: bool) -> None:
+    """Start it in the background, unless this process has Spark already."""
+    paths = [file.path for file in files] + ([home] if home is not None else [])
+    launch(SMALL if _are_small(paths) else "", quiet=not debug)
+
+
+def _are_small(paths: list[Path]) -> bool:
+    left = SMALL_BYTES
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            left -= file.stat().st_size if file.is_file() else 0
+            if left < 0:
+                return False
+    return True

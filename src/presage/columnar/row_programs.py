@@ -1,0 +1,60 @@
+"""The programs of a node over several rows, as code; what no program can express is asked of the evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import supports
+from presage.columnar.kernel_predicates import EvaluatorPredicates
+from presage.columnar.programs import CodeBuilder
+from presage.errors import error
+from presage.plan.expr import ColumnRef, Expr
+from presage.plan.row_terms import RowValue
+
+if TYPE_CHECKING:
+    pass
+
+
+class Programs:
+    """The programs of one node: from numbers in the node's list to numbers in the code."""
+
+    def __init__(self, programs: tuple[Expr, ...]) -> None:
+        self.programs = programs
+        self.builder = CodeBuilder()
+        self.asked: dict[int, Expr] = {}
+
+    def number(self, program: int) -> int:
+        if program < 0:
+            return -1
+        found = self.builder.add(self.programs[program])
+        if found is None:
+            raise error("INTERNAL", what=f"no program for term {program} of a pattern")
+        return found
+
+    def ask(self, program: int, columns: tuple[tuple[int, str], ...]) -> int:
+        """A condition over the columns of several rows, for the evaluator."""
+        if program < 0:
+            return -1
+        places = {column: i for i, column in enumerate(columns)}
+
+        def argument(x: Expr) -> Expr:
+            return ColumnRef(x.type, f"a{places[x.place, x.column]}") if isinstance(x, RowValue) else x
+
+        condition = self.programs[program].rewrite(argument)
+        if not supports(condition):
+            span = self.programs[program].span
+            raise error(
+                "UNSUPPORTED",
+                span,
+                what="a function that only Spark computes",
+                where="over several events",
+                fix="use it on one event at a time",
+            )
+        self.asked[program] = condition
+        return program
+
+    def oracle(self, relations: Mapping[str, pa.Table]) -> EvaluatorPredicates | None:
+        return EvaluatorPredicates(dict(self.asked), dict(relations)) if self.asked else None

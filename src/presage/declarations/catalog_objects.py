@@ -1,0 +1,296 @@
+"""CREATE and DROP -> a new catalog. Checks inheritance, event time, keys, options; see `declare_uncertain` for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.analyze.names import OF_DELTA, OF_SPARK, refuse_same_name
+from presage.analyze.values import bind_row
+from presage.declarations.predicted_streams import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
+from presage.declarations.probabilistic_streams import bind_inference, bind_uncertain
+from presage.errors import did_you_mean, error, placed
+from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import CreateKnowledge
+from presage.lang.sequence_syntax import CreateModel
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Model, Relation, merge_attributes
+from presage.model.semantics import Context, Knowledge
+from presage.model.text import Span
+from presage.model.time import parse_duration
+from presage.model.types import TIMESTAMP, DataType, StructOf
+
+# Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
+STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention", "nulls")
+RELATION_OPTIONS = ("nulls",)
+SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
+MAX_DURATION = 2**53  # microseconds, 285 years
+RESERVED_COLUMNS = ("_seq", "_t")
+
+
+def declare_type(
+    node: s.CreateType, catalog: Catalog, read_context: Callable[[str], Context] = lambda path: Context()
+) -> Catalog:
+    """The catalog with a new schema or stream; `read_context` gives what a JSON-LD context says."""
+    refuse_known(node.name, catalog, node.span)
+    parents = [_parent(name, catalog, node.span) for name in node.inherits]
+    own = _attributes(node.columns, f"{node.kind} '{node.name}'")
+    attributes = merge_attributes(node.name, parents, own, node.span)
+    _refuse_duplicates([a.name for a in attributes], f"{node.kind} '{node.name}'", node.span)
+    event_time = node.event_time or _inherited_time(node, parents)
+    if event_time is not None:
+        _check_event_time(node, event_time, attributes)
+    if node.kind == "stream" and event_time is None:
+        raise error("NO_EVENT_TIME", node.span, name=node.name)
+    key = node.key or next((p.key for p in parents if p.key), ())
+    for name in key:
+        if all(a.name != name for a in attributes):
+            raise error(
+                "UNKNOWN_ATTRIBUTE",
+                node.span,
+                owner=f"{node.kind} '{node.name}'",
+                name=name,
+                fix=did_you_mean(name, [a.name for a in attributes]),
+            )
+    options = _options(node)
+    made = EventType(
+        node.name,
+        node.kind,
+        attributes,
+        parents=node.inherits,
+        event_time=event_time,
+        key=key,
+        max_delay=parse_duration(options["max_delay"]) or 0 if "max_delay" in options else 0,
+        options=options,
+        context=_context(node, parents, read_context),
+    )
+    if node.inference is not None:
+        made = bind_inference(node, node.inference, made, catalog)
+    elif node.probabilistic is not None:
+        made = bind_uncertain(node, made, catalog)
+    if node.predicted is not None:
+        made = bind_predicted(node, made, catalog)
+    return catalog.with_type(made)
+
+
+def _context(node: s.CreateType, parents: list[EventType], read_context: Callable[[str], Context]) -> Context | None:
+    """What the attributes mean: as its own context says, else as that of the first parent that has one."""
+    if node.context is None:
+        return next((p.context for p in parents if p.context is not None), None)
+    with placed(node.span):
+        return read_context(node.context)
+
+
+def declare_knowledge(
+    node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]], now: int
+) -> Catalog:
+    """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and a digest of its content."""
+    refuse_known(node.name, catalog, node.span)
+    with placed(node.span):
+        files = [take_in(path) for path in node.paths]
+    paths, digests = tuple(path for path, _ in files), tuple(digest for _, digest in files)
+    base = Knowledge(node.name, paths, node.reasoning, digests, now)
+    return catalog.with_knowledge(base)
+
+
+def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
+    """The catalog with a new relation; `resolve_path` checks a file's path against the roots."""
+    refuse_known(node.name, catalog, node.span)
+    attributes = _attributes(node.columns, f"relation '{node.name}'")
+    _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
+    if not attributes:
+        raise error(
+            "BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more"
+        )
+    if node.path is not None:
+        with placed(node.span):
+            path = resolve_path(node.path)
+        return catalog.with_relation(Relation(node.name, attributes, path=path, options=_relation_options(node)))
+    rows = tuple(bind_row(row, attributes, f"relation '{node.name}'", node.span) for row in node.rows or ())
+    return catalog.with_relation(Relation(node.name, attributes, rows=rows))
+
+
+def _relation_options(node: s.CreateRelation) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for option in node.options:
+        name, owner = option.name.lower(), f"relation '{node.name}'"
+        if name not in RELATION_OPTIONS:
+            fix = did_you_mean(name, RELATION_OPTIONS)
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
+        if name in options:
+            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
+        options[name] = str(option.value)
+        _check_option(option, name, options[name])
+    return options
+
+
+def declare_model(
+    node: CreateModel, catalog: Catalog, resolve_path: Callable[[str], str], read: Callable[[str], str]
+) -> Catalog:
+    """The catalog with a new model; `read` gives the text of its file."""
+    refuse_known(node.name, catalog, node.span)
+    with placed(node.span):
+        path = resolve_path(node.path)
+        text = read(path)
+    return catalog.with_model(Model(node.name, path, text))
+
+
+def drop(node: s.Drop, catalog: Catalog) -> Catalog:
+    """The catalog without a name that nothing else uses."""
+    if node.kind == "knowledge":
+        if node.name not in catalog.knowledge:
+            raise _unknown_object(node, list(catalog.knowledge))
+        return catalog.without(node.name)
+    if node.kind == "sink":
+        if node.name not in catalog.sinks:
+            raise _unknown_object(node, list(catalog.sinks))
+        return catalog.without(node.name)
+    if node.kind == "model":
+        if node.name not in catalog.models:
+            raise _unknown_object(node, list(catalog.models))
+        _refuse_used(node, catalog.inferred(node.name))
+        return catalog.without(node.name)
+    if node.kind == "relation":
+        if node.name not in catalog.relations:
+            raise _unknown_object(node, list(catalog.relations))
+        return catalog.without(node.name)
+    if node.kind not in ("stream", "schema"):
+        raise _unknown_object(node, [])
+    wanted = [t.name for t in catalog.types.values() if (t.kind == "schema") == (node.kind == "schema")]
+    if node.name not in wanted or node.name == EVENT:
+        raise _unknown_object(node, [n for n in wanted if n != EVENT])
+    _refuse_used(node, [*catalog.heirs(node.name), *catalog.inferred(node.name)])
+    return catalog.without(node.name)
+
+
+def _refuse_used(node: s.Drop, users: list[str]) -> None:
+    if users:
+        raise error("IN_USE", node.span, name=node.name, users=", ".join(f"'{user}'" for user in users))
+
+
+def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
+    kind = "knowledge base" if node.kind == "knowledge" else node.kind
+    return error("UNKNOWN_OBJECT", node.span, kind=kind, name=node.name, fix=did_you_mean(node.name, known))
+
+
+def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
+    """One name is one thing; names that differ in case are two."""
+    if name in catalog.taken():
+        kind = catalog.kind(name)
+        raise error(
+            "ALREADY_DECLARED",
+            span,
+            name=name,
+            kind=kind,
+            difference="",
+            fix="choose another name",
+        )
+
+
+def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
+    parent = catalog.types.get(name)
+    if parent is None:
+        raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
+    if not parent.happens:
+        rows = "functions of time" if parent.predicted is not None else "uncertain"
+        raise error(
+            "UNSUPPORTED",
+            span,
+            what=f"INHERITS {name}",
+            where=f"because its rows are {rows}",
+            fix="put what both have in a schema, and inherit that",
+        )
+    return parent
+
+
+def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, ...]:
+    for number, column in enumerate(columns):
+        _refuse_duplicates([c.name for c in columns[: number + 1]], owner, column.span)
+        _refuse_duplicate_fields(column.type, f"'{column.name}' of {owner}", column.span)
+        if column.name.lower() in RESERVED_COLUMNS:
+            raise error(
+                "BAD_VALUE",
+                column.span,
+                what="the attribute name",
+                found=f"'{column.name}'",
+                expected="none of Presage's own names",
+                fix="choose another name",
+            )
+    return tuple(Attribute(c.name, c.type) for c in columns)
+
+
+def _refuse_duplicates(names: list[str], owner: str, span: Span | None) -> None:
+    why = OF_SPARK if owner.startswith("relation") else OF_DELTA
+    for number, name in enumerate(names):
+        refuse_same_name(name, names[:number], owner, span, "rename one of them", why)
+
+
+def _refuse_duplicate_fields(data_type: DataType, owner: str, span: Span) -> None:
+    if isinstance(data_type, StructOf):
+        _refuse_duplicates([name for name, _ in data_type.fields], owner, span)
+    parts = (
+        vars(data_type).values() if not isinstance(data_type, StructOf) else [field for _, field in data_type.fields]
+    )
+    for part in parts:
+        if isinstance(part, DataType):
+            _refuse_duplicate_fields(part, owner, span)
+
+
+def _inherited_time(node: s.CreateType, parents: list[EventType]) -> str | None:
+    times = {p.event_time for p in parents if p.event_time is not None}
+    if len(times) > 1:
+        raise error(
+            "AMBIGUOUS_NAME",
+            node.span,
+            name="EVENT TIME",
+            candidates=" or ".join(sorted(times)),
+            fix="EVENT TIME and the attribute that counts",
+        )
+    return next(iter(times), None)
+
+
+def _check_event_time(node: s.CreateType, name: str, attributes: tuple[Attribute, ...]) -> None:
+    owner = f"{node.kind} '{node.name}'"
+    found = next((a for a in attributes if a.name == name), None)
+    if found is None:
+        fix = did_you_mean(name, [a.name for a in attributes])
+        raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
+    if found.type != TIMESTAMP:
+        raise error("TYPE_MISMATCH", node.span, what=f"EVENT TIME {name}", expected="TIMESTAMP", found=found.type)
+
+
+def _options(node: s.CreateType) -> dict[str, str]:
+    options: dict[str, str] = {}
+    owner = f"{node.kind} '{node.name}'"
+    source = next((str(o.value) for o in node.options if o.name.lower() == "source"), "memory")
+    for option in node.options:
+        name = option.name.lower()
+        known = name in STREAM_OPTIONS or (node.predicted is not None and is_predicted_option(name))
+        if node.kind == "schema" or (not known and source == "memory"):
+            every = (*STREAM_OPTIONS, *(PREDICTED_OPTIONS if node.predicted is not None else ()))
+            fix = did_you_mean(name, every) if node.kind == "stream" else "options belong to a stream"
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
+        if name in options:
+            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
+        options[name] = str(option.value)
+        _check_option(option, name, options[name])
+    return options
+
+
+def _check_option(option: s.Option, name: str, value: str) -> None:
+    if name == "source":
+        if value not in SOURCES:
+            raise error(
+                "BAD_VALUE",
+                option.span,
+                what="source",
+                found=f"'{value}'",
+                expected=f"one of {', '.join(SOURCES)}",
+                fix=did_you_mean(value, SOURCES),
+            )
+    elif name in ("max_delay", "idle_after", "max_ahead", "retention"):
+        if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
+            raise error("BAD_DURATION", option.span, found=value)
+    elif name == "nulls" and not value.replace(",", "").strip():
+        expected = "texts that mean null, with commas between them"
+        raise error("BAD_VALUE", option.span, what="nulls", found="empty", expected=expected, fix="write nulls = 'NA'")
+    elif name == "archive" and value.lower() not in ("true", "false"):
+        raise error("BAD_VALUE", option.span, what="archive", found=f"'{value}'", expected="true or false")

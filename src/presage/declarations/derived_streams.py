@@ -1,0 +1,105 @@
+"""INSERT INTO a derived stream: what its statement reads, that it does not feed itself, that its columns fit."""
+
+from __future__ import annotations
+
+from presage.errors import did_you_mean, error
+from presage.lang import parse_statement
+from presage.lang import syntax as s
+from presage.lang.pattern_syntax import EventTerm
+from presage.lang.recall_syntax import HistorySource
+from presage.lang.sequence_syntax import Subgoal
+from presage.lang.tree_walk import nodes_of
+from presage.model.catalog import EVENT, Catalog, EventType
+from presage.model.types import common_type
+from presage.plan.nodes import Field
+
+
+def parse_producer(text: str) -> s.Query:
+    statement = parse_statement(text)
+    assert isinstance(statement, s.Query)
+    return statement
+
+
+def reads(query: s.Query, name: str) -> bool:
+    """Whether a query names it in FROM, in a pattern or sequence, in RECALL, or as a relation in a condition."""
+    named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
+    return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
+
+
+def _types_read(query: s.Query) -> list[str]:
+    """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
+    found: list[str] = []
+    for item in query.items:
+        if item.sequence is not None:
+            found += [part.stream for part in item.sequence.parts]
+            continue
+        terms = [n.name for n in nodes_of(item.pattern) if isinstance(n, EventTerm)] if item.pattern else [item.name]
+        found += terms or [EVENT]
+        found += [n.name for n in nodes_of(item) if isinstance(n, HistorySource) and n.name]
+    return found
+
+
+def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
+    """A derived stream must not feed itself, directly or through a type that it inherits."""
+    todo = [[name, read] for read in _types_read(statement)]
+    followed: set[str] = set()
+    while todo:
+        path = todo.pop()
+        if path[-1] in followed:
+            continue
+        followed.add(path[-1])
+        reached = catalog.types.get(path[-1])
+        if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
+            raise error(
+                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=" <- ".join([*path[:-1], path[-1]])
+            )
+        # The empty schema sees every stream, so a derived stream over it would see itself.
+        if path[-1] == EVENT:
+            raise error(
+                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}"
+            )
+        for stream in catalog.streams_of(path[-1]) if reached is not None else ():
+            through = path if stream.name == path[-1] else [*path, stream.name]
+            for producer in stream.producers:
+                todo.extend([*through, read] for read in _types_read(parse_producer(producer.text)))
+
+
+def check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
+    """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
+    if known.kind == "schema":
+        raise error(
+            "NOT_A_STREAM",
+            statement.span,
+            name=known.name,
+            kind="schema",
+            fix="INSERT INTO makes a stream: choose another name",
+        )
+    if known.probabilistic is not None:
+        raise error(
+            "UNSUPPORTED",
+            statement.span,
+            what=f"INSERT INTO {known.name}",
+            where="because it is probabilistic",
+            fix="load its rows, or make it with FROM INFERENCE",
+        )
+    for column in columns:
+        attribute = known.attribute(column.name)
+        if attribute is None:
+            # The implicit time is no attribute of a stream whose event time has another name.
+            if column.name == "at" and known.event_time != "at":
+                continue
+            raise error(
+                "UNKNOWN_ATTRIBUTE",
+                statement.span,
+                owner=f"stream '{known.name}'",
+                name=column.name,
+                fix=did_you_mean(column.name, [a.name for a in known.attributes]),
+            )
+        if common_type(column.type, attribute.type) != attribute.type:
+            raise error(
+                "TYPE_MISMATCH",
+                statement.span,
+                what=f"'{column.name}' of stream '{known.name}'",
+                expected=attribute.type,
+                found=column.type,
+            )

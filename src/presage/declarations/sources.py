@@ -1,0 +1,244 @@
+"""Options of a stream's source: which there are and what they may be. What is done with them: `presage.sources`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from presage.declarations.catalog_objects import STREAM_OPTIONS
+from presage.declarations.kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
+from presage.declarations.permissions import check_secret
+from presage.declarations.predicted_streams import PREDICTED_OPTIONS, is_predicted_option
+from presage.errors import did_you_mean, error
+from presage.lang import syntax as s
+from presage.model.catalog import EventType
+from presage.model.text import Span
+from presage.model.time import parse_duration, parse_timestamp
+from presage.model.types import STRING, TIMESTAMP, DataType
+
+# Those of sources that are not here are kept as they are.
+SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
+    "memory": (),
+    "files": ("path", "format", "pattern", "order", "settle"),
+    "rate": ("rows_per_second", "rows", "start", "keys"),
+    "kafka": KAFKA_OPTIONS,
+    "mqtt": (
+        "host",
+        "port",
+        "topic",
+        "format",
+        "client",
+        "version",
+        "username",
+        "password",
+        "tls",
+        "tls_ca",
+        "tls_cert",
+        "tls_key",
+        "session",
+        "inflight",
+        "spool_mb",
+        "topic_as",
+        "received_as",
+    ),
+}
+NEEDED = {
+    "files": {"path": "path = 'incoming', the folder that its files are put into"},
+    "kafka": {"topic": "topic = 'faults', whose messages are its events"},
+    "mqtt": {"host": "host = 'localhost', where the broker is", "topic": "topic = 'building/+/temp'"},
+}
+# Of the formats, those that a message may have.
+MESSAGE_FORMATS = ("json", "csv")
+MQTT_VERSIONS = ("5", "3.1.1")
+FORMATS = ("json", "csv", "parquet")
+ORDERS = ("name", "time")
+LONGEST_SESSION = (2**32 - 1) * 1_000_000
+_HOST = re.compile(r"[^\s/:@]+|[0-9A-Fa-f:.]+(%\w+)?")  # a name, or an address
+MOST_PER_SECOND = 10_000_000
+MOST_KEYS = 1_000_000
+
+
+def check_source(made: EventType, node: s.CreateType | None = None) -> None:
+    """Refuse options that the source of a stream cannot use; `node`: the declaration that says so, for its places."""
+    source = made.options.get("source", "memory")
+    span = node.span if node is not None else None
+    spans = {option.name.lower(): option.span for option in node.options} if node is not None else {}
+    for name, example in NEEDED.get(source, {}).items():
+        if name not in made.options:
+            owner = f"stream '{made.name}' with source = '{source}'"
+            raise error("MISSING_OPTION", span, owner=owner, name=name, fix=f"add {example}")
+    if source in SOURCE_OPTIONS:
+        for name, value in made.options.items():
+            _check_known(made, name, SOURCE_OPTIONS[source], spans.get(name))
+            if source == "kafka":
+                check_kafka(made, name, value, spans.get(name))
+            elif name in SOURCE_OPTIONS[source]:
+                _check(name, value, spans.get(name))
+    if source == "mqtt":
+        _check_mqtt(made, spans, span)
+    if source == "rate" and made.probabilistic is not None:
+        raise error(
+            "UNSUPPORTED",
+            span,
+            what="source = 'rate'",
+            where="for a probabilistic stream",
+            fix="make readings with it, and infer the stream from them",
+        )
+    if source != "memory" and made.inference is not None:
+        raise error(
+            "UNSUPPORTED",
+            span,
+            what=f"source = '{source}'",
+            where="for a stream that is inferred",
+            fix=f"give the source to '{made.inference.over}', whose readings it is made of",
+        )
+
+
+def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: Span | None) -> None:
+    every = (*STREAM_OPTIONS, *of_source, *(PREDICTED_OPTIONS if made.predicted is not None else ()))
+    passed_on = (made.predicted is not None and is_predicted_option(name)) or is_kafka_option(made, name)
+    if name not in every and not passed_on:
+        raise error("UNKNOWN_OPTION", span, name=name, owner=f"stream '{made.name}'", fix=did_you_mean(name, every))
+
+
+def _check(name: str, value: str, span: Span | None) -> None:
+    for known, several in (("format", FORMATS), ("order", ORDERS)):
+        if name == known and value not in several:
+            raise error(
+                "BAD_VALUE",
+                span,
+                what=name,
+                found=f"'{value}'",
+                expected=f"one of {', '.join(several)}",
+                fix=did_you_mean(value, several),
+            )
+    if name in ("path", "pattern", "host", "topic", "client") and not value:
+        raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
+    if name in ("settle", "session") and parse_duration(value) is None:
+        raise error("BAD_DURATION", span, found=value)
+    if name == "start" and parse_timestamp(value) is None:
+        raise error("BAD_TIMESTAMP", span, found=value)
+    if name == "rows_per_second":
+        _check_number(name, value, span, float, MOST_PER_SECOND)
+    if name == "rows":
+        _check_number(name, value, span, int, 2**53)
+    if name == "keys":
+        _check_number(name, value, span, int, MOST_KEYS)
+    if name in ("port", "inflight"):
+        _check_number(name, value, span, int, 65_535)
+    if name == "spool_mb":
+        _check_number(name, value, span, int, 1 << 20)
+
+
+def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -> None:
+    options = made.options
+    several = {"format": MESSAGE_FORMATS, "version": MQTT_VERSIONS, "tls": ("true", "false")}
+    for name, known in several.items():
+        if name in options and options[name].lower() not in known:
+            raise error(
+                "BAD_VALUE",
+                spans.get(name),
+                what=name,
+                found=f"'{options[name]}'",
+                expected=f"one of {', '.join(known)}",
+                fix=did_you_mean(options[name], known),
+            )
+    if not _is_host(options["host"]):
+        raise error(
+            "BAD_VALUE",
+            spans.get("host"),
+            what="host",
+            found=f"'{options['host']}'",
+            expected="the name or the address of a machine",
+            fix="its port goes into port = 1883",
+        )
+    if not _is_filter(options["topic"]):
+        raise error(
+            "BAD_VALUE",
+            spans.get("topic"),
+            what="topic",
+            found=f"'{options['topic']}'",
+            expected="a topic whose + stand alone between slashes, and # at its end",
+        )
+    if "password" in options:
+        check_secret(f"stream '{made.name}'", "password", options["password"])
+    if "password" in options and "username" not in options:
+        raise error(
+            "MISSING_OPTION",
+            span,
+            owner=f"stream '{made.name}' with a password",
+            name="username",
+            fix="add username = 'env:NAME'",
+        )
+    _check_tls(made, spans)
+    if (parse_duration(options.get("session", "0 sec")) or 0) > LONGEST_SESSION:
+        raise error(
+            "BAD_VALUE",
+            spans.get("session"),
+            what="session",
+            found=f"'{options['session']}'",
+            expected="at most 49710 days, which is as far as a broker counts",
+        )
+    for name, wanted in (("topic_as", STRING), ("received_as", TIMESTAMP)):
+        if name in options:
+            _check_attribute(made, name, options[name], wanted, spans.get(name))
+
+
+def _check_tls(made: EventType, spans: Mapping[str, Span]) -> None:
+    """Whoever names a file for TLS means it: without it a password would be sent for all to read."""
+    files = [name for name in made.options if name.startswith("tls_")]
+    if files and made.options.get("tls", "false").lower() != "true":
+        raise error(
+            "MISSING_OPTION",
+            spans.get(files[0]),
+            owner=f"stream '{made.name}' with {files[0]}",
+            name="tls",
+            fix="add tls = 'true'",
+        )
+    if "tls_key" in files and "tls_cert" not in files:
+        raise error(
+            "MISSING_OPTION",
+            spans.get("tls_key"),
+            owner=f"stream '{made.name}' with tls_key",
+            name="tls_cert",
+            fix="add tls_cert, the certificate that the key belongs to",
+        )
+
+
+def _is_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as it is looked up
+    except UnicodeError:
+        return False
+    return _HOST.fullmatch(text) is not None
+
+
+def _is_filter(topic: str) -> bool:
+    *before, last = topic.split("/")
+    alone = all(level == "+" or not set("+#") & set(level) for level in before)
+    fits = "\0" not in topic and len(topic.encode()) < 1 << 16
+    return alone and (last in ("+", "#") or not set("+#") & set(last)) and fits
+
+
+def _check_attribute(made: EventType, option: str, name: str, wanted: DataType, span: Span | None) -> None:
+    found = made.attribute(name)
+    if found is None:
+        raise error(
+            "UNKNOWN_ATTRIBUTE",
+            span,
+            owner=f"stream '{made.name}'",
+            name=name,
+            fix=did_you_mean(name, [a.name for a in made.attributes]),
+        )
+    if found.type != wanted:
+        raise error("TYPE_MISMATCH", span, what=f"{option} = '{name}'", expected=wanted, found=found.type)
+
+
+def _check_number(name: str, value: str, span: Span | None, kind: Callable[[str], float], most: int) -> None:
+    try:
+        fits = 0 < kind(value) <= most
+    except ValueError:
+        fits = False
+    if not fits:
+        expected = f"a {'whole ' if kind is int else ''}number more than 0 and at most {most:,}"
+        raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected)

@@ -1,0 +1,1 @@
+"""Runs plans: stages of operators interpreted on Spark, in this process and step by step."""

@@ -1,0 +1,132 @@
+"""A bounded query over files of the archive in, its rows out: computed in this process, without a job of Spark's.
+
+Threads share the events by key, with the kernels and the evaluator that Spark's workers run. Old chunks are divided by
+key already and done bucket by bucket; others are read once and divided here. A job of Spark's would cost more than the
+work: what it takes to plan it, to start its tasks and to bring the rows back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from presage.columnar.evaluate import Evaluator, supports
+from presage.execution.keyed_files import Part, Work, work_on_files
+from presage.execution.spark.batch import NO_EVENTS
+from presage.execution.stage import Operator, Resources, Stage
+from presage.execution.step_stages import output_rows
+from presage.execution.steps import Book, Rows, StepContext, run_root, schema_of
+from presage.plan.expr import InRelation
+from presage.plan.nodes import TIME, Extent, Filter, Node, Project, Stamp
+from presage.storage import FileSet
+from presage.storage.event_reader import read_events
+
+Files = Mapping[Extent, FileSet]
+
+# Events that are looked at here, and bytes of their files, at most; more are worth a job.
+MOST_ROWS, MOST_BYTES = 4_000_000, 1 << 29
+# A thread is worth it from so many events on.
+ROWS_PER_SHARE = 50_000
+
+
+@dataclass(frozen=True)
+class LocalAnswer:
+    """A plan that can be answered here, and the node whose kernel is taken through the files: through their buckets,
+    or through shares of all of them."""
+
+    plan: Node
+    node: Node
+    work: Work
+    buckets: list[Part] | None
+    check: Callable[[], None]
+    relations: Mapping[str, pa.Table]
+
+    def rows(self) -> pa.Table:
+        """TIME, SEQ, order and columns of the plan's rows, bucket by bucket."""
+        self.check()
+        threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(threads, thread_name_prefix="presage-bucket") as pool:
+            if self.buckets is not None:
+                found = pool.map(self.work.rows, self.buckets)
+            else:
+                shares = min(threads, -(-self.work.files.rows // ROWS_PER_SHARE))
+                found = pool.map(self.work.made_of, self.work.shares(max(1, shares)))
+            made = [rows for rows in found if rows is not None]
+        if not made:
+            return self._finished(schema_of(self.node.columns, self.node.order).empty_table())
+        return self._finished(output_rows(self.work.stage, pa.concat_tables(made), Evaluator(self.relations)))
+
+    def describe(self) -> str:
+        files, rows = self.work.files.paths, self.work.files.rows
+        where = f"{len(files)} files" if self.buckets is None else f"{len(self.buckets)} buckets of old chunks"
+        return f"in this process: {where}, {rows:,} events; as a DataFrame by Spark"
+
+    def _finished(self, made: pa.Table) -> pa.Table:
+        """What the nodes above the kernel make of its rows."""
+        clock = self.work.clock
+        context = StepContext(
+            read=lambda scan: made,
+            evaluator=Evaluator(self.relations),
+            relations=self.relations,
+            operators={type(self.node): lambda node, context: Rows(made, clock)},
+            places={id(node): number for number, node in enumerate(self.plan.walk())},
+            book=Book(),
+            clock=clock,
+            inner_clock=clock,
+            end=True,
+        )
+        return run_root(self.plan, context).table
+
+
+def answer_locally(
+    plan: Node,
+    operators: Mapping[str, Operator],
+    files: Files,
+    relations: Mapping[str, pa.Table],
+    upper: int | None,
+    most_rows: int,
+    check: Callable[[], None],
+) -> LocalAnswer | None:
+    """The plan, if it can be answered here: nothing but expressions stands above the kernel, and the events are few
+    enough. `upper`: where its time stops, if not with its last event; `check` fails when it is too late to read them.
+    """
+    node = plan.input if isinstance(plan, Stamp) else plan
+    named = set[str]()
+    while isinstance(node, Project | Filter):
+        exprs = node.expressions()
+        if not all(map(supports, exprs)):
+            return None
+        named |= {x.relation for expr in exprs for x in expr.walk() if isinstance(x, InRelation)}
+        node = node.input
+    stage = stage_of(node, operators)
+    if stage is None or not stage.reads_files or len(files) != 1:
+        return None
+    kernel = stage.kernel(Resources(relations))
+    work = work_on_files(stage, kernel, lambda scan: files[scan.extent], relations, 0)
+    if work is None or work.files.rows > min(most_rows, MOST_ROWS) or work.files.bytes > MOST_BYTES:
+        return None
+    clock = upper if upper is not None else _last_event(work.files)
+    return LocalAnswer(
+        plan, node, replace(work, clock=clock), work.by_bucket(), check, {name: relations[name] for name in named}
+    )
+
+
+def stage_of(node: Node, operators: Mapping[str, Operator]) -> Stage | None:
+    """The stage of a node; None if it is none."""
+    for operator in operators.values():
+        if type(node) in operator.stages:
+            stage = operator.stages[type(node)](node)
+            return stage if isinstance(stage, Stage) else None
+    return None
+
+
+def _last_event(files: FileSet) -> int:
+    """The statistics know it unless a bound cuts through a file."""
+    if files.exact and files.max_time is not None:
+        return files.max_time
+    times = read_events(files, ())[TIME].to_numpy()
+    return int(times.max(initial=NO_EVENTS))

@@ -1,0 +1,1 @@
+"""Execution on Spark: the session, types, expressions, and batch jobs."""

@@ -1,0 +1,50 @@
+"""DataFrames over files of the archive, and the statistics of their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from presage.storage import SEQ, TIME, FileSet
+from presage.storage.data_files import check_seals
+
+# Spark's reader looks at the checksums of pages only if it is told to.
+CHECKED = "parquet.page.verify-checksum.enabled"
+
+
+def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
+    """The events of a file set, by explicit paths: the folder of a Delta table also holds files that are not live."""
+    check_seals(files.paths)
+    frame = spark.read.option(CHECKED, "true").schema(from_arrow_schema(files.schema)).parquet(*files.paths)
+    bounds = files.predicates
+    if bounds.after is not None:
+        frame = frame.where(F.col(SEQ) > bounds.after)
+    if bounds.up_to is not None:
+        frame = frame.where(F.col(SEQ) <= bounds.up_to)
+    if bounds.low is not None:
+        frame = frame.where(F.col(TIME) >= F.timestamp_micros(F.lit(bounds.low)))
+    if bounds.high is not None:
+        frame = frame.where(F.col(TIME) < F.timestamp_micros(F.lit(bounds.high)))
+    return frame
+
+
+def last_event(spark: SparkSession, files: FileSet) -> int | None:
+    """The greatest event time of the events asked for; the statistics know it unless a bound cuts through a file."""
+    if files.exact or files.max_time is None:
+        return files.max_time
+    row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
+    return None if row is None else row["last"]
+
+
+def count_events(several: Iterable[FileSet]) -> int:
+    """How many events the files hold, at most."""
+    return sum(files.rows for files in several)
+
+
+def time_span(several: Iterable[FileSet]) -> tuple[int, int]:
+    """The first and last event time of the files."""
+    times = [t for files in several for t in (files.min_time, files.max_time) if t is not None]
+    return (min(times), max(times)) if times else (0, 0)

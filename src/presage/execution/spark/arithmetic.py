@@ -1,0 +1,48 @@
+"""Arithmetic on Catalyst columns of one numeric type; what has no value is NULL, under ANSI rules and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from presage.execution.spark.types import to_spark
+from presage.model import types as t
+from presage.model.types import DataType
+
+_INTEGER: dict[str, Callable[[Column, Column], Column]] = {
+    "+": lambda a, b: F.try_add(a, b),
+    "-": lambda a, b: F.try_subtract(a, b),
+    "*": lambda a, b: F.try_multiply(a, b),
+    "%": lambda a, b: F.try_mod(a, b),
+}
+# DOUBLE never overflows into a failure, so the plain operators do; `/` is on DOUBLE alone.
+_DOUBLE: dict[str, Callable[[Column, Column], Column]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: F.try_divide(a, b),
+    "%": lambda a, b: F.try_mod(a, b),
+}
+
+
+def compute(operator: str, left: Column, right: Column, data_type: DataType) -> Column:
+    return (_DOUBLE if data_type == t.DOUBLE else _INTEGER)[operator](left, right)
+
+
+def negate(operand: Column, data_type: DataType) -> Column:
+    """The least INT and LONG have no opposite: NULL."""
+    if data_type == t.DOUBLE:
+        return F.negative(operand)
+    return F.try_subtract(F.lit(0).cast(to_spark(data_type)), operand)
+
+
+def plain_zero(operand: Column, data_type: DataType) -> Column:
+    """-0.0 as 0.0: Spark's set behind a long IN tells them apart, though `=` does not."""
+    return operand + F.lit(0.0) if data_type == t.DOUBLE else operand
+
+
+def nonzero(divisor: Column) -> Column:
+    """NULL for zero."""
+    return F.when(divisor != 0, divisor)

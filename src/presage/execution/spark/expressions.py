@@ -1,0 +1,206 @@
+"""The compiler of bound expressions to Catalyst columns, by the functions API alone: no user text becomes SQL.
+
+The meaning does not depend on the session: what has no value (overflow, division by zero, an index outside, a failed
+cast) is NULL under ANSI rules and without them, and time is UTC in every time zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as s
+
+from presage.columnar.like import plain_form
+from presage.errors import error
+from presage.execution.spark import utc_time as clock
+from presage.execution.spark.arithmetic import compute, negate, plain_zero
+from presage.execution.spark.casts import cast_column
+from presage.execution.spark.evaluator_udf import evaluated
+from presage.execution.spark.literals import literal
+from presage.execution.spark.membership import equal_terms, is_large, member_of, numbered_columns
+from presage.execution.spark.types import to_spark
+from presage.functions.catalyst import compile_function
+from presage.model import types as t
+from presage.model.types import ArrayOf, DataType, StructOf
+from presage.plan import expr as e
+
+
+def quoted(name: str) -> Column:
+    """The column of exactly this name: a dot in it is no field access, a backtick no quote."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def compile_expression(
+    expr: e.Expr,
+    relations: Mapping[str, pa.Table] | None = None,
+    column: Callable[[str], Column] = quoted,
+    frame: Callable[[pa.Table], DataFrame] | None = None,
+) -> Column:
+    """The Catalyst column of a bound expression without aggregates.
+
+    `relations` gives the tables of the relations that it names; `column` turns a plan's column name into a column;
+    `frame` makes a frame of a table, for relations that are too large to be constants of the plan.
+    """
+    return _Compiler(relations or {}, column, frame).compile(expr)
+
+
+@dataclass(frozen=True)
+class _Compiler:
+    relations: Mapping[str, pa.Table] = field(default_factory=dict)
+    column: Callable[[str], Column] = quoted
+    frame: Callable[[pa.Table], DataFrame] | None = None
+
+    def compile(self, expr: e.Expr) -> Column:
+        match expr:
+            case e.Constant():
+                return literal(expr.value, expr.type)
+            case e.Duration():
+                return clock.whole(expr.micros)
+            case e.ColumnRef():
+                return self.column(expr.name)
+            case e.FieldOf():
+                return _field(self.compile(expr.base), expr.base.type, expr.name)
+            case e.ElementOf():
+                return self._element(expr)
+            case e.MakeStruct():
+                values = zip(expr.names, expr.values, strict=True)
+                return F.struct(*[self.compile(v).alias(name) for name, v in values])
+            case e.FunctionCall():
+                return compile_function(expr, tuple(map(self.compile, expr.args)))
+            case e.Arithmetic():
+                return self._arithmetic(expr)
+            case e.Negate():
+                return negate(self.compile(expr.operand), expr.type)
+            case e.Comparison():
+                return self._comparison(expr)
+            case e.And():
+                return _balanced([self.compile(o) for o in expr.operands], lambda a, b: a & b)
+            case e.Or():
+                return _balanced([self.compile(o) for o in expr.operands], lambda a, b: a | b)
+            case e.Not():
+                return ~self.compile(expr.operand)
+            case e.InList():
+                return self._in_list(expr)
+            case e.InRelation():
+                return self._in_relation(expr)
+            case e.Like():
+                return self._like(expr)
+            case e.IsNull():
+                return self.compile(expr.operand).isNull()
+            case e.CaseWhen():
+                return self._case(expr)
+            case e.CastTo():
+                return cast_column(self.compile(expr.operand), expr.operand.type, expr.type)
+        raise error("INTERNAL", expr.span, what=f"{type(expr).__name__} reached the compiler of expressions")
+
+    def _element(self, expr: e.ElementOf) -> Column:
+        base, index = self.compile(expr.base), self.compile(expr.index)
+        if not isinstance(expr.base.type, ArrayOf):
+            return F.try_element_at(base, index)
+        # A LONG that is no INT lies outside of every array.
+        index = cast_column(index, expr.index.type, t.INT)
+        if expr.from_end:
+            index = F.try_subtract(F.array_size(base) - 1, index)
+        return F.get(base, index)
+
+    def _arithmetic(self, expr: e.Arithmetic) -> Column:
+        left, right = self.compile(expr.left), self.compile(expr.right)
+        if expr.op == "||":
+            return F.concat(left, right)
+        if expr.left.type == t.TIMESTAMP and expr.right.type == t.TIMESTAMP:
+            micros = F.try_subtract(F.unix_micros(left), F.unix_micros(right))
+            return micros.cast(s.DoubleType()) / F.lit(1e6)
+        if expr.type == t.TIMESTAMP:
+            operator = F.try_add if expr.op == "+" else F.try_subtract
+            if isinstance(expr.right, e.Duration) and expr.right.months:
+                months = expr.right.months if expr.op == "+" else -expr.right.months
+                left, right = clock.months_later(left, months), clock.whole(expr.right.rest)
+            return clock.from_micros(operator(F.unix_micros(left), right))
+        return compute(expr.op, left, right, expr.type)
+
+    def _comparison(self, expr: e.Comparison) -> Column:
+        if expr.left.type == t.NULL and expr.right.type == t.NULL:
+            return literal(None, t.BOOLEAN)
+        return _COMPARE[expr.op](self.compile(expr.left), self.compile(expr.right))
+
+    def _in_list(self, expr: e.InList) -> Column:
+        if expr.operand.type == t.NULL:
+            return literal(None, t.BOOLEAN)
+        operand = plain_zero(self.compile(expr.operand), expr.operand.type)
+        return operand.isin(*[plain_zero(self.compile(item), item.type) for item in expr.items])
+
+    def _in_relation(self, expr: e.InRelation) -> Column:
+        relation = self.relations.get(expr.relation)
+        if relation is None:
+            raise error("INTERNAL", expr.span, what=f"the rows of relation '{expr.relation}' were not given")
+        if self.frame is not None and (expr.condition is not None or is_large(relation)):
+            return self._joined(expr, relation, self.frame)
+        args = [(name, self.compile(a), a.type) for name, a in zip(expr.attributes, expr.args, strict=True)]
+        return member_of(expr.relation, relation, args)
+
+    def _joined(self, expr: e.InRelation, relation: pa.Table, frame: Callable[[pa.Table], DataFrame]) -> Column:
+        """As a semi-join: the relation goes to every task, once."""
+        outer = replace(self, column=lambda name: self.column(name).outer())
+        condition = F.lit(True)
+        columns = expr.condition.columns if expr.condition is not None else ()
+        inner = numbered_columns(relation, (*expr.attributes, *columns))
+        for i, (name, arg) in enumerate(zip(expr.attributes, expr.args, strict=True)):
+            condition = condition & equal_terms(F.col(f"r{i}"), relation, name, outer.compile(arg), arg.type)
+        if expr.condition is not None:
+            own = {name: F.col(f"r{len(expr.attributes) + i}") for i, name in enumerate(columns)}
+            given = {f"{e.GIVEN}{i}": outer.compile(value) for i, value in enumerate(expr.values)}
+            beside = replace(self, column=lambda name: {**own, **given}[name])
+            condition = condition & beside.compile(expr.condition.expr)
+        return F.broadcast(frame(inner)).where(condition).exists()
+
+    def _like(self, expr: e.Like) -> Column:
+        operand, pattern = self.compile(expr.operand), expr.pattern
+        form = plain_form(str(pattern.value)) if isinstance(pattern, e.Constant) and pattern.value is not None else None
+        if form is None:
+            return evaluated(expr, (operand, self.compile(pattern)))
+        before, text, behind = form
+        if before and behind:
+            return F.contains(operand, F.lit(text))
+        return (
+            F.endswith(operand, F.lit(text))
+            if before
+            else (F.startswith(operand, F.lit(text)) if behind else operand == F.lit(text))
+        )
+
+    def _case(self, expr: e.CaseWhen) -> Column:
+        conditions, values = expr.branches[0::2], expr.branches[1::2]
+        result = F.when(self.compile(conditions[0]), self.compile(values[0]))
+        for condition, value in zip(conditions[1:], values[1:], strict=True):
+            result = result.when(self.compile(condition), self.compile(value))
+        return result.otherwise(self.compile(expr.otherwise))
+
+
+_COMPARE: dict[str, Callable[[Column, Column], Column]] = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _field(base: Column, data_type: DataType, name: str) -> Column:
+    """A field by its exact name, though Spark ignores case: where two differ only in that, places stand for names."""
+    names = [n for n, _ in data_type.fields] if isinstance(data_type, StructOf) else []
+    if sum(n.lower() == name.lower() for n in names) < 2:
+        return base.getField(name)
+    by_place = StructOf(tuple((f"f{i}", data) for i, (_, data) in enumerate(data_type.fields)))  # type: ignore[attr-defined]
+    return base.cast(to_spark(by_place)).getField(f"f{names.index(name)}")
+
+
+def _balanced(parts: list[Column], join: Callable[[Column, Column], Column]) -> Column:
+    """A tree of logarithmic depth: Catalyst recurses over it."""
+    while len(parts) > 1:
+        pairs = zip(parts[0::2], parts[1::2], strict=False)
+        parts = [join(a, b) for a, b in pairs] + (parts[-1:] if len(parts) % 2 else [])
+    return parts[0]

@@ -1,0 +1,66 @@
+"""The streaming source of the live query: the newest number in a file, as a stream of numbers.
+
+It lives in a process of Spark's, to which classes go by value: what an application ships with `spark.submit.pyFiles` is
+on the workers' path, but Spark 4.3 forgets it for a streaming source on the driver. So this module imports nothing of
+Presage.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+SOURCE = "presage_positions"
+NUMBER = "number"
+
+
+def register(spark: SparkSession) -> None:
+    """Let a session read `SOURCE`."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+    spark.dataSource.register(PositionsSource)
+
+
+class PositionsSource(DataSource):
+    """Options: `file` holds the newest number; `each`: a micro-batch per number, else one for all that are new."""
+
+    @classmethod
+    def name(cls) -> str:
+        return SOURCE
+
+    def schema(self) -> str:
+        return f"{NUMBER} bigint"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
+        return PositionsReader(self.options["file"], self.options.get("each") == "true")
+
+
+class PositionsReader(DataSourceStreamReader):
+    def __init__(self, file: str, each: bool) -> None:
+        self._file = file
+        self._each = each
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {NUMBER: 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
+        try:
+            newest = int(Path(self._file).read_text())
+        except FileNotFoundError:
+            return start  # the engine is going away
+        return {NUMBER: min(newest, start[NUMBER] + 1) if self._each else max(newest, start[NUMBER])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return [InputPartition(end[NUMBER])] if end != start else []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        yield (partition.value,)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing to let go: the log keeps its own positions."""

@@ -1,0 +1,194 @@
+"""The result of a query: pandas, Arrow, or a Spark DataFrame, in the order in which rows were emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from presage.columnar.processing_order import sorted_table
+from presage.errors import QueryWarning, error
+from presage.execution.local import LocalAnswer
+from presage.execution.spark.failures import explained
+from presage.execution.spark.tables import frame_of
+from presage.model.arrow import to_arrow
+from presage.model.types import LONG, STRING
+from presage.plan.nodes import SEQ, TIME, Field, order_columns
+from presage.plan.picture import Picture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def no_picture() -> Picture:
+    fix = "ask for the picture of a query with MATCH_RECOGNIZE or PATTERN"
+    raise error("UNSUPPORTED", what="a picture", where="for a statement that has no plan", fix=fix)
+
+
+class Result:
+    """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow.
+
+    `frame` makes the rows on Spark; `here` says how they are made in this process, or None where Spark has to.
+    `remarks`: what a reader of the rows should know, records that were rejected when they were loaded for example."""
+
+    remarks: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        columns: tuple[Field, ...],
+        frame: Callable[[], DataFrame],
+        depth: int,
+        explain: Callable[[], str],
+        partitions: Callable[[], int],
+        span: Callable[[], tuple[int, int]] = lambda: (0, 0),
+        picture: Callable[[], Picture] = no_picture,
+        here: Callable[[], LocalAnswer | None] = lambda: None,
+    ) -> None:
+        self._columns = columns
+        self._frame = frame
+        self._here = here
+        self._order = (TIME, SEQ, *order_columns(depth))
+        self._explain = explain
+        self._partitions = partitions
+        self._span = span
+        self._picture = picture
+        self._table: pa.Table | None = None
+        self._made: DataFrame | None = None
+        self.warnings: tuple[QueryWarning, ...] = ()
+
+    def warned(self, warnings: tuple[QueryWarning, ...]) -> Self:
+        """The same result, with what is to be told about the text of its query."""
+        self.warnings = warnings
+        return self
+
+    @property
+    def columns(self) -> list[str]:
+        return [c.name for c in self._columns]
+
+    @property
+    def df(self) -> DataFrame:
+        """The rows as a Spark DataFrame, sorted in the order of emission."""
+        rows = self._rows()
+        # By number: Spark does not tell names apart that differ only in case.
+        numbers = {name: f"c{i}" for i, name in enumerate(rows.columns)}
+        rows = rows.toDF(*numbers.values())
+        low, high = self._span()
+        slices = self._partitions()
+        if slices > 1 and high > low:
+            # Slices of time, numbered in order: unlike a sort of Spark's own, this does not run the query twice to
+            # find its ranges. Timers may fire past the last event, so the outer slices are open.
+            width = -(-(high - low + 1) // slices)
+            slice_of = F.floor((F.col(numbers[TIME]) - F.lit(low)) / F.lit(width))
+            last = F.lit(slices - 1)
+            rows = rows.repartitionById(slices, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
+        else:
+            rows = rows.coalesce(1)
+        rows = rows.sortWithinPartitions(*(numbers[o] for o in self._order))
+        return rows.select(*(numbers[c] for c in self.columns)).toDF(*self.columns)
+
+    def to_arrow(self) -> pa.Table:
+        if self._table is None:
+            here = self._here() if self._made is None else None
+            # Collected as it comes and sorted here: cheaper than a second shuffle.
+            with explained():
+                table = sorted_table(self._rows().toArrow() if here is None else here.rows(), self._order)
+            schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
+            self._table = table.select(self.columns).cast(schema)
+        return self._table
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def explain(self) -> str:
+        here = self._here()
+        return self._explain() if here is None else f"{self._explain()}\n\n== Place ==\n{here.describe()}"
+
+    def picture(self) -> Picture:
+        """The automata of MATCH_RECOGNIZE and the terms of PATTERN, drawn; `.svg` is the text of the picture."""
+        return self._picture()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_arrow().to_pylist())
+
+    def __len__(self) -> int:
+        return int(self.to_arrow().num_rows)
+
+    def __repr__(self) -> str:
+        told = "".join(f"; {remark}" for remark in self.remarks)
+        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)}){told}"
+
+    def _repr_html_(self) -> str:
+        told = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
+        return str(self.to_pandas().to_html(index=False, max_rows=50)) + told
+
+    def _rows(self) -> DataFrame:
+        if self._made is None:
+            with explained():
+                self._made = self._frame()
+        return self._made
+
+
+class TableResult(Result):
+    """A result that is known already: SHOW, DESCRIBE, EXPLAIN, rows of a deployed statement."""
+
+    def __init__(
+        self,
+        columns: tuple[Field, ...],
+        table: pa.Table,
+        spark: Callable[[], SparkSession],
+        explain: Callable[[], str] = lambda: "this statement reads the catalog",
+        picture: Callable[[], Picture] = no_picture,
+    ) -> None:
+        super().__init__(columns, self._unused, 0, explain, lambda: 1, picture=picture)
+        self._spark = spark
+        self._table = table
+
+    @classmethod
+    def of_text(
+        cls, names: tuple[str, ...], rows: list[tuple[Any, ...]], spark: Callable[[], SparkSession]
+    ) -> TableResult:
+        """A table whose columns are all STRING, or LONG where a column holds integers."""
+        types = [LONG if any(isinstance(r[i], int) for r in rows) else STRING for i in range(len(names))]
+        columns = tuple(Field(n, k) for n, k in zip(names, types, strict=True))
+        arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
+        return cls(columns, pa.table(arrays, names=list(names)), spark)
+
+    @property
+    def df(self) -> DataFrame:
+        return frame_of(self._spark(), self.to_arrow())
+
+    def _unused(self) -> DataFrame:
+        return self.df
+
+
+class PlanResult(TableResult):
+    """EXPLAIN: the lines of the plan as rows; people are shown its text, whose indentation says what is below what."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.to_arrow()["plan"].to_pylist())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+class PictureResult(TableResult):
+    """EXPLAIN … FORMAT svg: the lines of the SVG as rows; a notebook draws it."""
+
+    def _repr_html_(self) -> str:
+        return self._picture()._repr_html_()
+
+    def _repr_svg_(self) -> str:
+        return self._picture().svg
+
+
+def explained_as(form: str, text: str, spark: Callable[[], SparkSession]) -> Result:
+    """The rows of EXPLAIN: its lines."""
+    column = Field("plan", STRING)
+    rows = pa.table({column.name: pa.array(text.splitlines(), to_arrow(column.type))})
+    if form == "svg":
+        return PictureResult((column,), rows, spark, picture=lambda: Picture(text))
+    return PlanResult((column,), rows, spark)

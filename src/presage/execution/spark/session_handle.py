@@ -1,0 +1,74 @@
+"""The session handle of an engine: a user's own session, one that runs already, or one started on first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from pyspark.sql import SparkSession
+
+from presage.errors import error
+from presage.execution.spark.session import leave_session, running_session, start_session, use_session
+from presage.execution.spark.startup_notice import wait_for
+
+
+class SessionHandle:
+    """`now` is the session if there is one already, without waiting for anything."""
+
+    def __init__(self, spark: SparkSession | None, settings: Mapping[str, str] | None) -> None:
+        self.now = spark
+        self._name: str | None = None  # by which it leaves a session that an engine has started
+        self._settings = dict(settings or {})
+        self._starting: Future[SparkSession] | None = None
+        self._left = False
+        self._lock = threading.RLock()
+
+    def get(self) -> SparkSession:
+        """The session; the engine's own is started by the first call."""
+        with self._lock:
+            if self._left:
+                raise error("ENGINE_CLOSED")
+            if self.now is None and self._starting is None:
+                self._use_running()
+            if self.now is not None:
+                return self.now
+            starting = self._started()
+        # Without the lock: whoever waits is told what for, also if another thread was here first.
+        started = wait_for(starting)
+        with self._lock:
+            if self._left:
+                raise error("ENGINE_CLOSED")
+            if self.now is None:
+                self.now, self._name = started, use_session(started, ours=True)
+            return self.now
+
+    def start(self) -> None:
+        """Start it in the background."""
+        with self._lock:
+            if self.now is None and self._starting is None:
+                self._use_running()
+            if self.now is None:
+                self._started()
+
+    def _use_running(self) -> None:
+        """A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone."""
+        self.now = running_session()
+        if self.now is not None:
+            self._name = use_session(self.now)
+
+    def leave(self) -> None:
+        """Be done with it; the last engine stops the one that an engine has started."""
+        with self._lock:
+            self._left = True
+            # One that is still starting is waited for: it would outlive the engine.
+            if self.now is None and self._starting is not None and self._starting.exception() is None:
+                self.now = self._starting.result()
+                self._name = use_session(self.now, ours=True)
+            if self.now is not None and self._name is not None:
+                leave_session(self.now, self._name)
+
+    def _started(self) -> Future[SparkSession]:
+        if self._starting is None:
+            self._starting = start_session(self._settings)
+        return self._starting

@@ -1,0 +1,75 @@
+"""Conversion between the language's types and Spark's; columns of other types are refused with the cast to use."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as s
+
+from presage.errors import PresageError, error
+from presage.model import types as t
+from presage.model.types import ArrayOf, DataType, MapOf, StructOf
+
+_TO_SPARK: dict[DataType, s.DataType] = {
+    t.STRING: s.StringType(),
+    t.INT: s.IntegerType(),
+    t.LONG: s.LongType(),
+    t.DOUBLE: s.DoubleType(),
+    t.BOOLEAN: s.BooleanType(),
+    t.TIMESTAMP: s.TimestampType(),
+    t.NULL: s.NullType(),
+}
+# Narrower numbers widen without loss.
+_FROM_SPARK: dict[type[s.DataType], DataType] = {
+    **{type(spark): ours for ours, spark in _TO_SPARK.items()},
+    s.ByteType: t.INT,
+    s.ShortType: t.INT,
+    s.FloatType: t.DOUBLE,
+    s.VarcharType: t.STRING,
+    s.CharType: t.STRING,
+}
+# What to write instead of a type that the language does not have.
+_CASTS = {
+    s.DecimalType: "DOUBLE",
+    s.DateType: "TIMESTAMP",
+    s.TimestampNTZType: "TIMESTAMP",
+    s.BinaryType: "STRING",
+}
+
+
+def to_spark(data_type: DataType) -> s.DataType:
+    if isinstance(data_type, ArrayOf):
+        return s.ArrayType(to_spark(data_type.element))
+    if isinstance(data_type, MapOf):
+        return s.MapType(to_spark(data_type.key), to_spark(data_type.value))
+    if isinstance(data_type, StructOf):
+        return s.StructType([s.StructField(name, to_spark(field)) for name, field in data_type.fields])
+    return _TO_SPARK[data_type]
+
+
+def from_spark(data_type: s.DataType, column: str) -> DataType:
+    """The type of a column, which is named in the error if the language has none for it."""
+    if isinstance(data_type, s.ArrayType):
+        return ArrayOf(from_spark(data_type.elementType, f"{column}[ ]"))
+    if isinstance(data_type, s.MapType):
+        return MapOf(from_spark(data_type.keyType, f"{column}[ ]"), from_spark(data_type.valueType, f"{column}[ ]"))
+    if isinstance(data_type, s.StructType):
+        return StructOf(tuple((f.name, from_spark(f.dataType, f"{column}.{f.name}")) for f in data_type.fields))
+    found = _FROM_SPARK.get(type(data_type))
+    if found is None:
+        raise _refused(data_type, column)
+    return found
+
+
+def from_spark_schema(schema: s.StructType) -> tuple[tuple[str, DataType], ...]:
+    """Names and types of a DataFrame's columns, in order."""
+    return tuple((f.name, from_spark(f.dataType, f.name)) for f in schema.fields)
+
+
+def _refused(data_type: s.DataType, column: str) -> PresageError:
+    target = _CASTS.get(type(data_type))
+    top = column.split(".")[0].split("[")[0]
+    return error(
+        "DATA_SHAPE",
+        what=f"column '{column}'",
+        found=f"Spark's type {data_type.simpleString().upper()} has no counterpart",
+        fix=f"cast it before: df.withColumn({top!r}, …) with CAST(… AS {target})" if target else "leave the column out",
+    )

@@ -1,0 +1,8 @@
+"""Scalar functions and aggregates of the language, and how an extension registers its own."""
+
+from __future__ import annotations
+
+from presage.functions.aggregates import AggregateFunction, register_aggregate
+from presage.functions.scalars import register_function
+
+__all__ = ["AggregateFunction", "register_aggregate", "register_function"]

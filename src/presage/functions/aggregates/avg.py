@@ -1,0 +1,54 @@
+"""avg: the mean, a DOUBLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from presage.functions.aggregates.aggregate import COUNTS_ONCE, AggregateFunction, register_aggregate
+from presage.functions.aggregates.parts import sum_parts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from presage.arrays.aggregate_engine import AggregateColumn, AggregateEngine
+    from presage.arrays.columns import Values
+
+
+class Avg(AggregateFunction):
+    name = "avg"
+    says = "the mean, a DOUBLE"
+    distinct = COUNTS_ONCE
+    numeric = True
+    is_native = False
+
+    def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
+        from presage.arrays.columns import with_nulls
+        from presage.functions.aggregates.sums import as_double, divided, doubles, halves
+
+        count = engine.count(name, values.valid)
+        integral = values.is_integral
+        total = as_double(*halves(name, values, engine)) if integral else doubles(name, values, engine)
+        return with_nulls(divided(total, count), count > 0)
+
+    def parts(self, integral: bool) -> tuple[str, ...]:
+        return sum_parts(integral)
+
+    def finish(self, merged: Any) -> pa.Array:
+        from presage.arrays.columns import with_nulls
+        from presage.functions.aggregates.sums import as_double, divided
+
+        total = as_double(*merged.halves()) if merged.is_integral else merged.exact()
+        return with_nulls(divided(total, merged.count), merged.count > 0)
+
+    def catalyst(self, call: Any, value: Any, place: Any) -> Any:
+        from presage.functions.catalyst.sorted_doubles import mean, sorted_doubles
+
+        return mean(sorted_doubles(call, value))
+
+    def over(self, value: Any) -> Any:
+        from pyspark.sql import functions as F
+
+        return F.avg(value)
+
+
+register_aggregate(Avg())

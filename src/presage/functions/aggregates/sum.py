@@ -1,0 +1,60 @@
+"""sum: the values added up; a LONG for integers, else a DOUBLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from presage.functions.aggregates.aggregate import COUNTS_ONCE, AggregateFunction, register_aggregate
+from presage.functions.aggregates.parts import sum_parts
+from presage.model.types import LONG, DataType, is_integral
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from presage.arrays.aggregate_engine import AggregateColumn, AggregateEngine
+    from presage.arrays.columns import Values
+
+
+class Sum(AggregateFunction):
+    name = "sum"
+    says = "the values added up; a LONG for integers, else a DOUBLE"
+    distinct = COUNTS_ONCE
+    numeric = True
+    grows = True
+
+    def result(self, argument: DataType) -> DataType | str:
+        return LONG if is_integral(argument) else super().result(argument)
+
+    def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
+        from presage.arrays.columns import with_nulls
+        from presage.functions.aggregates.sums import as_long, doubles, halves
+
+        present = engine.count(name, values.valid) > 0
+        if not values.is_integral:
+            return with_nulls(doubles(name, values, engine), present)
+        return with_nulls(as_long(*halves(name, values, engine), column.shown or column.column), present)
+
+    def parts(self, integral: bool) -> tuple[str, ...]:
+        return sum_parts(integral)
+
+    def finish(self, merged: Any) -> pa.Array:
+        from presage.arrays.columns import with_nulls
+
+        present = merged.count > 0
+        if merged.is_integral:
+            return with_nulls(merged.scaled(merged.whole()), present)
+        total = merged.exact()
+        return with_nulls(total if merged.factors is None else total * merged.factors, present)
+
+    def catalyst(self, call: Any, value: Any, place: Any) -> Any:
+        from presage.functions.catalyst.sorted_doubles import sorted_doubles, total, whole_sum
+
+        return whole_sum(call, value).try_cast("long") if call.type == LONG else total(sorted_doubles(call, value))
+
+    def over(self, value: Any) -> Any:
+        from pyspark.sql import functions as F
+
+        return F.sum(value)
+
+
+register_aggregate(Sum())

@@ -1,0 +1,38 @@
+"""Scalar functions as Catalyst columns.
+
+Most are Spark's own under the same name. The others are written so that they give the same under ANSI rules and
+without, in every time zone, and NULL where Spark would fail. Patterns, formats and units are constants that were
+checked before, so they cannot fail on a row. What takes a regular expression is computed by RE2, not by Catalyst.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from presage.execution.spark.evaluator_udf import evaluated
+from presage.functions.catalyst.call import Builder, Call
+from presage.functions.catalyst.collections import COLLECTIONS
+from presage.functions.catalyst.numbers import NUMBERS
+from presage.functions.catalyst.text import TEXT
+from presage.functions.catalyst.time import TIME
+from presage.functions.constant_arguments import check_constants
+from presage.functions.resolve import constants_of
+from presage.functions.scalars import BY_NAME
+from presage.plan.expr import FunctionCall
+
+BUILDERS: dict[str, Builder] = {**NUMBERS, **TEXT, **TIME, **COLLECTIONS}
+
+
+def compile_function(call: FunctionCall, args: tuple[Column, ...]) -> Column:
+    """The column of a call whose arguments are compiled. Its name is one of the allow-list: binding made sure of it."""
+    constants = constants_of(call.args)
+    check_constants(call.name, len(args), constants, call.span)
+    entry = BY_NAME[call.name]
+    builder = BUILDERS.get(call.name) or entry.catalyst
+    if "regex" in entry.constants.values() or (builder is None and entry.columnar is not None):
+        return evaluated(call, args)
+    if builder is None:
+        return F.call_function(call.name, *args)
+    made: Column = builder(Call(call.name, args, tuple(a.type for a in call.args), call.type, constants))
+    return made

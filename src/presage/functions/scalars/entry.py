@@ -1,0 +1,36 @@
+"""One row of the table of functions: names, forms, meaning. Plain data, so that `presage check` starts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function. The first of `names` is Spark's own and the one that plans use; the others are aliases.
+
+    `forms` are signatures (see `signatures`), tried in order. `constants` says which arguments must be constants, and
+    of which kind (see `constant_arguments`): Spark wants them so, or a bad one would only be found by the job.
+
+    `columnar` and `catalyst` are the implementations of an extension (see `register_function`); those of Presage's own
+    functions stand in the tables of `functions.columnar` and `functions.catalyst`, which load NumPy and Spark.
+    """
+
+    names: tuple[str, ...]
+    forms: tuple[str, ...]
+    says: str
+    constants: Mapping[int, str] = field(default_factory=dict)
+    columnar: Callable[..., Any] | None = None
+    catalyst: Callable[..., Any] | None = None
+
+
+def entry(names: str, forms: str, says: str, **constants: str) -> Entry:
+    """`entry("ceil ceiling", "LONG -> LONG | DOUBLE -> LONG", "…", arg1="regex")`."""
+    return Entry(
+        tuple(names.split()),
+        tuple(form.strip() for form in forms.split("|")),
+        says,
+        {int(key.removeprefix("arg")): kind for key, kind in constants.items()},
+    )

@@ -1,0 +1,82 @@
+"""Functions of numbers, and of truth values and NULL."""
+
+from __future__ import annotations
+
+from presage.functions.scalars.entry import entry
+
+_UNARY = "DOUBLE -> DOUBLE"
+
+NUMBERS = (
+    entry("abs", "N -> N", "absolute value"),
+    entry("acos", _UNARY, "arc cosine, in radians"),
+    entry("acosh", _UNARY, "inverse hyperbolic cosine"),
+    entry("asin", _UNARY, "arc sine, in radians"),
+    entry("asinh", _UNARY, "inverse hyperbolic sine"),
+    entry("atan", _UNARY, "arc tangent, in radians"),
+    entry("atan2", "DOUBLE, DOUBLE -> DOUBLE", "angle of the point (x, y), given as y, x"),
+    entry("atanh", _UNARY, "inverse hyperbolic tangent"),
+    entry("bin", "LONG -> STRING", "binary digits"),
+    entry("bit_count", "LONG -> INT | BOOLEAN -> INT", "number of bits that are set"),
+    entry("bit_get getbit", "LONG, INT -> INT", "the bit at a position, from the right; NULL outside of 0 to 63"),
+    entry("bround", "N, INT? -> N", "rounded to n decimals, halves to the even digit", arg1="scale"),
+    entry("cbrt", _UNARY, "cube root"),
+    entry("ceil ceiling", "LONG -> LONG | DOUBLE -> LONG", "least integer that is not smaller; NULL if it is no LONG"),
+    entry("cos", _UNARY, "cosine"),
+    entry("cosh", _UNARY, "hyperbolic cosine"),
+    entry("cot", _UNARY, "cotangent"),
+    entry("csc", _UNARY, "cosecant"),
+    entry("degrees", _UNARY, "radians to degrees"),
+    entry("div", "LONG, LONG -> LONG", "quotient without its fraction; NULL when divided by zero"),
+    entry("e", "-> DOUBLE", "Euler's number"),
+    entry("exp", _UNARY, "e to the power of x"),
+    entry("expm1", _UNARY, "exp(x) - 1, exact near zero"),
+    entry("factorial", "INT -> LONG", "product of 1 to n; NULL outside of 0 to 20"),
+    entry("floor", "LONG -> LONG | DOUBLE -> LONG", "greatest integer that is not larger; NULL if it is no LONG"),
+    entry("format_number", "N, INT -> STRING", "with commas between thousands and n decimals"),
+    entry("greatest", "O, O+ -> O", "the greatest of the values that are not NULL"),
+    entry("hex", "LONG -> STRING | STRING -> STRING", "hexadecimal digits of a number, or of a text's bytes in UTF-8"),
+    entry("hypot", "DOUBLE, DOUBLE -> DOUBLE", "square root of x² + y²"),
+    entry("isnan", "DOUBLE -> BOOLEAN", "whether it is NaN; false for NULL"),
+    entry("least", "O, O+ -> O", "the least of the values that are not NULL"),
+    entry("ln", _UNARY, "natural logarithm; NULL unless x > 0"),
+    entry(
+        "log", "DOUBLE -> DOUBLE | DOUBLE, DOUBLE -> DOUBLE", "natural logarithm, or log(base, x); NULL unless x > 0"
+    ),
+    entry("log10", _UNARY, "logarithm to base 10; NULL unless x > 0"),
+    entry("log1p", _UNARY, "ln(1 + x), exact near zero; NULL unless x > -1"),
+    entry("log2", _UNARY, "logarithm to base 2; NULL unless x > 0"),
+    entry("mod", "N, N -> N", "remainder, with the sign of the dividend; NULL when divided by zero"),
+    entry("nanvl", "DOUBLE, DOUBLE -> DOUBLE", "the second value where the first is NaN"),
+    entry("negative", "N -> N", "the number with the other sign"),
+    entry("pi", "-> DOUBLE", "π"),
+    entry("pmod", "N, N -> N", "remainder that is never negative for a positive divisor; NULL when divided by zero"),
+    entry("positive", "N -> N", "the number itself"),
+    entry("power pow", "DOUBLE, DOUBLE -> DOUBLE", "x to the power of y"),
+    entry("radians", _UNARY, "degrees to radians"),
+    entry("rint", _UNARY, "nearest whole number, as a DOUBLE"),
+    entry("round", "N, INT? -> N", "rounded to n decimals (0), halves away from zero", arg1="scale"),
+    entry("sec", _UNARY, "secant"),
+    entry("shiftleft", "I, INT -> I", "bits moved to the left"),
+    entry("shiftright", "I, INT -> I", "bits moved to the right, keeping the sign"),
+    entry("shiftrightunsigned", "I, INT -> I", "bits moved to the right, filled with zeros"),
+    entry("sign signum", _UNARY, "-1, 0 or 1"),
+    entry("sin", _UNARY, "sine"),
+    entry("sinh", _UNARY, "hyperbolic sine"),
+    entry("sqrt", _UNARY, "square root; NaN for a negative number"),
+    entry("tan", _UNARY, "tangent"),
+    entry("tanh", _UNARY, "hyperbolic tangent"),
+    entry("width_bucket", "DOUBLE, DOUBLE, DOUBLE, LONG -> LONG", "number of the bucket of (x, low, high, buckets)"),
+)
+
+NULLS = (
+    entry("coalesce", "T+ -> T", "the first value that is not NULL"),
+    entry("equal_null", "O, O -> BOOLEAN", "equal, or both NULL"),
+    entry("if iff", "BOOLEAN, T, T -> T", "the second value where the condition is true, else the third"),
+    entry("isnotnull", "T -> BOOLEAN", "whether there is a value"),
+    entry("isnull", "T -> BOOLEAN", "whether it is NULL"),
+    entry("nullif", "O, O -> O", "NULL where both are equal, else the first"),
+    entry("nullifzero", "N -> N", "NULL where it is zero"),
+    entry("nvl ifnull", "T, T -> T", "the second value where the first is NULL"),
+    entry("nvl2", "U, T, T -> T", "the second value where the first is not NULL, else the third"),
+    entry("zeroifnull", "N -> N", "zero where it is NULL"),
+)

@@ -1,0 +1,72 @@
+"""Functions of time: always in UTC, whatever the session's time zone. Spark's dates are timestamps at 00:00 here."""
+
+from __future__ import annotations
+
+from presage.functions.scalars.entry import entry
+
+_FIELD = "TIMESTAMP -> INT"
+_MIDNIGHT = "(a TIMESTAMP at 00:00; Spark gives DATE)"
+
+TIME = (
+    entry("add_months", "TIMESTAMP, INT -> TIMESTAMP", f"the day n months later {_MIDNIGHT}"),
+    entry("date_add dateadd", "TIMESTAMP, INT -> TIMESTAMP", f"the day n days later {_MIDNIGHT}"),
+    entry("date_format", "TIMESTAMP, STRING -> STRING", "as text, by a pattern: 'yyyy-MM-dd HH:mm'", arg1="format"),
+    entry("date_sub", "TIMESTAMP, INT -> TIMESTAMP", f"the day n days earlier {_MIDNIGHT}"),
+    entry("date_trunc", "STRING, TIMESTAMP -> TIMESTAMP", "start of the year, quarter … microsecond", arg0="unit"),
+    entry("datediff date_diff", "TIMESTAMP, TIMESTAMP -> INT", "days from the second to the first, of their dates"),
+    entry("day dayofmonth", _FIELD, "day of the month"),
+    entry("dayname", "TIMESTAMP -> STRING", "Mon, Tue, …"),
+    entry("dayofweek", _FIELD, "1 (Sunday) to 7"),
+    entry("dayofyear", _FIELD, "1 to 366"),
+    entry("from_unixtime", "LONG, STRING? -> STRING", "seconds since 1970 as text, by a pattern", arg1="format"),
+    entry("from_utc_timestamp", "TIMESTAMP, STRING -> TIMESTAMP", "moved to the clock of a zone", arg1="zone"),
+    entry("hour", _FIELD, "0 to 23"),
+    entry("last_day", "TIMESTAMP -> TIMESTAMP", f"last day of the month {_MIDNIGHT}"),
+    entry("make_date", "INT, INT, INT -> TIMESTAMP", f"of year, month, day; NULL if there is none {_MIDNIGHT}"),
+    entry(
+        "make_timestamp",
+        "INT, INT, INT, INT, INT, DOUBLE -> TIMESTAMP",
+        "of year, month, day, hour, minute, second; NULL if there is none",
+    ),
+    entry("minute", _FIELD, "0 to 59"),
+    entry("month", _FIELD, "1 to 12"),
+    entry("monthname", "TIMESTAMP -> STRING", "Jan, Feb, …"),
+    entry("next_day", "TIMESTAMP, STRING -> TIMESTAMP", f"next 'Monday', … after it {_MIDNIGHT}", arg1="weekday"),
+    entry("quarter", _FIELD, "1 to 4"),
+    entry("second", _FIELD, "0 to 59"),
+    entry("timestamp_micros", "LONG -> TIMESTAMP", "of microseconds since 1970"),
+    entry("timestamp_millis", "LONG -> TIMESTAMP", "of milliseconds since 1970"),
+    entry("timestamp_seconds", "LONG -> TIMESTAMP | DOUBLE -> TIMESTAMP", "of seconds since 1970"),
+    entry(
+        "to_date date",
+        "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP",
+        f"the day {_MIDNIGHT}",
+        arg1="parse format",
+    ),
+    entry(
+        "to_timestamp try_to_timestamp",
+        "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP",
+        "of an ISO 8601 text, or of a text by a pattern; NULL if it is none",
+        arg1="parse format",
+    ),
+    entry("to_utc_timestamp", "TIMESTAMP, STRING -> TIMESTAMP", "moved from the clock of a zone", arg1="zone"),
+    entry(
+        "trunc",
+        "TIMESTAMP, STRING -> TIMESTAMP",
+        f"start of its 'year', 'quarter', 'month' or 'week' {_MIDNIGHT}",
+        arg1="unit",
+    ),
+    entry("unix_date", "TIMESTAMP -> INT", "days since 1970"),
+    entry("unix_micros", "TIMESTAMP -> LONG", "microseconds since 1970"),
+    entry("unix_millis", "TIMESTAMP -> LONG", "milliseconds since 1970"),
+    entry("unix_seconds", "TIMESTAMP -> LONG", "seconds since 1970"),
+    entry(
+        "unix_timestamp to_unix_timestamp",
+        "TIMESTAMP -> LONG | STRING, STRING? -> LONG",
+        "seconds since 1970, of a timestamp or of a text by a pattern",
+        arg1="parse format",
+    ),
+    entry("weekday", _FIELD, "0 (Monday) to 6"),
+    entry("weekofyear", _FIELD, "week of ISO 8601"),
+    entry("year", _FIELD, "year"),
+)

@@ -1,0 +1,138 @@
+"""Builders of knowledge: CREATE KNOWLEDGE, CONTEXT, PATH { … } and the clause form."""
+
+from __future__ import annotations
+
+from presage.errors import error
+from presage.lang.builders.clause import Clause
+from presage.lang.builders.terms import depth_over, read_number, read_span, read_string
+from presage.lang.identifiers import read_name
+from presage.lang.knowledge_syntax import (
+    ClausePart,
+    CreateKnowledge,
+    EventVariable,
+    FilterPart,
+    JoinPart,
+    Path,
+    PathPart,
+    Qualified,
+    RefreshKnowledge,
+    SequencePart,
+    WindowPart,
+)
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.syntax import DurationLiteral, Expr, Literal, Not
+from presage.model.text import Span
+
+REASONINGS = ("OWL_RL",)
+WINDOW_FORMS = ("sliding", "batch")
+
+Parts = tuple[ClausePart, ...]
+
+
+def create_knowledge(span: Span, absent: Token | None, name: Token, *rest: Token | None) -> CreateKnowledge:
+    *paths, reasoning = rest
+    chosen = None
+    if reasoning is not None:
+        chosen = reasoning.text.upper()
+        if chosen not in REASONINGS:
+            raise error(
+                "BAD_VALUE",
+                reasoning.span,
+                what="REASONING",
+                found=reasoning.text,
+                expected="OWL_RL",
+                fix="write REASONING OWL_RL, or leave it out",
+            )
+    files = tuple(read_string(p) for p in paths if p)
+    return CreateKnowledge(read_name(name.text), files, chosen, absent is not None, span=span)
+
+
+def path(span: Span, token: Token) -> Path:
+    opening = token.text.index("{") + 1
+    text = token.text[opening:-1]
+    kept = text.strip()
+    start = token.start + opening + text.find(kept)
+    return Path(kept, Span(start, start + len(kept)), span=span)
+
+
+def not_path(span: Span, token: Token) -> Not:
+    inner = path(token.span, token)
+    return Not(inner, span=span, depth=depth_over(span, inner))
+
+
+def event_variable(span: Span, token: Token) -> EventVariable:
+    return EventVariable(token.text[1:], span=span)
+
+
+def qualified(span: Span, base: Expr, term: Token) -> Qualified:
+    prefix, _, name = term.text.partition(":")
+    return Qualified(base, prefix, name, span=span, depth=depth_over(span, base))
+
+
+# -- the clause form: every builder gives the parts that its text holds ------------------------------------
+
+
+def clause_filter(span: Span, word: Token, condition: Expr, *joins: JoinPart) -> Parts:
+    return FilterPart(condition, span=span), *joins
+
+
+def clause_sequence(span: Span, word: Token, *rest: Token | JoinPart) -> Parts:
+    events = tuple(part.text[1:] for part in rest if isinstance(part, Token))
+    if len(events) < 2:
+        raise error("SYNTAX", span, found="SEQ of one event", expected="two events or more", fix="leave SEQ out")
+    return SequencePart(events, span=span), *(part for part in rest if isinstance(part, JoinPart))
+
+
+def clause_window(span: Span, word: Token, *rest: Token | JoinPart) -> Parts:
+    terms = [part for part in rest if isinstance(part, Token)]
+    events: list[str] = []
+    form = WINDOW_FORMS[0]
+    while terms and terms[0].kind == "EVENT_VARIABLE":
+        events.append(terms.pop(0).text[1:])
+    if terms and terms[0].kind == "NAME":
+        named = terms.pop(0)
+        form = named.text.lower()
+        if form not in WINDOW_FORMS:
+            raise error(
+                "BAD_VALUE", named.span, what="the form of WINDOW", found=named.text, expected=" or ".join(WINDOW_FORMS)
+            )
+    if not events or len(terms) != 1 or terms[0].kind not in ("DURATION", "NUMBER"):
+        raise error(
+            "SYNTAX",
+            span,
+            found="WINDOW with other terms",
+            expected="events, sliding or batch, and a size",
+            fix="write WINDOW (?e, sliding, 5 min)",
+        )
+    (size,) = terms
+    joins = (part for part in rest if isinstance(part, JoinPart))
+    return WindowPart(tuple(events), form, _size(size), span=span), *joins
+
+
+def _size(token: Token) -> DurationLiteral | Literal:
+    if token.kind == "DURATION":
+        return read_span(token)
+    return Literal(read_number(token), span=token.span)
+
+
+def clause_paths(span: Span, condition: Expr, *joins: JoinPart) -> Parts:
+    return PathPart(condition, span=span), *joins
+
+
+BUILDERS: dict[str, Builder] = {
+    "create_knowledge": create_knowledge,
+    "refresh_knowledge": lambda span, name: RefreshKnowledge(read_name(name.text), span=span),
+    "context": lambda span, path: Clause("CONTEXT", "context", read_string(path), span),
+    "path": path,
+    "not_path": not_path,
+    "event_variable": event_variable,
+    "qualified": qualified,
+    "clause_filter": clause_filter,
+    "clause_sequence": clause_sequence,
+    "clause_window": clause_window,
+    "clause_paths": clause_paths,
+    "clause_join": lambda span, condition: JoinPart(condition, span=span),
+    "where_clauses": lambda span, parts: parts,
+    "where_joins": lambda span, *joins: joins,
+}

@@ -1,0 +1,244 @@
+"""Builders of terms and conditions. They refuse a term that is nested deeper than the limit."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from presage.errors import error
+from presage.lang.builders.types import TypeAt
+from presage.lang.identifiers import read_name
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.scanner import MAX_DEPTH
+from presage.lang.syntax import (
+    AllOf,
+    AnyOf,
+    Between,
+    Binary,
+    Call,
+    Case,
+    Cast,
+    DurationLiteral,
+    Expr,
+    Index,
+    InList,
+    IsNull,
+    Like,
+    Literal,
+    Member,
+    Method,
+    Name,
+    Not,
+    Star,
+    Unary,
+)
+from presage.model.text import Span
+from presage.model.time import count_months, parse_duration, part_of_month
+
+# Far beyond LONG and still quick to read; Python refuses to read integers of more than 4,300 digits.
+MAX_DIGITS = 400
+# Up to here a count of microseconds is exact in a double, in which fractions of units are computed.
+MAX_DURATION = 2**53
+_ESCAPE = re.compile(r"\\([ntr\\'\"])|''|\"\"")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def depth_over(span: Span, *parts: Expr | None) -> int:
+    """The depth of a node over these parts."""
+    depth = 1 + max((part.depth for part in parts if part is not None), default=0)
+    if depth > MAX_DEPTH:
+        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
+    return depth
+
+
+def read_string(token: Token) -> str:
+    r"""The value of a string. Inside it its own quote is doubled, as in SQL, or escaped.
+
+    `\n \t \r \\ \' \"` are escapes. A backslash before any other character stands for itself, so that a regular
+    expression reads as it is meant: '\d+'.
+    """
+    quote = token.text[0]
+
+    def unescape(match: re.Match[str]) -> str:
+        if match[1]:
+            return _ESCAPED.get(match[1], match[1])
+        # Only the string's own quote is doubled: two of the other kind are two characters.
+        return quote if match[0][0] == quote else match[0]
+
+    return _ESCAPE.sub(unescape, token.text[1:-1])
+
+
+def read_number(token: Token) -> int | float:
+    """An integer if it has digits only, else a float."""
+    if len(token.text) > MAX_DIGITS:
+        what = f"the number {token.text[:12]}…"
+        raise error("LIMIT", token.span, what=what, limit_name="digits of a number", limit=MAX_DIGITS)
+    if token.text.isdigit():
+        return int(token.text)
+    value = float(token.text)
+    if math.isinf(value):
+        expected = "at most 1.79e308"
+        raise error("BAD_VALUE", token.span, what=f"the number {token.text}", found="infinite", expected=expected)
+    return value
+
+
+def read_span(token: Token) -> DurationLiteral:
+    """A duration of which months are those of the calendar."""
+    return DurationLiteral(read_duration(token), count_months(token.text), span=token.span)
+
+
+def read_fixed(token: Token, where: str) -> int:
+    """Microseconds of a duration that must always be equally long."""
+    if count_months(token.text):
+        raise error(
+            "UNSUPPORTED",
+            token.span,
+            what="a month",
+            where=f"in {where}: months differ in length",
+            fix="write days: 30 days",
+        )
+    return read_duration(token)
+
+
+def read_duration(token: Token) -> int:
+    """Microseconds of a duration; a month is 30 days."""
+    try:
+        micros = parse_duration(token.text)
+    except OverflowError:
+        micros = MAX_DURATION + 1
+    if micros is None:
+        raise error("BAD_DURATION", token.span, found=token.text)
+    if part := part_of_month(token.text):
+        raise error(
+            "BAD_VALUE", token.span, what="a duration", found=part, expected="in whole months", fix="write it in days"
+        )
+    if micros > MAX_DURATION:
+        what = f"the duration {token.text[:40]}"
+        raise error("LIMIT", token.span, what=what, limit_name="longest duration", limit="285 years")
+    return micros
+
+
+def all_of(span: Span, *operands: Expr) -> AllOf:
+    return AllOf(operands, span=span, depth=depth_over(span, *operands))
+
+
+def any_of(span: Span, *operands: Expr) -> AnyOf:
+    return AnyOf(operands, span=span, depth=depth_over(span, *operands))
+
+
+def negate(span: Span, operand: Expr) -> Not:
+    return Not(operand, span=span, depth=depth_over(span, operand))
+
+
+def binary(span: Span, left: Expr, mark: Token, right: Expr) -> Binary:
+    op = {"!=": "<>", "==": "="}.get(mark.text, mark.text)
+    return Binary(op, left, right, span=span, depth=depth_over(span, left, right))
+
+
+def unary(span: Span, mark: Token, operand: Expr) -> Unary:
+    return Unary(mark.text, operand, span=span, depth=depth_over(span, operand))
+
+
+def between(span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr) -> Between:
+    return Between(operand, low, high, negated is not None, span=span, depth=depth_over(span, operand, low, high))
+
+
+def in_list(span: Span, operand: Expr, negated: Token | None, *items: Expr) -> InList:
+    return InList(operand, items, negated is not None, span=span, depth=depth_over(span, operand, *items))
+
+
+def like(span: Span, operand: Expr, negated: Token | None, pattern: Expr) -> Like:
+    return Like(operand, pattern, negated is not None, span=span, depth=depth_over(span, operand, pattern))
+
+
+def is_null(span: Span, operand: Expr, negated: Token | None) -> IsNull:
+    return IsNull(operand, negated is not None, span=span, depth=depth_over(span, operand))
+
+
+def member(span: Span, base: Expr, name: Token) -> Member:
+    return Member(base, read_name(name.text), span=span, depth=depth_over(span, base))
+
+
+def method(span: Span, base: Expr, name: Token, arguments: tuple[Token | None, tuple[Expr, ...]] | None) -> Method:
+    distinct, args = arguments or (None, ())
+    if distinct is not None:
+        expected = "the arguments of a method"
+        raise error(
+            "SYNTAX", distinct.span, found="DISTINCT", expected=expected, fix="only an aggregate takes DISTINCT"
+        )
+    return Method(base, read_name(name.text), args, span=span, depth=depth_over(span, base, *args))
+
+
+def index(span: Span, base: Expr, at: Expr) -> Index:
+    return Index(base, at, span=span, depth=depth_over(span, base, at))
+
+
+def call(span: Span, name: Token, arguments: tuple[Token | None, tuple[Expr, ...]] | None) -> Call:
+    distinct, args = arguments or (None, ())
+    return Call(read_name(name.text), args, distinct is not None, span=span, depth=depth_over(span, *args))
+
+
+def arguments(span: Span, distinct: Token | None, *args: Expr) -> tuple[Token | None, tuple[Expr, ...]]:
+    return distinct, args
+
+
+def star_of(span: Span, base: Expr) -> Star:
+    if not isinstance(base, Name):
+        fix = "write alias.* for all attributes of one item of FROM"
+        raise error("SYNTAX", base.span, found="a term before .*", expected="an alias", fix=fix)
+    return Star(base.name, span=span)
+
+
+def case(span: Span, *parts: Expr | tuple[Expr, Expr] | Otherwise | None) -> Case:
+    operand, *branches, last = parts
+    pairs = tuple(branch for branch in branches if isinstance(branch, tuple))
+    otherwise = last.value if isinstance(last, Otherwise) else None
+    assert operand is None or isinstance(operand, Expr)
+    inner = [part for pair in pairs for part in pair]
+    return Case(operand, pairs, otherwise, span=span, depth=depth_over(span, operand, otherwise, *inner))
+
+
+class Otherwise:
+    """The ELSE of a CASE, told apart from its branches."""
+
+    def __init__(self, span: Span, value: Expr) -> None:
+        self.value = value
+
+
+def cast(span: Span, operand: Expr, target: TypeAt) -> Cast:
+    return Cast(operand, target.type, span=span, depth=depth_over(span, operand))
+
+
+BUILDERS: dict[str, Builder] = {
+    "term": lambda span, expr: expr,
+    # Parentheses leave no node: the place of a term is that of its text within them.
+    "parenthesized": lambda span, expr: expr,
+    "any_of": any_of,
+    "all_of": all_of,
+    "negate": negate,
+    "binary": binary,
+    "unary": unary,
+    "between": between,
+    "in_list": in_list,
+    "like": like,
+    "is_null": is_null,
+    "member": member,
+    "method": method,
+    "index": index,
+    "call": call,
+    "arguments": arguments,
+    "star": lambda span: Star(span=span),
+    "star_of": star_of,
+    "name": lambda span, token: Name(read_name(token.text), span=span),
+    "number": lambda span, token: Literal(read_number(token), span=span),
+    "string": lambda span, token: Literal(read_string(token), span=span),
+    "duration": lambda span, token: read_span(token),
+    "true": lambda span, *_: Literal(True, span=span),
+    "false": lambda span, *_: Literal(False, span=span),
+    "null": lambda span: Literal(None, span=span),
+    "case": case,
+    "when": lambda span, condition, result: (condition, result),
+    "otherwise": Otherwise,
+    "cast": cast,
+}

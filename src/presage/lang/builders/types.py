@@ -1,0 +1,88 @@
+"""Builders of attribute types and of the columns of declarations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from presage.errors import did_you_mean, error
+from presage.lang.identifiers import read_name
+from presage.lang.lalr import Builder
+from presage.lang.lexer import Token
+from presage.lang.scanner import MAX_DEPTH
+from presage.lang.syntax import Column
+from presage.model.text import Span
+from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
+
+# Types of other languages that users try, with ours.
+_ELSEWHERE = {
+    "INTEGER": "INT",
+    "SMALLINT": "INT",
+    "BIGINT": "LONG",
+    "FLOAT": "DOUBLE",
+    "REAL": "DOUBLE",
+    "DECIMAL": "DOUBLE",
+    "NUMERIC": "DOUBLE",
+    "TEXT": "STRING",
+    "VARCHAR": "STRING",
+    "CHAR": "STRING",
+    "BOOL": "BOOLEAN",
+    "DATETIME": "TIMESTAMP",
+    "DATE": "TIMESTAMP",
+}
+
+
+class TypeAt(NamedTuple):
+    """A type with its depth, which the model's types do not know."""
+
+    type: DataType
+    depth: int
+
+
+class ColumnAt(NamedTuple):
+    """A column with the depth of its type."""
+
+    column: Column
+    depth: int
+
+
+def scalar_type(span: Span, name: Token) -> TypeAt:
+    spelled = read_name(name.text).upper()
+    if spelled not in SCALARS:
+        ours = _ELSEWHERE.get(spelled)
+        known = [*SCALARS, "ARRAY<…>", "MAP<…>", "STRUCT<…>"]
+        fix = f"write {ours}" if ours else did_you_mean(spelled, SCALARS, otherwise=f"known: {', '.join(known)}")
+        raise error("UNKNOWN_TYPE", span, name=read_name(name.text), fix=fix)
+    return TypeAt(SCALARS[spelled], 1)
+
+
+def _deeper(span: Span, *depths: int) -> int:
+    depth = 1 + max(depths)
+    if depth > MAX_DEPTH:
+        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
+    return depth
+
+
+def array_type(span: Span, element: TypeAt) -> TypeAt:
+    return TypeAt(ArrayOf(element.type), _deeper(span, element.depth))
+
+
+def map_type(span: Span, key: TypeAt, value: TypeAt) -> TypeAt:
+    return TypeAt(MapOf(key.type, value.type), _deeper(span, key.depth, value.depth))
+
+
+def struct_type(span: Span, *fields: ColumnAt) -> TypeAt:
+    names = tuple((field.column.name, field.column.type) for field in fields)
+    return TypeAt(StructOf(names), _deeper(span, *(field.depth for field in fields)))
+
+
+def column(span: Span, name: Token, data_type: TypeAt) -> ColumnAt:
+    return ColumnAt(Column(read_name(name.text), data_type.type, span=span), data_type.depth)
+
+
+BUILDERS: dict[str, Builder] = {
+    "scalar_type": scalar_type,
+    "array_type": array_type,
+    "map_type": map_type,
+    "struct_type": struct_type,
+    "column": column,
+}

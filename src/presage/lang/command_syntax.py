@@ -1,0 +1,70 @@
+"""Syntax nodes of commands: CREATE STATEMENT, INSERT … VALUES, ADVANCE, and the statements of scenarios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from presage.lang.syntax import Expr, Option, Query, Statement
+
+
+@dataclass(frozen=True)
+class CreateStatement(Statement):
+    """`CREATE [OR REPLACE] STATEMENT [IF NOT EXISTS] name [WITH (…)] AS query`: the query stands under that name."""
+
+    name: str
+    query: Query
+    replace: bool = False
+    options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class InsertValues(Statement):
+    """`INSERT INTO R [(a, …)] VALUES (…), …`: events of a stream. `attributes`: those that are given, None for all."""
+
+    stream: str
+    rows: tuple[tuple[Expr, ...], ...]
+    attributes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Advance(Statement):
+    """`ADVANCE [R] TO 'time'`: nothing more will come from before it, in one stream or in all."""
+
+    to: str
+    stream: str | None = None
+
+
+@dataclass(frozen=True)
+class Scenario(Statement):
+    """`SCENARIO 'title'`: what follows, up to the next one, is tried in a home of its own."""
+
+    word: ClassVar[str] = "SCENARIO"
+    title: str
+
+
+@dataclass(frozen=True)
+class Include(Statement):
+    """`INCLUDE 'file'`: its statements stand here."""
+
+    word: ClassVar[str] = "INCLUDE"
+    path: str
+
+
+@dataclass(frozen=True)
+class Assertion(Statement):
+    """`ASSERT name [(a, …)] …`: the rows of a deployed statement since the last ASSERT. `rows`: these, in order
+    unless `any_order`, numbers within `tolerance`; else so many of them (`count`)."""
+
+    word: ClassVar[str] = "ASSERT"
+    statement: str
+    columns: tuple[str, ...] | None = None
+    rows: tuple[tuple[Expr, ...], ...] | None = None
+    count: int = 0
+    any_order: bool = False
+    tolerance: float | None = None
+
+
+# Statements that only `presage test` carries out.
+OF_SCENARIOS = Scenario | Include | Assertion

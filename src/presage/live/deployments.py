@@ -1,0 +1,417 @@
+"""The registry of deployed statements: names, texts and the catalog on one side, the live job on the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+import pyarrow as pa
+
+from presage.analyze.warnings import tell_warnings, warnings_of
+from presage.declarations.derived_streams import reads
+from presage.errors import PresageError, QueryWarning, did_you_mean, error, located
+from presage.functions.constant_arguments import patterns_of_older_homes
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.live.deployment import Deployment, Subscriber
+from presage.live.derived import derived_table, is_derived_table
+from presage.live.job import Job
+from presage.live.missed_events import missed_events
+from presage.live.program import Program
+from presage.live.statement import FINISHED, RUNNING, Statement
+from presage.live.statement_compiler import StatementCompiler
+from presage.live.statement_inspector import StatementInspector
+from presage.model.catalog import Catalog, Moment
+from presage.model.text import Source, Span
+from presage.operators.knowledge.contexts import read_context
+from presage.plan.nodes import Field, Node
+from presage.storage import Archive, CatalogEntry, InUse, Log
+from presage.storage.catalog_codec import latest_knowledge, recall
+from presage.storage.catalog_views import not_seen
+from presage.workspace import Workspace
+
+RETRY_SECONDS = 2.0
+MOST_CHARACTERS = 200
+KIND = "statement"  # of entries in the catalog's log
+
+
+class DeploymentRegistry(Mapping[str, Deployment]):
+    """The deployments of an engine, by name.
+
+    `result` makes what `Deployment.results` returns. `drive` lets batches run; without it `drain` runs them itself.
+    `trouble`: why batches fail. `subscribe`: a durable subscription by name, where there are sinks.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        job: Job,
+        compiler: StatementCompiler,
+        relations: Callable[[], Mapping[str, pa.Table]],
+        result: Callable[[tuple[Field, ...], pa.Table], Any],
+        drive: Callable[[], None] | None = None,
+        trouble: Callable[[], str | None] = lambda: None,
+        subscribe: Callable[..., Subscriber] | None = None,
+    ) -> None:
+        self._log = log
+        self._compiler = compiler
+        self._drive = drive
+        self.job = job
+        self.result = result
+        self.trouble = trouble
+        self.subscribe = subscribe
+        self.subscriptions: dict[str, list[Subscriber]] = {}
+        self.warnings: dict[str, tuple[QueryWarning, ...]] = {}  # of statements deployed since the home was opened
+        self.inspector = StatementInspector(log, job, compiler, relations, self.warnings)
+        self._closed = False
+        self._refused: dict[str, str] = {}  # statements of an older version, and why they are not accepted any more
+
+    @property
+    def _workspace(self) -> Workspace:
+        return self._compiler.workspace
+
+    def close(self) -> None:
+        """End the subscriptions, and the waiting: no more rows will come."""
+        self._closed = True
+        with self.job.changed:
+            self.job.changed.notify_all()
+        for several in self.subscriptions.values():
+            for subscription in several:
+                subscription.cancel()
+
+    # -- a mapping of names --------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Deployment:
+        statement = self.job.find(name)
+        if statement is None:
+            fix = did_you_mean(name, list(self), "deploy it first")
+            raise error("UNKNOWN_OBJECT", kind="statement", name=name, fix=fix)
+        return Deployment(self, statement.number)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Without an error for an unknown name."""
+        statement = self.job.find(name)
+        return default if statement is None else Deployment(self, statement.number)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.job.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(st.name for st in self.job.statements.values()))
+
+    def __len__(self) -> int:
+        return len({st.name for st in self.job.statements.values()})
+
+    @property
+    def archive(self) -> Archive:
+        return self._log.archive
+
+    @property
+    def running(self) -> bool:
+        return any(st.status == RUNNING for st in self.job.statements.values())
+
+    def read_arrivals(self) -> int | None:
+        """The last record whose arrivals the running statements have read; None if none of them runs."""
+        return int(self._log.live.job.get("arrivals", 0)) if self.running else None
+
+    def columns(self, number: str) -> tuple[Field, ...]:
+        return self.job.programs[number].columns
+
+    def not_seen(self, number: str) -> tuple[str, ...]:
+        """Late and rejected records of the streams that a statement reads."""
+        streams = self.job.programs[number].streams
+        return not_seen(self._log.archive, sorted(name for name in streams if not is_derived_table(name)))
+
+    def delivered(self, number: str) -> int:
+        """How many rows of a statement all of its subscribers have."""
+        several = self.subscriptions.get(number, [])
+        return min((s.delivered for s in several if s.goes_on), default=self.job.statements[number].rows_out)
+
+    def in_use(self) -> InUse:
+        """What the deployed statements have still to read."""
+        return InUse(self.job.in_use())
+
+    # -- deploy, stop, resume ------------------------------------------------------------------------
+
+    def deploy(
+        self,
+        query: s.Query,
+        name: str | None,
+        replaces: bool = False,
+        retention: int | None = None,
+        if_absent: bool = False,
+        source: Source | None = None,
+    ) -> Deployment:
+        """Deploy a query. The same text under the same name is the statement that is deployed already; with `if_absent`
+        any text is. `retention`: microseconds for which its rows are kept; None: for ever, or as set before.
+        `source`: the text that the query was written in, for warnings."""
+        self._log.check_open()
+        with self.job.between_batches():
+            deployment = self._deploy(query, name, replaces, retention, if_absent, source)
+        self._run_batches()
+        return deployment
+
+    def _deploy(
+        self,
+        query: s.Query,
+        name: str | None,
+        replaces: bool,
+        retention: int | None,
+        if_absent: bool,
+        source: Source | None,
+    ) -> Deployment:
+        now = self.job.moment
+        settled, since = self._compiler.settle(query, now)
+        text = print_statement(settled)
+        known = self.job.find(name) if name is not None else None
+        if known is not None and known.status == FINISHED and known.text == text and not replaces:
+            return Deployment(self, known.number)  # it has its rows: the same bounds would give them once more
+        known = known if known is not None and known.deployed else None
+        if known is not None and if_absent:
+            return Deployment(self, known.number)
+        if known is not None and not replaces:
+            if known.written == print_statement(query):
+                if retention not in (None, known.retention):
+                    self.job.retain(known.number, retention)
+                return Deployment(self, known.number)
+            raise _other_text(name, known.written, print_statement(query), query.span)
+        chosen = _checked(name) if name is not None else self._fresh_name()
+        before, numbers = self._workspace.catalog, set(self.job.statements)
+        extra: dict[str, Any] = {"since": since.to_json() if since else None}
+        if known is not None:
+            self.job.finish(known.number)
+            known = self.job.statements[known.number]
+            until = self.job.reached(known)
+            extra["replaces"] = {"number": known.number, "until": until.to_json()}
+            self._end_producer(known, until)
+        try:
+            if settled.insert_into is not None:
+                self._workspace.catalog = self._workspace.declare_producer(settled, since, int(self.job.next_number))
+            program = self._compiler.compile(settled, since)
+            extra["shards"] = program.shards
+            entry = {"action": "create", "kind": KIND, "name": chosen, "text": text, "extra": extra}
+            draft = Statement("", chosen, text, since, print_statement(query), retention=retention)
+            statement = self.job.deploy(draft, now, program, entry, known)
+        except BaseException:
+            if set(self.job.statements) == numbers:  # else it is deployed, though something failed after that
+                self._workspace.catalog = before
+            raise
+        self._warn(statement, query, source, program.plan)
+        return Deployment(self, statement.number)
+
+    def _warn(self, statement: Statement, query: s.Query, source: Source | None, plan: Node) -> None:
+        """Keep and log the warnings of a statement that was just deployed."""
+        warnings = [*warnings_of(query, source)] if source is not None else []
+        if statement.since is not None and query.within is None:  # WITHIN [now, ) says that it is meant
+            missed = missed_events(plan, self.archive, statement.since.position, statement.name, query.span)
+            warnings += [missed] if missed is not None else []
+        self.warnings[statement.number] = tuple(each.in_source(source or Source("")) for each in warnings)
+        tell_warnings(self.warnings[statement.number])
+
+    def stop(self, number: str) -> None:
+        self._log.check_open()
+        with self.job.between_batches():
+            statement = self.job.statements[number]
+            if not statement.deployed:
+                return
+            self.job.finish(number)
+            statement = self.job.statements[number]
+            until = self.job.reached(statement)
+            extra = {"number": number, "until": until.to_json()}
+            entry = {"action": "drop", "kind": KIND, "name": statement.name, "text": statement.text, "extra": extra}
+            try:
+                self.job.stop(number, entry)
+            finally:
+                if not self.job.statements[number].deployed:
+                    self._end_producer(statement, until)
+        # Readers of its rows do not wait for it any more.
+        self._run_batches()
+
+    def resume(self, number: str) -> None:
+        self._log.check_open()
+        self.job.resume(number)
+        self._run_batches()
+
+    def replay(self, entry: CatalogEntry) -> None:
+        """Apply an entry of the catalog's log: the statement is bound against the catalog of its time."""
+        number = entry.extra["number"]
+        statement = self._workspace.parse(entry.text, entry.name).statements[0]
+        assert isinstance(statement, s.Query)
+        if entry.action == "drop":
+            self._end_producer(self.job.statements[number], _moment(entry.extra["until"]))
+            return
+        since = Moment.from_json(entry.extra["since"])
+        replaced = entry.extra.get("replaces")
+        if replaced is not None:
+            self._end_producer(self.job.statements[replaced["number"]], _moment(replaced["until"]))
+        if statement.insert_into is not None:
+            self._workspace.catalog = self._workspace.declare_producer(statement, since, int(number))
+        if number in self.job.statements:
+            with patterns_of_older_homes() as refused:
+                self.job.restore(number, self._compiler.compile(statement, since, entry.extra["shards"]))
+            if refused:
+                self._refused[number] = refused[0].render()
+
+    def fail_refused(self) -> None:
+        """After the replay: statements that would not be accepted today fail where they are, the others continue."""
+        running = [n for n in self._refused if self.job.statements[n].status == RUNNING]
+        if running:
+            self.job.fail({number: self._refused[number] for number in running})
+
+    # -- changes of what statements use --------------------------------------------------------------
+
+    def change_knowledge(self, after: Catalog, change: Callable[[], None]) -> None:
+        """Change knowledge between two batches: events that have arrived are read with the old, the rest with the new.
+
+        `after` is the new catalog, `change` makes it durable and visible. Nothing changes if a deployed statement would
+        become invalid.
+        """
+        with self.job.between_batches():
+            affected = [
+                st for st in self.job.statements.values() if st.deployed and self.job.programs[st.number].uses_knowledge
+            ]
+            programs = self._compile_with(affected, after)
+            for statement in affected:
+                if statement.status == RUNNING:
+                    self.job.catch_up(statement.number)
+            change()
+            fails = {}
+            for statement in affected:
+                why = self._cannot_continue(statement, programs[statement.number])
+                if statement.status == RUNNING and why:
+                    fails[statement.number] = error("KNOWLEDGE_CHANGED", name=statement.name, why=why).render()
+            self.job.change_programs({n: program for n, program in programs.items() if n not in fails}, fails)
+        if affected:
+            self._run_batches()
+
+    def _cannot_continue(self, statement: Statement, program: Program) -> str:
+        """Why a statement cannot continue from its state with the new knowledge; empty if it can."""
+        if program.fingerprint != self.job.programs[statement.number].fingerprint:
+            return "it asks for other attributes now"
+        return "its windows hold pairs that were made by what was known before" if program.joins_knowledge else ""
+
+    def _compile_with(self, affected: list[Statement], after: Catalog) -> dict[str, Program]:
+        """The programs of statements against another catalog."""
+        before, self._workspace.catalog = self._workspace.catalog, after
+        programs = {}
+        try:
+            for statement in affected:
+                try:
+                    programs[statement.number] = self._compiler.compile_again(statement)
+                except PresageError as problem:
+                    raise error("KNOWLEDGE_NEEDED", name=statement.name, why=problem.message) from problem
+            self._workspace.check_producers()
+        finally:
+            self._workspace.catalog = before
+        return programs
+
+    def refuse_if_used(self, statement: s.Drop) -> None:
+        """What a deployed statement reads cannot be dropped."""
+        users = self.users(statement.name) if statement.kind != "statement" else []
+        if users:
+            raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
+
+    def users(self, name: str) -> list[str]:
+        """Deployed statements that read a stream, relation or knowledge base of that name, or fill the stream."""
+        deployed = [st for st in self.job.statements.values() if st.deployed]
+        return [st.name for st in deployed if self._uses(st, self.job.programs[st.number], name)]
+
+    def _uses(self, statement: Statement, program: Program, name: str) -> bool:
+        if name in self._workspace.catalog.knowledge and program.uses_knowledge:
+            return True
+        named = {name, derived_table(name)} & (program.streams | program.relations)
+        return program.insert_into == name or bool(named) or reads(self._compiler.parse(statement), name)
+
+    # -- batches -------------------------------------------------------------------------------------
+
+    def drain(self, number: str, timeout: float | None) -> None:
+        """Wait until a statement has read all that has arrived."""
+        self._log.home.check_owner()
+        arrivals = self._log.point.arrivals
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self.job.caught_up(number, arrivals):
+            self._run_batches()
+        while not self.job.caught_up(number, arrivals):
+            again = False
+            if self._closed:
+                raise error("ENGINE_CLOSED")
+            if self._drive is None:
+                self.job.advance()
+                continue
+            trouble = self.trouble()
+            if trouble:
+                raise error("LIVE_STOPPED", why=trouble)
+            if until is not None and time.monotonic() >= until:
+                name = self.job.statements[number].name
+                raise error("TIMEOUT", what=f"statement '{name}'", fix="wait longer, or look at its status")
+            with self.job.changed:
+                wait = RETRY_SECONDS if until is None else min(RETRY_SECONDS, max(0.01, until - time.monotonic()))
+                if not self.job.caught_up(number, arrivals) and not self.job.changed.wait(wait):
+                    # Spark may have ended the query that calls the job.
+                    again = True
+            if again:
+                self._run_batches()
+
+    def _run_batches(self) -> None:
+        if self._drive is not None:
+            self._drive()
+
+    def _end_producer(self, statement: Statement, until: Moment) -> None:
+        program = self.job.programs.get(statement.number)
+        if program is not None and program.insert_into is not None:
+            number = int(statement.number)
+            self._workspace.catalog = self._workspace.end_producer(program.insert_into, number, until)
+
+    def _fresh_name(self) -> str:
+        number = 1 + len(self.job.statements)
+        while f"statement-{number}" in self:
+            number += 1
+        return f"statement-{number}"
+
+
+def restore_catalog(
+    log: Log, workspace: Workspace, deployments: DeploymentRegistry, relations: dict[str, pa.Table]
+) -> None:
+    """Replay the catalog's log of a home: its declarations and statements; `relations` get their rows."""
+    entries = list(log.catalog_entries())
+    home, latest = log.home.path, latest_knowledge(entries)
+    # What was accepted once is declared again, whatever has been refused since.
+    with patterns_of_older_homes():
+        for entry in entries:
+            if entry.kind == KIND:
+                deployments.replay(entry)
+                continue
+            script = workspace.parse(entry.text, f"catalog of {home}")
+            with located(script.source):
+                for statement in script.statements:
+                    workspace.catalog = workspace.declare(statement, again=True)
+            workspace.catalog, tables = recall(home, workspace.catalog, entry, latest, read_context)
+            relations |= tables
+    deployments.fail_refused()
+
+
+def _moment(content: Any) -> Moment:
+    moment = Moment.from_json(content)
+    assert moment is not None
+    return moment
+
+
+def _other_text(name: str | None, was: str, says: str, span: Span) -> PresageError:
+    """Of a name that is deployed with another text: the first line in which they differ."""
+    lines = zip_longest(was.splitlines(), says.splitlines(), fillvalue="")
+    before, here = next((pair for pair in lines if pair[0] != pair[1]), (was, says))
+    difference = f", and this says something else: it has '{before or 'nothing'}' where this has '{here or 'nothing'}'"
+    fix = "choose another name, stop it, or deploy with replace=True, which ends it and keeps its rows"
+    return error("ALREADY_DECLARED", span, name=name, kind="statement", difference=difference, fix=fix)
+
+
+def _checked(name: object) -> str:
+    """A name that can be shown, typed and stored."""
+    fit = isinstance(name, str) and name.strip() == name and 0 < len(name) <= MOST_CHARACTERS and name.isprintable()
+    if not fit:
+        shown = repr(name) if len(repr(name)) <= MOST_CHARACTERS else f"{repr(name)[:40]}…"
+        expected = f"a text of 1 to {MOST_CHARACTERS} printable characters, without blanks at its ends"
+        raise error("BAD_VALUE", what="the name of a statement", found=shown, expected=expected)
+    return str(name)

@@ -1,0 +1,135 @@
+"""The maintenance thread of an open engine: watermarks of idle streams, compaction, retention.
+
+A live stream without events for `idle_after` gets a watermark in the log. Streams that are filled by `load` or from
+files are live only if they declare `idle_after`: the next file may hold the events of the hour that has just passed.
+The thread also wakes the trigger for what is due by the wall clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+
+import pyarrow as pa
+
+from presage.logging import INFO, WARNING, tell
+from presage.model.catalog import EventType
+from presage.model.time import parse_duration
+from presage.storage import InUse, Log, MaintenanceReport, max_ahead
+
+LOOK_SECONDS = 0.25
+RECORDS_PER_MAINTENANCE = 400
+# Sources that bring events when somebody puts them there, and not as they happen.
+LOADED = ("memory", "files")
+# Of a stream with another source that does not say.
+IDLE_AFTER = "10 sec"
+
+
+class MaintenanceThread:
+    """Runs until `stop`. `failure` keeps what went wrong last; the next round tries again."""
+
+    def __init__(
+        self,
+        log: Log,
+        types: Callable[[], Iterable[EventType]],
+        in_use: Callable[[], InUse],
+        wake: Callable[[], None] = lambda: None,
+        is_quiet: Callable[[str], bool] = lambda stream: True,
+        remove_rows: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._log = log
+        self._remove_rows = remove_rows  # of statements, past their retention; how many
+        self._is_quiet = is_quiet  # whether a source has no events, rather than no connection
+        self._types = types
+        self._in_use = in_use
+        self._wake = wake
+        self._stopped = threading.Event()
+        self._maintained = log.records
+        self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
+        self.failure: Exception | None = None
+        # Weak reference: the thread stops when an unclosed engine is garbage-collected.
+        arguments = (weakref.ref(self), self._stopped)
+        self._thread = threading.Thread(target=_look, args=arguments, name="presage-upkeep", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """One round, whatever comes of it."""
+        try:
+            self.round(time.monotonic_ns() // 1_000)
+        except Exception as failure:
+            # For example a full disk: the thread continues, and the next round retries.
+            if str(failure) != str(self.failure):
+                tell(WARNING, "UPKEEP_FAILED", "maintenance of the home failed and will be retried: {why}", why=failure)
+            self.failure = failure
+
+    def round(self, monotonic: int) -> None:
+        """One look at everything, at a time (microseconds) of a clock that never jumps."""
+        self._wake()
+        for event_type in self._types():
+            idle_after = _idle_after(event_type)
+            # A stream that has just been dropped may still be declared.
+            if idle_after is not None and event_type.kind == "stream" and event_type.name in self._log.point.watermarks:
+                self._tell_silence(event_type, idle_after, monotonic)
+        if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
+            self._maintained, started = self._log.records, time.monotonic()
+            done = self.maintain()
+            give_back_memory()  # merging takes megabytes that nobody needs before the next time
+            told = (
+                "maintenance: {compacted} files compacted, {removed} events and {rows_removed} rows of statements "
+                "removed, {deleted} files deleted"
+            )
+            tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
+
+    def maintain(self, grace: float | None = None) -> MaintenanceReport:
+        """See `Engine.maintain`. Rows of statements first: their files are deleted with the others."""
+        rows_removed = self._remove_rows()
+        done = self._log.maintain(list(self._types()), self._in_use(), grace)
+        return replace(done, rows_removed=rows_removed)
+
+    def _tell_silence(self, event_type: EventType, idle_after: int, monotonic: int) -> None:
+        """Append a watermark if the stream has been silent for long enough.
+
+        Event time goes on from the last event that came, as fast as the clock; where none ever did, it is the wall
+        clock. A wall clock that jumps moves nothing else.
+        """
+        heard = self._log.heard(event_type.name)
+        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows or not self._is_quiet(event_type.name):
+            self._heard[event_type.name] = (heard.rows, monotonic)
+        silent = monotonic - self._heard[event_type.name][1]
+        if silent < idle_after:
+            return
+        now = time.time_ns() // 1_000 if heard.last_time is None else heard.last_time + silent
+        known = now - event_type.max_delay
+        if heard.watermark is None or known >= heard.watermark + idle_after:
+            self._log.append_watermark(event_type.name, known, max_ahead(event_type))
+
+
+def give_back_memory() -> None:
+    """Let the allocators return to the system what they keep free: Arrow's, and the C library's where it can."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it; others give back by themselves
+    if trim is not None:
+        trim(0)
+
+
+def _idle_after(event_type: EventType) -> int | None:
+    live = event_type.options.get("source", "memory") not in LOADED
+    text = event_type.options.get("idle_after", IDLE_AFTER if live else None)
+    return None if text is None else parse_duration(text)
+
+
+def _look(upkeep: weakref.ref[MaintenanceThread], stopped: threading.Event) -> None:
+    while not stopped.wait(LOOK_SECONDS):
+        alive = upkeep()
+        if alive is None:
+            return
+        alive.look()
+        del alive

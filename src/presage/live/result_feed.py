@@ -1,0 +1,60 @@
+"""The feed of result rows that sinks read: the rows of the statements of a name, in order.
+
+A name may be that of several statements, one after the other. Rows are read from published files, one at a time, so
+that memory is bounded however far behind a sink is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from presage.live.job import Job
+from presage.live.results import unpack
+from presage.storage import Archive
+
+
+@dataclass(frozen=True)
+class FeedStatement:
+    """A statement at one moment. `ended`: it makes no more rows; `removed`: how many of its first rows are gone."""
+
+    name: str
+    number: int
+    rows: int
+    ended: bool
+    removed: int = 0
+
+
+class ResultFeed:
+    def __init__(self, job: Job, archive: Archive) -> None:
+        self._job = job
+        self._archive = archive
+
+    @property
+    def changed(self) -> threading.Condition:
+        """Notified after every batch, and when statements are deployed or stopped."""
+        return self._job.changed
+
+    def latest(self, name: str) -> FeedStatement | None:
+        """The latest statement of that name."""
+        statement = self._job.find(name)
+        return None if statement is None else self.statement(int(statement.number))
+
+    def statement(self, number: int) -> FeedStatement:
+        known = self._job.statements[str(number)]
+        return FeedStatement(known.name, number, known.rows_out, not known.deployed, known.removed)
+
+    def heir(self, number: int) -> int | None:
+        """The next statement that had the name of one, if there is one."""
+        several = [*self._job.statements.values()]
+        name = self._job.statements[str(number)].name
+        return min((int(s.number) for s in several if s.name == name and int(s.number) > number), default=None)
+
+    def rows(self, number: int, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
+        """(record, number of the first row, rows) of a statement from a row on, which no record before `record` holds
+        any of."""
+        columns = self._job.programs[str(number)].columns
+        yield from unpack(self._archive, number, columns, record - 1, row, lambda: self.statement(number).removed)

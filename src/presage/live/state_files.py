@@ -1,0 +1,165 @@
+"""The files of operator states: immutable, each a snapshot or the deltas of a batch.
+
+A file holds what one task of one batch wrote. A record of the journal says which part of which file belongs to a
+statement, with a checksum: a file without a reference is garbage, and damage is detected.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import uuid
+import zlib
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from presage.errors import PresageError, error
+from presage.live.state_delta import apply_change, change_between
+from presage.model.operator_state import State
+
+K = TypeVar("K")
+MAGIC = b"PRSGPACK"
+VERSION = 1
+COMPUTED_AGAIN = "nothing: the state is computed again from the log"
+_HEAD = struct.Struct("<8sH")
+# A chain of changes is read whole when a job comes back, and named by every record: it stays short, and shorter than a
+# snapshot. A large snapshot may have more of them, for it is dear to write.
+MOST_CHANGES, MOST_OF_LARGE = 16, 256
+BYTES_PER_CHANGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class StateRef:
+    """Where a piece of a state lies: file, first byte, length, checksum."""
+
+    file: str
+    start: int
+    length: int
+    check: int
+
+    def to_json(self) -> list[str | int]:
+        return [self.file, self.start, self.length, self.check]
+
+    @classmethod
+    def from_json(cls, values: Sequence[str | int]) -> StateRef:
+        file, start, length, check = values
+        return cls(str(file), int(start), int(length), int(check))
+
+
+Chain = tuple[StateRef, ...]  # a snapshot, then changes
+
+
+def chain_to_json(chain: Chain) -> list[list[str | int]]:
+    return [ref.to_json() for ref in chain]
+
+
+def chains_from_json(content: Mapping[str, Any]) -> dict[str, Chain]:
+    return {key: tuple(map(StateRef.from_json, chain)) for key, chain in content.items()}
+
+
+@dataclass(frozen=True)
+class StateWrite:
+    """A state to be written: what it was (None: unknown or new), where that lies, and what it is now."""
+
+    before: State | None
+    chain: Chain
+    after: State
+
+
+def write_states(folder: Path, states: Mapping[K, StateWrite], durable: bool) -> dict[K, Chain]:
+    """Write states into one new file; the caller makes the folder's entry durable."""
+    if not states:
+        return {}
+    chains: dict[K, Chain] = {}
+    name = f"{uuid.uuid4().hex}.states"
+    try:
+        with open(folder / name, "xb") as file:
+            file.write(_HEAD.pack(MAGIC, VERSION))
+            for key, written in states.items():
+                state, chain = _encoded(written)
+                start, check = file.tell(), 0
+                for piece in state.pieces():
+                    check = zlib.crc32(piece, check)
+                    file.write(piece)
+                chains[key] = (*chain, StateRef(name, start, file.tell() - start, check))
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+    except OSError:
+        (folder / name).unlink(missing_ok=True)  # the disk may be full
+        raise
+    return chains
+
+
+def _encoded(written: StateWrite) -> tuple[State, Chain]:
+    """What to write, and the chain that it continues: none for a snapshot."""
+    chain = written.chain
+    if written.before is not None and chain and len(chain) <= most_changes(chain[0].length):
+        change = change_between(written.before, written.after)
+        # How long it is, nearly: what is said beside the rows is not counted.
+        if change is not None and sum(ref.length for ref in chain[1:]) + change.size() < chain[0].length // 2:
+            return change, chain
+    return written.after, ()
+
+
+def most_changes(snapshot: int) -> int:
+    """How many changes may follow a snapshot of so many bytes."""
+    return max(MOST_CHANGES, min(MOST_OF_LARGE, snapshot // BYTES_PER_CHANGE))
+
+
+def read_chain(folder: Path, chain: Chain) -> State:
+    """The state that a snapshot and the changes after it make."""
+    state = read_state(folder, chain[0])
+    for ref in chain[1:]:
+        state = apply_change(state, read_state(folder, ref))
+    return state
+
+
+def read_state(folder: Path, ref: StateRef) -> State:
+    return State.from_bytes(_read_bytes(folder, ref), folder / ref.file)
+
+
+def _read_bytes(folder: Path, ref: StateRef) -> pa.Buffer:
+    path = folder / ref.file
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD.size)
+            file.seek(ref.start)
+            data = pa.py_buffer(file.read(ref.length))
+    except OSError as failure:
+        missing = isinstance(failure, FileNotFoundError)
+        raise _corrupt(path, "it is missing" if missing else failure.strerror or str(failure)) from failure
+    if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != MAGIC:
+        raise _corrupt(path, "it does not begin with the mark of a state file")
+    version = _HEAD.unpack(head)[1]
+    if version != VERSION:
+        fix = "use the version of Presage that wrote it, or deploy the statement again"
+        raise error("HOME_VERSION", path=path, found=f"state file {version}", expected=f"state file {VERSION}", fix=fix)
+    if data.size != ref.length or zlib.crc32(data) != ref.check:
+        raise _corrupt(path, "its checksum is wrong")
+    return data
+
+
+def remove_unnamed(folder: Path, named: Container[str]) -> None:
+    """Remove the files that hold no state any more."""
+    for name in os.listdir(folder):
+        if name not in named:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _corrupt(path: Path, why: str) -> PresageError:
+    return error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=COMPUTED_AGAIN)
+
+
+def is_lost_state(problem: PresageError) -> bool:
+    """Whether an error says that a state cannot be read, and not that a data file cannot."""
+    return problem.code == "HOME_VERSION" or (problem.code == "HOME_CORRUPT" and problem.fix == COMPUTED_AGAIN)
+
+
+def has_shard(chains: Mapping[str, Chain], shard: str) -> bool:
+    """Whether one of the states, by shard and place, is of that shard."""
+    return any(key.startswith(f"{shard}/") for key in chains)

@@ -1,0 +1,135 @@
+"""The update of a statement by a batch: its new values from the outcomes of its tasks.
+
+Apart from the commit draft, which collects the updates of all statements.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from presage.errors import PresageError
+from presage.execution.watermark_buffer import NOTHING_KNOWN
+from presage.live.input_range import InputPosition, InputRange
+from presage.live.program import Program
+from presage.live.state_files import Chain, has_shard, is_lost_state
+from presage.live.statement import FAILED, FINISHED, Statement
+from presage.live.tasks import Outcome
+
+NO_STATE: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "recalls": {}, "output_watermark": None}
+
+
+def wall_clock() -> int:
+    """Microseconds."""
+    return time.time_ns() // 1_000
+
+
+def output_watermark(statement: Statement, input_range: InputRange, several: list[Outcome]) -> int | None:
+    """Up to when a statement whose rows lag behind their time has all of them out."""
+    known = [o.output_watermark for o in several if o.output_watermark is not None]
+    return min(input_range.end.watermark, *known) if known else statement.output_watermark
+
+
+def changed_values(
+    statement: Statement,
+    program: Program,
+    input_range: InputRange,
+    watermarks: Mapping[str, int],
+    several: list[Outcome],
+    chains: Mapping[str, Chain],
+    can_repeat: Callable[[], bool],
+) -> dict[str, Any]:
+    """`watermarks`: those of the batch, by stream; `chains`: where the states lie that it wrote; `can_repeat`: whether
+    the statement could be replayed from the log."""
+    if any(o.blocked for o in several):
+        return {"own_position": input_range.start}
+    failure = next((o.failure for o in several if o.failure is not None), None)
+    if failure is not None:
+        return _failed(statement, program, input_range, failure, can_repeat)
+    done = _merged(several)
+    values: dict[str, Any] = {}
+    if done.rows_in:
+        values["rows_in"] = statement.rows_in + done.rows_in
+    if done.unknown:
+        values["unknown_entities"] = statement.unknown_entities + done.unknown
+    skipped = min(done.rows_out, statement.to_skip)
+    if skipped:
+        values["to_skip"] = statement.to_skip - skipped
+    if done.rows_out > skipped:
+        values["rows_out"] = statement.rows_out + done.rows_out - skipped
+    values |= _state_values(statement, chains, done)
+    if program.lags and output_watermark(statement, input_range, several) != statement.output_watermark:
+        values["output_watermark"] = output_watermark(statement, input_range, several)
+    if program.ends is not None and input_range.end.watermark >= program.ends:
+        values |= {"status": FINISHED, "own_position": input_range.end, **NO_STATE, "changed": wall_clock()}
+    elif statement.own_position is not None:
+        # Joins the others only at exactly their watermark: it must not go back to a lower one.
+        joins = input_range.end.watermark == min((watermarks[s] for s in program.streams), default=NOTHING_KNOWN)
+        values["own_position"] = None if joins else input_range.end
+    return values
+
+
+def _failed(
+    statement: Statement,
+    program: Program,
+    input_range: InputRange,
+    failure: PresageError,
+    can_repeat: Callable[[], bool],
+) -> dict[str, Any]:
+    lost = is_lost_state(failure)  # then it is recomputed from the log
+    if lost and can_repeat():
+        skip = {"own_position": InputPosition(), **NO_STATE, "to_skip": statement.rows_out, "error": failure.render()}
+        return {**skip, "rows_in": 0, "unknown_entities": 0, "inference": {}, "fingerprint": program.fingerprint}
+    failure.fix = "deploy it again with replace=True" if lost else failure.fix
+    return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
+
+
+@dataclass
+class _Done:
+    """The outcomes of all shards of a statement."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    unknown: int = 0
+    joined: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, int] = field(default_factory=dict)
+    recalls: dict[str, int] = field(default_factory=dict)
+    inference: dict[str, int] = field(default_factory=dict)
+
+
+def _merged(several: list[Outcome]) -> _Done:
+    done = _Done()
+    for o in several:
+        done.rows_in = max(done.rows_in, o.rows_in)
+        done.unknown += o.unknown
+        done.rows_out += o.rows_out
+        if o.shared is not None:
+            done.joined[str(o.shard)] = o.shared.name
+        done.partial |= {f"{o.shard}/{place}": count for place, count in o.partial.items()}
+        done.recalls |= {f"{o.shard}/{key}": count for key, count in o.recalls.items()}
+        done.inference |= {f"{o.shard}/{key}": count for key, count in o.inference.items()}
+    return done
+
+
+def _state_values(statement: Statement, chains: Mapping[str, Chain], done: _Done) -> dict[str, Any]:
+    """Where its states lie, and the counters of them."""
+    values: dict[str, Any] = {}
+    if chains or not done.joined.items() <= statement.shared.items():
+        shared = {k: f for k, f in {**statement.shared, **done.joined}.items() if not has_shard(chains, k)}
+        if shared != statement.shared:
+            values["shared"] = shared
+        own = {**statement.states, **chains}
+        values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
+    if not done.partial.items() <= statement.partial.items():
+        values["partial"] = {**statement.partial, **done.partial}
+    if not done.inference.items() <= statement.inference.items():
+        values["inference"] = {**statement.inference, **done.inference}
+    places = {_place(key) for key in done.recalls}
+    recalls = {k: count for k, count in statement.recalls.items() if _place(k) not in places} | done.recalls
+    return values if recalls == statement.recalls else values | {"recalls": recalls}
+
+
+def _place(key: str) -> str:
+    return key.rpartition("/")[0]

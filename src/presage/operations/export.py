@@ -1,0 +1,117 @@
+"""The export of a stream: its rows in pieces of bounded size, in the order of event time; no engine, no Spark.
+
+It reads what the home held at the first look, also beside an engine that goes on: bounds are positions, which
+compaction keeps, and a file that has gone since is looked for in the table as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from presage.columnar.processing_order import sorted_table
+from presage.errors import PresageError, did_you_mean, error
+from presage.live.input_range import InputPosition, InputRange, cut_within
+from presage.storage.archive import Bounds, FileSet
+from presage.storage.columns import EVENTS, REJECTED, SEQ, TIME
+from presage.storage.data_files import archived, is_missing
+from presage.storage.event_reader import read_events
+from presage.storage.home import DERIVED
+from presage.storage.snapshot_reader import Glance, glance
+
+ROWS_AT_ONCE = 500_000
+END_OF_TIME = 2**62
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What of which stream: one of its tables, and low <= event time < high in microseconds."""
+
+    stream: str
+    table: str = EVENTS
+    low: int | None = None
+    high: int | None = None
+
+
+class Export:
+    """`schema` and `pieces()` of the rows that were asked for."""
+
+    def __init__(self, home: Path, asked: ExportRequest, rows_at_once: int = ROWS_AT_ONCE) -> None:
+        self._home = home
+        self._asked = asked
+        self._rows = rows_at_once
+        seen = glance(home)
+        known = [name for name in seen.state.streams if not name.startswith("#")]
+        made = {name.removeprefix(DERIVED): name for name in seen.state.streams if name.startswith(DERIVED)}
+        self._stream = made.get(asked.stream, asked.stream)
+        if asked.stream not in (*known, *made):
+            fix = did_you_mean(asked.stream, [*known, *made]) or "this home has no streams"
+            raise error("UNKNOWN_STREAM", name=asked.stream, fix=fix)
+        if asked.table == REJECTED and (asked.low is not None or asked.high is not None):
+            where = "for rejected records, which have no event time"
+            raise error("UNSUPPORTED", what="a span of time", where=where, fix="export all of them")
+        self._position = seen.state.position
+        whole = seen.table(self._stream, asked.table).schema
+        hidden = (SEQ, TIME) if asked.table == EVENTS else (TIME,)
+        self.schema = pa.schema([field for field in whole if field.name not in hidden])
+
+    def pieces(self) -> Iterator[pa.Table]:
+        if self._asked.table == REJECTED:
+            yield from self._as_stored()
+            return
+        low = self._asked.low
+        while True:
+            files = self._files(glance(self._home), low)
+            if not files.paths:
+                return
+            first = (files.min_time or 0) if low is None else max(low, files.min_time or low)
+            span = InputRange(InputPosition(0, first - 1), InputPosition(0, END_OF_TIME))
+            cut = cut_within([(files, span)], self._rows)
+            high = self._asked.high if cut is None else min(cut + 1, self._asked.high or END_OF_TIME)
+            try:
+                piece = self._read(files, low, high)
+            except PresageError as problem:
+                # Compacted meanwhile, the same rows are in other files now; a file that is still named is lost.
+                if is_missing(problem) and self._files(glance(self._home), low).paths != files.paths:
+                    continue
+                raise
+            if piece.num_rows:
+                yield piece.select(self.schema.names)
+            if cut is None or (self._asked.high is not None and cut + 1 >= self._asked.high):
+                return
+            low = cut + 1
+
+    def _files(self, seen: Glance, low: int | None) -> FileSet:
+        table = seen.table(self._stream, self._asked.table)
+        bounds = Bounds(None, self._position, low, self._asked.high)
+        files = [file for file in table.files.values() if not bounds.excludes(file)]
+        folder = seen.places.table_folder(self._stream, self._asked.table)
+        return FileSet(
+            self._stream,
+            tuple(str(folder / file.name) for file in files),
+            sum(file.rows for file in files),
+            sum(file.size for file in files),
+            min((file.first_time for file in files if file.first_time is not None), default=None),
+            max((file.last_time for file in files if file.last_time is not None), default=None),
+            bounds,
+            table.schema,
+            tuple((f.first_time or 0, f.last_time or 0, f.rows) for f in files),
+        )
+
+    def _read(self, files: FileSet, low: int | None, high: int | None) -> pa.Table:
+        span = files.between(-END_OF_TIME if low is None else low, END_OF_TIME if high is None else high)
+        rows = sorted_table(read_events(span, self.schema.names), (TIME, SEQ))
+        return rows.select(self.schema.names).cast(self.schema)
+
+    def _as_stored(self) -> Iterator[pa.Table]:
+        """In the order of the loads, as far as files tell."""
+        seen = glance(self._home)
+        table = seen.table(self._stream, self._asked.table)
+        folder = seen.places.table_folder(self._stream, self._asked.table)
+        for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
+            with archived(folder / file.name) as data:
+                for batch in data.iter_batches(self._rows, columns=self.schema.names):
+                    yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)

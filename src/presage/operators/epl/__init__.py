@@ -1,0 +1,1 @@
+"""EPL patterns: events followed by events, with guards, repetition and negation."""

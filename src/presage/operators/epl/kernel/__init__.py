@@ -1,0 +1,1 @@
+"""The kernel of EPL patterns."""

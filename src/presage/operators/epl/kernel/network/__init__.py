@@ -1,0 +1,1 @@
+"""The compiled loop of EPL patterns: a network of running terms."""

@@ -1,0 +1,94 @@
+"""The filters that wait in a pattern's state: for which events, after which events, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from presage.arrays.columns import ints
+from presage.model.operator_state import State
+from presage.operators.epl.kernel.network.tables import WIDTH
+from presage.operators.epl.kernel.saving import DONE
+from presage.operators.epl.kernel.spec import SEQ, PatternTables
+
+NEVER = 2**62
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A filter that waits. `bound`: tags and arrivals of the events that its match has; `rows`: where the state keeps
+    them; `guards`: the ends of the guards around it."""
+
+    term: int
+    bound: tuple[tuple[int, int], ...] = ()
+    rows: tuple[int, ...] = ()
+    guards: tuple[int, ...] = ()
+    state: State | None = None
+
+    @property
+    def same(self) -> tuple[Any, ...]:
+        """Equal for the same partial match in a later state."""
+        return self.term, self.bound
+
+    @property
+    def due(self) -> int | None:
+        """When a guard ends it."""
+        return min((due for due in self.guards if due < NEVER), default=None)
+
+    def has(self, number: int) -> bool:
+        return any(arrival == number for _, arrival in self.bound)
+
+
+def waiting_in(state: State, tables: PatternTables) -> list[Waiting]:
+    """All filters that wait; a state does not keep what is as at the start (see `waiting_at_start`)."""
+    terms = state.tables.get("terms")
+    if terms is None or not terms.num_rows:
+        return []
+    nodes, parents, begins, dues = (ints(terms, name) for name in ("node", "parent", "begin", "due"))
+    binds = state.tables["binds"]
+    chain = [ints(binds, name) for name in binds.column_names[:3]] if binds.num_rows else []
+    numbers = ints(state.tables["rows"], SEQ) if "rows" in state.tables else np.zeros(0, np.int64)
+    found = []
+    for i in range(terms.num_rows):
+        term = int(nodes[i]) // WIDTH
+        if tables.nodes[term].kind != "filter":
+            continue
+        bound, rows, at = [], [], int(begins[i])
+        while at >= 0:
+            before, tag, row = (int(column[at]) for column in chain)
+            bound.append((tag, int(numbers[row])))
+            rows.append(row)
+            at = before
+        guards, up = [], int(parents[i])
+        while up >= 0:
+            if tables.nodes[int(nodes[up]) // WIDTH].kind == "within":
+                guards.append(int(dues[up]))
+            up = int(parents[up])
+        found.append(Waiting(term, tuple(bound[::-1]), tuple(rows[::-1]), tuple(guards), state))
+    return found
+
+
+def waiting_at_start(tables: PatternTables) -> list[Waiting]:
+    """The filters that wait when a pattern has just begun."""
+
+    def first(number: int) -> list[int]:
+        term = tables.nodes[number]
+        if term.kind == "filter":
+            return [number]
+        children = term.children[:1] if term.kind == "followed" else term.children
+        return [found for child in children for found in first(child)]
+
+    return [Waiting(number) for number in first(0)]
+
+
+def terms_in(state: State) -> int:
+    terms = state.tables.get("terms")
+    return 0 if terms is None else int(terms.num_rows)
+
+
+def is_over(state: State) -> bool:
+    """Whether all the patterns of a state have ended."""
+    keys = state.tables.get("keys")
+    return keys is not None and bool(keys.num_rows) and bool(ints(keys, DONE).all())

@@ -1,0 +1,151 @@
+"""Answers of the knowledge bases: tables of a PATH, or verdicts on values of events as they are met."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from presage.model.arrow import to_arrow
+from presage.model.semantics import Knowledge
+from presage.operators.knowledge.contexts import entity_of
+from presage.operators.knowledge.graph import Graph
+from presage.operators.knowledge.library import Library
+from presage.operators.knowledge.probes import Key, Probe
+from presage.operators.knowledge.tables import MARK, PREFIX, MarkedTables, PathTable, key_values, value_of
+from presage.operators.knowledge.vocabulary import Reading
+
+# Keys of one question whose answers are remembered.
+MOST_KEYS = 200_000
+
+
+def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
+    """The answers, each once. Without columns: one row if the pattern has a solution."""
+    if isinstance(table, MarkedTables):
+        several = [(number, rows_of(part, graph)) for number, part in table.parts]
+        marks = [pa.array([number] * rows.num_rows, pa.int32()) for number, rows in several]
+        return pa.concat_tables([r.add_column(0, MARK, m) for (_, r), m in zip(several, marks, strict=True)])
+    if not table.variables:
+        return pa.table({"k": pa.array([True] * graph.ask(table.sparql))})
+    place = {name: i for i, name in enumerate(table.variables)}
+    made: dict[tuple[Any, ...], None] = {}
+    for solution in graph.select(table.sparql, table.variables):
+        terms = [(k.reading, solution[place[k.variable]]) for k in table.keys]
+        parts: list[Iterable[Any]] = [key_values(reading, term, graph.same) for reading, term in terms]
+        parts += [(value_of(v.kind, solution[place[v.variable]]),) for v in table.values]
+        made.update(dict.fromkeys(itertools.product(*parts)))
+    names = (*table.key_names, *(name for name, _ in table.value_columns))
+    types = (*(k.type for k in table.keys), *(v.type for v in table.values))
+    # The order of the rows is that of an event's solutions, and must not be the store's, which may change.
+    ordered = sorted(made, key=lambda row: [(value is None, str(value)) for value in row])
+    columns = list(zip(*ordered, strict=True)) if made else [()] * len(names)
+    arrays = [pa.array(column, to_arrow(kind)) for column, kind in zip(columns, types, strict=True)]
+    return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+class Entities:
+    """Which values of an attribute name an entity that is known."""
+
+    def __init__(self, reading: Reading, graph: Callable[[], Graph]) -> None:
+        self._reading = reading
+        self._graph = graph
+        self._named: dict[str, bool] = {}
+
+    def unknown(self, values: pa.ChunkedArray) -> int:
+        """How many of them name none; NULL names nothing and is not counted."""
+        if len(self._named) > MOST_KEYS:
+            self._named.clear()
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        return sum(self._unknown_of(chunk) for chunk in coded.chunks)
+
+    def _unknown_of(self, coded: pa.DictionaryArray) -> int:
+        names = coded.dictionary.to_pylist()
+        strange = [i for i, name in enumerate(names) if name is not None and not self.is_known(name)]
+        if not strange:
+            return 0
+        codes = coded.indices.drop_null().to_numpy(zero_copy_only=False)
+        return int(np.bincount(codes, minlength=len(names))[strange].sum())
+
+    def is_known(self, name: str) -> bool:
+        """Whether a value names an entity."""
+        known = self._named.get(name)
+        if known is None:
+            iri = entity_of(self._reading.context, self._reading.meaning, name)
+            known = self._named[name] = iri is not None and self._graph().has_entity(iri)
+        return known
+
+
+class Answers:
+    """What a probe says of events, by their key. Those that were not met before are asked together, and remembered
+    as long as there is room."""
+
+    def __init__(self, probe: Probe, graph: Callable[[], Graph]) -> None:
+        self._probe = probe
+        self._graph = graph
+        self._known: OrderedDict[Key, bool] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def holds(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
+        """For every row of these columns."""
+        rows, places = _distinct(columns)
+        with self._lock:
+            new = [row for row in rows if row not in self._known]
+            answers = dict(zip(new, self._probe.hold(self._graph(), new), strict=True)) if new else {}
+            found = [answers[row] if row in answers else self._known[row] for row in rows]
+            for row, answer in zip(rows, found, strict=True):
+                self._known[row] = answer
+                self._known.move_to_end(row)
+            while len(self._known) > MOST_KEYS:
+                self._known.popitem(last=False)
+        return np.array(found, np.bool_)[places]
+
+    def among(self, keys: pa.Table) -> pa.Table:
+        """Those of the rows for which it holds, as a relation."""
+        columns = [keys.column(i).combine_chunks() for i in range(keys.num_columns)]
+        return keys.filter(pa.array(self.holds(columns), pa.bool_())).rename_columns(
+            [n for n, _ in self._probe.columns]
+        )
+
+
+def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.int64]]:
+    """The distinct rows, and the place of each row among them."""
+    codes = np.zeros(len(columns[0]) if columns else 1, np.int64)
+    # By their bits, numbers are what they are: NaN is NaN, and -0.0 is not 0.0.
+    columns = [c.view(pa.int64()) if pa.types.is_floating(c.type) else c for c in columns]
+    for column in columns:
+        encoded = column.dictionary_encode()
+        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    chosen = [column.take(pa.array(first)).to_pylist() for column in columns]
+    return list(zip(*chosen, strict=True)) if columns else [()], places
+
+
+class Tables(Mapping[str, pa.Table]):
+    """Relations by name: declared ones, and the answers to the questions that PATHs ask."""
+
+    def __init__(self, relations: Mapping[str, pa.Table], library: Library, bases: Iterable[Knowledge]) -> None:
+        self._relations = relations
+        self._library = library
+        self._bases = tuple(bases)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name.startswith(PREFIX) and name in self._library.tables:
+            return self._library.rows(name, self._bases)
+        if name in self._library.probes:
+            return self._library.answered(name, self._bases)  # asked as rows are met, see `Answers`
+        if name in self._library.readings:
+            return self._library.known(name, self._bases)
+        return self._relations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._relations, *self._library.tables, *self._library.probes])
+
+    def __len__(self) -> int:
+        return len(self._relations) + len(self._library.tables) + len(self._library.probes)

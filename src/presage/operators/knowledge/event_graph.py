@@ -1,0 +1,64 @@
+"""Events as nodes of a graph beside the knowledge bases, so that a graph pattern can be asked of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyoxigraph as ox
+
+from presage.operators.knowledge.graph import Graph
+from presage.operators.knowledge.sparql_syntax import RDF_TYPE
+
+# A property, a value, and the value's datatype, which an entity has not.
+Fact = tuple[str, str, str | None]
+
+_NUMBERS = itertools.count()
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
+_ROW = "presage_row"
+
+
+def hold_for(graph: Graph, pattern: str, event: str, events: Sequence[Sequence[Fact]]) -> list[bool]:
+    """Whether the pattern has a solution, for events of which these are the facts."""
+    names = [_new_name() for _ in events]
+    facts = {triple for name, several in zip(names, events, strict=True) for triple in _triples(graph, name, several)}
+    listed = " ".join(map(str, names))
+    asked = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
+    found = set(graph.select_beside(facts, asked, event))
+    return [name in found for name in names]
+
+
+def satisfy(filters: str, variables: Sequence[str], rows: Mapping[int, Sequence[tuple[str, str]]]) -> set[int]:
+    """Those of the rows whose values satisfy the FILTERs. A value is a lexical form and a datatype."""
+    listed = " ".join(
+        f"({number} {' '.join(str(ox.Literal(text, datatype=ox.NamedNode(datatype))) for text, datatype in values)})"
+        for number, values in rows.items()
+    )
+    names = " ".join(f"?{name}" for name in (_ROW, *variables))
+    found = ox.Store().query(f"SELECT ?{_ROW} WHERE {{ VALUES ({names}) {{ {listed} }} {filters} }}")
+    assert isinstance(found, ox.QuerySolutions)
+    return {int(solution[_ROW].value) for solution in found}
+
+
+def _new_name() -> ox.NamedNode:
+    """A name that no event had before: the store is slow with one of which much was said and taken back. It is of
+    letters alone and always as long: a pattern may look into it."""
+    return ox.NamedNode("urn:presage:event:" + f"{next(_NUMBERS):018d}".translate(_LETTERS))
+
+
+def _triples(
+    graph: Graph, event: ox.NamedNode, facts: Sequence[Fact]
+) -> Iterator[tuple[ox.NamedNode, ox.NamedNode, ox.NamedNode | ox.Literal]]:
+    """What the event says, and what follows from that by the hierarchies of properties and classes."""
+    for term, value, datatype in facts:
+        if datatype is not None:
+            literal = ox.Literal(value, datatype=ox.NamedNode(datatype))
+            yield from ((event, ox.NamedNode(above), literal) for above in graph.above(term))
+            continue
+        for node in map(ox.NamedNode, graph.same(value)):
+            for above in graph.above(term):
+                yield event, ox.NamedNode(above), node
+                for inverse in graph.inverses(above):
+                    yield from ((node, ox.NamedNode(up), event) for up in graph.above(inverse))
+        if term == RDF_TYPE:
+            yield from ((event, ox.NamedNode(term), ox.NamedNode(up)) for up in graph.classes_above(value))

@@ -1,0 +1,1 @@
+"""MATCH_RECOGNIZE: rows of a partition matched against a regular expression."""

@@ -1,0 +1,1 @@
+"""Columns of MEASURES: places and aggregates over the rows of matches."""

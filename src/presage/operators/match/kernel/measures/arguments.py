@@ -1,0 +1,100 @@
+"""The argument of an aggregate as an array, with the place of each row that counts.
+
+Values stay where they are until the answer is known: overlapping matches share them, and texts are copied once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import Values, column, take
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.order_keys import keys_of
+
+
+class Columns:
+    """The columns of a step's table, each made one array once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._arrays: dict[str, pa.Array] = {}
+
+    def column(self, name: str) -> pa.Array:
+        if name not in self._arrays:
+            self._arrays[name] = column(self.table, name)
+        return self._arrays[name]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Row i of those that count has the value `array[at[i]]`."""
+
+    array: pa.Array
+    at: Ints
+
+    def kept(self, keep: Bools) -> Argument:
+        return Argument(self.array, self.at[keep])
+
+    @cached_property
+    def valid(self) -> Bools | None:
+        """Which values are not null; None if all are."""
+        valid = Values(self.array).valid
+        return None if valid is None else valid[self.at]
+
+    @property
+    def is_integral(self) -> bool:
+        return Values(self.array).is_integral
+
+    def floats(self) -> Floats:
+        return Values(self.array).floats[self.at]
+
+    def halves(self) -> tuple[Ints, Ints]:
+        high, low = Values(self.array).halves
+        return high[self.at], low[self.at]
+
+    def codes(self) -> tuple[Ints, int]:
+        """Equal values have equal codes; how many codes there are."""
+        codes, count = equality_codes([pa.chunked_array([self.array])], len(self.array))
+        return codes[self.at], count
+
+    def keys(self, what: str) -> Ints:
+        """Integers that compare as the values do; what stands under a null means nothing."""
+        return keys_of(self.array, what).keys[self.at]
+
+    def picked(self, nth: Ints, present: Bools) -> pa.Array:
+        """The value of the nth row that counts; null where not `present`."""
+        if present.all():
+            return take(self.array, self.at[nth])
+        places = np.zeros(nth.size, np.int64)
+        places[present] = self.at[nth[present]]
+        return self.array.take(pa.array(places, mask=~present))
+
+
+def argument_of(columns: Columns, names: tuple[str, ...], which: Ints, rows: Ints) -> Argument:
+    """`which` of the named columns each of `rows` takes its value from."""
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) == 1:
+        return _gathered(columns.column(distinct[0]), rows)
+    number = np.array([distinct.index(name) for name in names], np.int64)[which]
+    # Of each column only what its rows need, then the places of these in the whole.
+    arrays = []
+    at = np.empty(rows.size, np.int64)
+    start = 0
+    for k, name in enumerate(distinct):
+        mine = np.flatnonzero(number == k)
+        arrays.append(take(columns.column(name), rows[mine]))
+        at[mine] = np.arange(start, start + mine.size)
+        start += mine.size
+    return Argument(pa.concat_arrays(arrays), at)
+
+
+def _gathered(array: pa.Array, rows: Ints) -> Argument:
+    """Where matches are few, ranks and codes of all rows of the table would be work for nothing."""
+    if rows.size * 2 < len(array):
+        return Argument(take(array, rows), np.arange(rows.size))
+    return Argument(array, rows)

@@ -1,0 +1,1 @@
+"""Searches for matches: memoised, depth first, and every match of every start row."""

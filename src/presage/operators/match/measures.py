@@ -1,0 +1,124 @@
+"""Terms of MEASURES -> columns that the kernel gathers, and what Catalyst still has to make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from presage.errors import error
+from presage.model import types as t
+from presage.model.types import DataType
+from presage.operators.match.kernel.spec import Fold, Measure, Place
+from presage.operators.match.terms import At, Folded, LabelAt, MatchNumber, RowLabel, Variables
+from presage.plan import expr as e
+from presage.plan.display import show
+from presage.plan.expressible import expressible
+from presage.plan.prepared import Prepared
+from presage.plan.row_terms import RowValue
+
+FLOAT_BANK, INT_BANK = 1, 0
+
+
+@dataclass
+class Measures:
+    """The columns of a match's rows; equal leaves share one."""
+
+    variables: Variables
+    prepared: Prepared
+    programs: list[e.Expr]
+    made: list[Measure] = field(default_factory=list)
+    types: list[DataType] = field(default_factory=list)
+    _outputs: dict[Hashable, str] = field(default_factory=dict)
+
+    def add(self, expr: e.Expr) -> e.Expr:
+        """The expression over the columns that the kernel gives."""
+        if isinstance(expr, At | LabelAt | Folded | MatchNumber):
+            return e.ColumnRef(expr.type, self._output(expr), span=expr.span)
+        return expr.map_children(self.add)
+
+    def _output(self, leaf: e.Expr) -> str:
+        found = self._outputs.get(leaf)
+        if found is None:
+            found = f"_m{len(self.made)}"
+            self._outputs[leaf] = found
+            self.made.append(self._measure(leaf, found))
+            self.types.append(leaf.type)
+        return found
+
+    def _measure(self, leaf: e.Expr, output: str) -> Measure:
+        if isinstance(leaf, At):
+            return Measure(output, place=leaf.place, column=self.prepared.name(leaf.value))
+        if isinstance(leaf, LabelAt):
+            return Measure(output, place=leaf.place)
+        if isinstance(leaf, Folded):
+            return Measure(output, fold=fold_of(leaf, self.variables, self.prepared, self.programs))
+        return Measure(output, match_number=True)
+
+
+def fold_of(folded: Folded, variables: Variables, prepared: Prepared, programs: list[e.Expr]) -> Fold:
+    """An aggregate as the kernel takes it, with its arguments as columns or as a program."""
+    shown = show(folded.args[0]) if folded.args and not _labelled(folded.args[0]) else ""
+    if any(isinstance(x, At) for arg in folded.args for x in arg.walk()):
+        return _mixed(folded, prepared, programs, shown)
+    labels = folded.labels if folded.labels is not None else tuple(range(len(variables.names)))
+    columns = [_by_label(arg, labels, variables, prepared) for arg in folded.args]
+    return Fold(
+        folded.function,
+        folded.labels,
+        columns[0] if columns else (),
+        columns[1] if len(columns) > 1 else (),
+        final=folded.final,
+        distinct=folded.distinct,
+        shown=shown,
+    )
+
+
+def _labelled(arg: e.Expr) -> bool:
+    return any(isinstance(x, RowLabel | At) for x in arg.walk())
+
+
+def _by_label(arg: e.Expr, labels: tuple[int, ...], variables: Variables, prepared: Prepared) -> tuple[str, ...]:
+    """The argument's column; where it speaks of the row's own label, one for each label."""
+    if not _labelled(arg):
+        return (prepared.name(arg),)
+
+    def named(label: int) -> e.Expr:
+        name = e.Constant(t.STRING, variables.names[label])
+        return arg.rewrite(lambda x: name if isinstance(x, RowLabel) else x)
+
+    return tuple(prepared.name(named(label)) for label in labels)
+
+
+def _mixed(folded: Folded, prepared: Prepared, programs: list[e.Expr], shown: str) -> Fold:
+    """An argument that also speaks of other rows than the one looked at."""
+    places: list[Place] = [Place(current=True)]
+
+    def leaf(x: e.Expr) -> e.Expr:
+        if isinstance(x, At):
+            if x.place not in places:
+                places.append(x.place)
+            return RowValue(x.type, places.index(x.place), prepared.name(x.value), span=x.span)
+        if isinstance(x, e.ColumnRef):
+            return RowValue(x.type, 0, prepared.name(x), span=x.span)
+        return x.map_children(leaf)
+
+    program = leaf(folded.args[0])
+    if len(folded.args) > 1 or not t.is_numeric(program.type) or not expressible(program):
+        raise error(
+            "UNSUPPORTED",
+            folded.span,
+            what="an aggregate of several variables",
+            where="except of a number made by arithmetic",
+            fix="aggregate one variable",
+        )
+    programs.append(program)
+    return Fold(
+        folded.function,
+        folded.labels,
+        final=folded.final,
+        distinct=folded.distinct,
+        program=len(programs) - 1,
+        places=tuple(places),
+        bank=FLOAT_BANK if program.type == t.DOUBLE else INT_BANK,
+        shown=shown,
+    )

@@ -1,0 +1,1 @@
+"""Intervals of validity of update-tuples. NumPy and Numba only."""

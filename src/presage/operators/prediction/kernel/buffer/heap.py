@@ -1,0 +1,71 @@
+"""A binary heap of slots by (rank, arrival) that knows positions: any slot can move or be removed.
+
+The table of slots holds two of them, in rows of its own: slots stand in `slots[queue, :count]`. Of each slot it knows
+the rank by which the queue is ordered and where in the queue it stands. Arrivals are all different, so the order is
+total and the layout of a heap is never seen.
+"""
+
+from __future__ import annotations
+
+from presage.arrays.jit import Ints, inlined
+
+# Rows of the table of slots: what is known of each slot …
+ARRIVAL, KEY, TIME, START, STOP, END, RANK, PREV, NEXT, WHERE, BY_END, BY_RANK = range(12)
+# … and lists of slots: the two queues, and all of them, those in use first.
+ENDS, VICTIMS, ALL = range(12, 15)
+ROWS = 15
+
+
+@inlined
+def comes_before(slots: Ints, rank: int, one: int, other: int) -> bool:
+    if slots[rank, one] != slots[rank, other]:
+        return bool(slots[rank, one] < slots[rank, other])
+    return bool(slots[ARRIVAL, one] < slots[ARRIVAL, other])
+
+
+@inlined
+def settle(slots: Ints, queue: int, count: int, slot: int) -> None:
+    """Bring a slot whose rank is new to where it belongs, up or down."""
+    rank, place = (END, BY_END) if queue == ENDS else (RANK, BY_RANK)
+    at = slots[place, slot]
+    while at > 0:
+        above = slots[queue, (at - 1) >> 1]
+        if not comes_before(slots, rank, slot, above):
+            break
+        slots[queue, at] = above
+        slots[place, above] = at
+        at = (at - 1) >> 1
+    while True:
+        child = 2 * at + 1
+        if child >= count:
+            break
+        if child + 1 < count and comes_before(slots, rank, slots[queue, child + 1], slots[queue, child]):
+            child += 1
+        below = slots[queue, child]
+        if not comes_before(slots, rank, below, slot):
+            break
+        slots[queue, at] = below
+        slots[place, below] = at
+        at = child
+    slots[queue, at] = slot
+    slots[place, slot] = at
+
+
+@inlined
+def put(slots: Ints, queue: int, count: int, slot: int) -> None:
+    """Add a slot to a queue of `count` others."""
+    slots[queue, count] = slot
+    slots[BY_END if queue == ENDS else BY_RANK, slot] = count
+    settle(slots, queue, count + 1, slot)
+
+
+@inlined
+def take(slots: Ints, queue: int, count: int, slot: int) -> None:
+    """Remove a slot from a queue of `count`, itself included."""
+    place = BY_END if queue == ENDS else BY_RANK
+    at = slots[place, slot]
+    last = slots[queue, count - 1]
+    if last != slot:
+        slots[queue, at] = last
+        slots[place, last] = at
+        settle(slots, queue, count - 1, last)

@@ -1,0 +1,1 @@
+"""Intervals of validity: merged, kept open between steps, ordered and made rows."""

@@ -1,0 +1,151 @@
+"""Matches of several sides together, joined from matches of pairs: intervals by the codes of their objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from presage.arrays.codes import first_of
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.operators.prediction.kernel.intervals.merge import Intervals, merge
+from presage.operators.prediction.kernel.join import Matches
+from presage.operators.prediction.kernel.values import Validity
+
+UNBOUND = -1
+
+
+@dataclass(frozen=True)
+class Spans:
+    """`codes`: a row for each interval, a column for each side; -1 for a side that nothing is said of. `start`, `end`:
+    microseconds. `probability`: NaN unless it was asked for."""
+
+    codes: Ints
+    start: Ints
+    end: Ints
+    start_open: Bools
+    end_open: Bools
+    probability: Floats
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: Ints | Bools) -> Spans:
+        if rows.dtype == np.bool_:
+            # Finding the rows once is quicker than in every column.
+            rows = np.flatnonzero(rows)
+        return Spans(
+            self.codes[rows],
+            self.start[rows],
+            self.end[rows],
+            self.start_open[rows],
+            self.end_open[rows],
+            self.probability[rows],
+        )
+
+    def part(self, begin: int, end: int) -> Spans:
+        return Spans(
+            self.codes[begin:end],
+            self.start[begin:end],
+            self.end[begin:end],
+            self.start_open[begin:end],
+            self.end_open[begin:end],
+            self.probability[begin:end],
+        )
+
+
+def of_one(found: Validity) -> Spans:
+    return Spans(
+        found.key[:, None].copy(), found.valid_from, found.valid_to, found.from_open, found.to_open, found.probability
+    )
+
+
+def of_pair(found: Matches, left: int, right: int, sides: int) -> Spans:
+    codes = np.full((len(found), sides), UNBOUND, np.int64)
+    codes[:, left], codes[:, right] = found.left, found.right
+    return Spans(codes, found.valid_from, found.valid_to, found.from_open, found.to_open, found.probability)
+
+
+def joined(several: Sequence[Spans]) -> Spans:
+    """One below the other."""
+    return Spans(*(np.concatenate([getattr(spans, name) for spans in several]) for name in Spans.__annotations__))
+
+
+def turned(spans: Spans, shown: Floats) -> tuple[Spans, Floats]:
+    """Two sides that are alike, the other way round; `shown` has as many columns for each."""
+    half = shown.shape[1] // 2
+    return replace(spans, codes=spans.codes[:, ::-1]), np.concatenate([shown[:, half:], shown[:, :half]], axis=1)
+
+
+def groups_of(codes: Ints) -> Ints:
+    """A number for each combination of objects."""
+    group, last = codes[:, 0], codes.shape[1] - 1
+    for side in range(1, codes.shape[1]):
+        width = int(codes[:, side].max(initial=0)) + 1
+        if side == last:
+            # Codes are below 2**31, and so is what was numbered before: the product fits.
+            return np.ascontiguousarray(group * width + codes[:, side])
+        _, group = np.unique(group * width + codes[:, side], return_inverse=True)
+        group = group.reshape(-1)
+    return np.ascontiguousarray(group, np.int64)
+
+
+def continued(carried: Spans, found: Spans, moment: int | None) -> tuple[Spans, Ints, int]:
+    """What is carried and what was found since, as maximal intervals; which of those carried each goes on from, -1 if
+    it is new. First those that end before the moment, so many."""
+    both = joined([carried, found])
+    zeros = np.zeros(len(both))
+    merged, row = merge(
+        Intervals(
+            groups_of(both.codes), both.start, both.end, zeros, zeros, both.start_open, both.end_open, both.probability
+        )
+    )
+    first = first_of(row, len(merged))
+    spans = Spans(both.codes[first], merged.start, merged.end, merged.start_open, merged.end_open, merged.probability)
+    lasts = np.zeros(len(spans), np.bool_) if moment is None else spans.end >= moment
+    order = np.argsort(lasts, kind="stable")
+    origin = np.where(first < len(carried), first, -1)
+    return spans.take(order), origin[order], len(spans) - int(lasts.sum())
+
+
+def linked(first: Spans, second: Spans) -> Spans:
+    """Where both hold of the same objects: intervals are cut with each other, probabilities multiplied."""
+    bound = (_binds(first) & _binds(second)).nonzero()[0]
+    a, b = equal_rows(first.codes[:, bound], second.codes[:, bound])
+    codes = np.where(first.codes[a] == UNBOUND, second.codes[b], first.codes[a])
+    later, sooner = first.start[a] < second.start[b], second.end[b] < first.end[a]
+    tied_start, tied_end = first.start[a] == second.start[b], first.end[a] == second.end[b]
+    made = Spans(
+        codes,
+        np.where(later, second.start[b], first.start[a]),
+        np.where(sooner, second.end[b], first.end[a]),
+        _of_both(later, tied_start, first.start_open[a], second.start_open[b]),
+        _of_both(sooner, tied_end, first.end_open[a], second.end_open[b]),
+        first.probability[a] * second.probability[b],
+    )
+    whole = (made.start < made.end) | ((made.start == made.end) & ~made.start_open & ~made.end_open)
+    return made.take(whole)
+
+
+def _of_both(second: Bools, tied: Bools, a: Bools, b: Bools) -> Bools:
+    result: Bools = np.where(tied, a | b, np.where(second, b, a))
+    return result
+
+
+def _binds(spans: Spans) -> Bools:
+    result: Bools = (spans.codes != UNBOUND).any(axis=0) if len(spans) else np.ones(spans.codes.shape[1], np.bool_)
+    return result
+
+
+def equal_rows(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """All pairs of rows that agree in every column."""
+    _, code = np.unique(np.concatenate([left, right]), axis=0, return_inverse=True)
+    code = code.reshape(-1)
+    here, there = code[: len(left)], code[len(left) :]
+    order = np.argsort(there, kind="stable")
+    low = np.searchsorted(there[order], here, side="left")
+    counts = np.searchsorted(there[order], here, side="right") - low
+    a = np.repeat(np.arange(len(here)), counts)
+    within = np.arange(len(a)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return a, order[np.repeat(low, counts) + within]

@@ -1,0 +1,1 @@
+"""RECALL: every event meets the history before it."""

@@ -1,0 +1,348 @@
+"""The executor of RECALL for a deployed statement: revisions of its events, in the order of the scheduler.
+
+Events that came in the same step are a cohort: they read the same chunks of history, cut when they came.
+What is open is kept in the statement's state; events that have been answered, cancelled or dropped leave nothing. Past
+events that similar ones are looked for among are kept for good: an event reads of them what nobody has read before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.jit import Ints
+from presage.columnar.evaluate import Evaluator
+from presage.execution.steps import schema_of
+from presage.model.operator_state import State
+from presage.operators.recall.background_reads import BackgroundReads, Later
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.nodes import Recall, Similar
+from presage.operators.recall.past_events import Computed, Past
+from presage.operators.recall.progress import History, Progress
+from presage.operators.recall.questions import EVER
+from presage.operators.recall.scheduling import BACKGROUND, READY, RUNNING, SUSPENDED, Scheduler, Task, TaskSet
+from presage.operators.recall.similar_rows import PastEvents
+from presage.plan.nodes import SEQ, TIME
+
+KERNEL = "recall"
+EVENTS_AT_ONCE = 10_000  # that read a chunk together
+NEVER, NO_TIME = -(2**62), 2**62
+# Numbers in the state: how many tasks wait for their turn, how many for somebody who asks for more, when by the wall
+# clock the first of these is given up, up to which time all rows have been made, and of the open events that have come
+# late within that time the number of the first.
+OPEN, WAITING, DUE, REACHED, REOPENED = "ready", "suspended", "due", "reached", "reopened"
+# What SHOW RECALLS calls the task that computes past events, its statement at the scheduler, which tells it from an
+# event of that name, and its plan, which no cohort has.
+PAST_EVENTS, OURS, NO_COHORT = "past events", "past", -1
+
+
+class Archive(NamedTuple):
+    """History as it is now: the spans to read, newest first, how they are asked, and how past events are."""
+
+    chunks: list[Chunk]
+    history: History
+    past: PastEvents | None = None
+
+    def beside(self, present: tuple[pa.Table, ...]) -> Archive:
+        """The same, with what a revision meets of the present."""
+        return Archive(self.chunks, replace(self.history, present=present), self.past)
+
+
+class RecallControl(NamedTuple):
+    """CANCEL, ACCELERATE or CONTINUE RECALL."""
+
+    action: str
+    event: str
+
+
+@dataclass
+class Cohort:
+    """Events that read the same chunks. `tasks` are their numbers at the scheduler, in the order of the events."""
+
+    chunks: list[Chunk]
+    progress: Progress
+    tasks: list[int]
+    reported: Ints  # by the wall clock, when each event was last told of
+    asked: Ints  # from when on each event asks for history, as far as the archive goes back
+
+    def as_values(self) -> dict[str, Any]:
+        figures = {"reported": self.reported.tolist(), "asked": self.asked.tolist()}
+        return {"units": self.chunks, "tasks": self.tasks, **figures}
+
+
+class OpenRecall(NamedTuple):
+    """A task with what it has read: so many of its `chunks`, which is history from one time up to another."""
+
+    task: Task
+    chunks: int
+    covered_from: int
+    covered_to: int
+
+
+@dataclass
+class RecallExecutor:
+    """The open recalls of one statement. `now`: the wall clock, microseconds."""
+
+    node: Recall
+    evaluator: Evaluator
+    archive: Callable[[], Archive]
+    now: Callable[[], int]
+    past: Past | None = None  # where similar events are asked for
+    beside: BackgroundReads = field(default_factory=BackgroundReads)  # what is read for it by a thread
+    later: Later | None = None  # lets one read; without it, steps wait for history
+    scheduler: Scheduler = field(default_factory=lambda: Scheduler(at_once=1))
+    cohorts: dict[int, Cohort] = field(default_factory=dict)
+
+    def take(self, events: pa.Table, horizon: int = EVER) -> None:
+        """New events: each is a task. What lies before `horizon` is all there."""
+        if self.past is not None:
+            self._reach(self.past, events, horizon)
+        if not events.num_rows:
+            return
+        archive = self.archive()
+        progress = Progress(self.node, events.combine_chunks(), self.evaluator, archive.history)
+        number = max(self.cohorts, default=-1) + 1
+        pace = self.node.pace
+        tasks = [
+            Task("", event, plan=number, pause_every=pace.pause_every, drop_after=pace.drop_after)
+            for event in progress.event_ids().to_pylist()
+        ]
+        held = self.scheduler.submit(tasks)
+        never = np.full(len(held), NEVER)
+        numbers = [task.number for task in held]
+        self.cohorts[number] = Cohort(archive.chunks, progress, numbers, never, progress.begins())
+
+    def _reach(self, past: Past, events: pa.Table, horizon: int) -> None:
+        """Past events up to the new ones; with the first step begins what goes on in the background."""
+        if past.chunks is None:
+            past.begin(self.archive().chunks, horizon, self._past_events())
+            if not past.prepared:
+                self.scheduler.submit([Task(OURS, PAST_EVENTS, BACKGROUND, plan=NO_COHORT)])
+        if events.num_rows:
+            past.extend(events, horizon, self._past_events())
+
+    def _past_events(self) -> PastEvents:
+        found = self.archive().past
+        assert found is not None
+        return found
+
+    def hear(self, said: Sequence[RecallControl]) -> None:
+        """What users say of events; who is not known any more has nothing to hear."""
+        act = {
+            "cancel": self.scheduler.cancel,
+            "accelerate": self.scheduler.accelerate,
+            "continue": self.scheduler.continue_,
+        }
+        for command in said:
+            act[command.action](command.event, self.now())
+
+    def turn(self, wake: bool = False) -> pa.Table | None:
+        """Let the next set of events read the next span of history; None if none is ready, or history is being read.
+
+        `wake`: those that wait for somebody who asks for more need not."""
+        if wake:
+            self.hear(
+                [RecallControl("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED]
+            )
+        self.scheduler.drop_overdue(self.now())
+        made = None
+        # Similar events are looked for among those that are there.
+        waits = self.past is None and self.later is not None and self.beside.is_awaited()
+        chosen = None if waits else self.scheduler.choose(EVENTS_AT_ONCE, self.beside.tasks())
+        if chosen is not None:
+            made = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
+        self._clear()
+        return made
+
+    def _read(self, chosen: TaskSet) -> pa.Table | None:
+        """The revisions of events that read the next span of history; None if that is done beside."""
+        cohort = self.cohorts[chosen.plan]
+        place = {number: row for row, number in enumerate(cohort.tasks)}
+        rows = np.array([place[task.number] for task in chosen.tasks])
+        mask = np.zeros(len(cohort.tasks), np.bool_)
+        mask[rows] = True
+        span = self._span(cohort, chosen, cohort.progress.covered[rows])
+        if span is None:
+            self.scheduler.put_back(chosen)
+            return None
+        chunk, last = span
+        cohort.progress.history = self._history(chunk, last)
+        if self.past is None:
+            history = self.beside.history(cohort.progress, chosen, chunk, last, mask, self.later)
+            if history is None:
+                self.scheduler.put_back(chosen)
+                return None
+            cohort.progress.history = history
+        now, every = self.now(), self.node.pace.report_every or 0
+        quiet = now - cohort.reported < every
+        # What is known when an event begins to wait for somebody is told to them.
+        quiet[[place[task.number] for task in chosen.tasks if task.pauses_next]] = False
+        made = cohort.progress.read(chunk, last, mask, quiet)
+        cohort.reported[mask & ~quiet] = now
+        results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
+        numbers = [cohort.tasks[row] for row in rows]
+        done = [n for n, row in zip(numbers, rows, strict=True) if cohort.progress.done[row]]
+        self.scheduler.completed(
+            chosen, {n: int(results[row]) for n, row in zip(numbers, rows, strict=True)}, done, self.now()
+        )
+        return made
+
+    def _span(self, cohort: Cohort, chosen: TaskSet, covered: Ints) -> tuple[Chunk, bool] | None:
+        """What events read next, and whether it is the last; past events as far back are there then. None while these
+        are being computed."""
+        past = self.past
+        if past is None or not all(isinstance(recall, Similar) for recall in self.node.recalls):
+            chunk, last = cohort.chunks[chosen.unit], chosen.unit >= len(cohort.chunks) - 1
+            while past is not None and not past.complete and (last or past.low > chunk.low):
+                if not past.read_next(self._past_events(), self._ahead):
+                    return None
+            return chunk, last
+        waits = not past.complete and past.low >= covered.max()
+        if waits and not past.read_next(self._past_events(), self._ahead):
+            return None
+        return Chunk(past.low, EVER), past.complete
+
+    def _ahead(self, name: tuple[Any, ...], work: Callable[[], list[Computed]]) -> list[Computed] | None:
+        return self.beside.found(name, work, self.later)
+
+    def _history(self, chunk: Chunk, last: bool) -> History:
+        history, past = self.archive().history, self.past
+        if past is None:
+            return history
+        archive, low = self._past_events(), -EVER if last else chunk.low
+        return replace(history, similar=lambda similar, events, _: past.similar_rows(similar, events, low, archive))
+
+    def _read_past(self, chosen: TaskSet) -> pa.Table | None:
+        """A chunk of past events, or a part of a sample, of which nobody is told; it may be there already, for an event
+        that needed it."""
+        assert self.past is not None
+        before = self.past.count
+        if not self.past.prepared:
+            self.past.prepare(self._past_events(), self._ahead)
+        if self.beside.reading is not None:
+            self.scheduler.put_back(chosen)
+            return None
+        (task,) = chosen.tasks
+        done = [task.number] if self.past.prepared else []
+        self.scheduler.completed(chosen, {task.number: self.past.count - before}, done, self.now())
+        return schema_of(self.node.columns, self.node.order).empty_table()
+
+    def end(self) -> None:
+        """No more events will come: past ones are computed only for those that are open."""
+        self.scheduler.cancel(PAST_EVENTS, self.now(), OURS)
+
+    @property
+    def ready(self) -> int:
+        return sum(task.state in (READY, RUNNING) for task in self.scheduler.tasks())
+
+    @property
+    def oldest(self) -> int | None:
+        """The time of the oldest event that is open: waiting for its turn, or for somebody who asks for more."""
+        times, _ = self._open()
+        return int(times.min()) if len(times) else None
+
+    def _open(self) -> tuple[Ints, Ints]:
+        """Times and sequence numbers of the open events."""
+        still = {task.number for task in self.scheduler.tasks() if not task.has_ended}
+        found = [np.zeros((2, 0), np.int64)]
+        for cohort in self.cohorts.values():
+            rows = [row for row, number in enumerate(cohort.tasks) if number in still]
+            found.append(np.stack([cohort.progress.events[name].to_numpy()[rows] for name in (TIME, SEQ)]))
+        times, numbers = np.concatenate(found, axis=1)
+        return times, numbers
+
+    def _clear(self) -> None:
+        """Let go of cohorts of which nothing is open."""
+        open_plans = {task.plan for task in self.scheduler.tasks() if not task.has_ended}
+        self.cohorts = {number: cohort for number, cohort in self.cohorts.items() if number in open_plans}
+        kept = {number for cohort in self.cohorts.values() for number in cohort.tasks}
+        if not kept:
+            self.scheduler.forget_ended()
+
+    # -- between two steps -----------------------------------------------------------------------------
+
+    def state(self, reached: int = NEVER) -> State:
+        """`reached`: up to which time all rows have been made."""
+        about: dict[str, Any] = {
+            "scheduler": self.scheduler.as_values(),
+            "cohorts": {str(number): cohort.as_values() for number, cohort in self.cohorts.items()},
+        }
+        if self.past is not None:
+            about["past"] = self.past.as_values()
+        tables = {"about": pa.table({"json": [json.dumps(about)]})}
+        for number, cohort in self.cohorts.items():
+            tables |= {f"{number}/{name}": table for name, table in cohort.progress.tables().items()}
+        waiting = [task for task in self.scheduler.tasks() if task.state == SUSPENDED]
+        due = min((when for task in waiting if (when := task.overdue_at) is not None), default=NO_TIME)
+        times, arrivals = self._open()
+        reopened = int(arrivals[times <= reached].min(initial=NO_TIME))
+        numbers = {OPEN: self.ready, WAITING: len(waiting), DUE: due, REACHED: reached, REOPENED: reopened}
+        return State(KERNEL, tables, numbers)
+
+    def restore(self, state: State, pieces: Mapping[str, State] | None = None) -> None:
+        """`pieces`: the states of past events, by name."""
+        about = json.loads(state.tables["about"]["json"][0].as_py())
+        if self.past is not None:
+            self.past.restore(about["past"], pieces or {})
+        self.scheduler = Scheduler.from_values(about["scheduler"])
+        history: History | None = None
+        for number, content in about["cohorts"].items():
+            history = history or self.archive().history
+            prefix = f"{number}/"
+            tables = {k.removeprefix(prefix): t for k, t in state.tables.items() if k.startswith(prefix)}
+            progress = Progress(self.node, tables["events"], self.evaluator, history)
+            progress.restore(tables)
+            chunks = [Chunk(*chunk) for chunk in content["units"]]
+            figures = (np.array(content[name]) for name in ("reported", "asked"))
+            self.cohorts[int(number)] = Cohort(chunks, progress, content["tasks"], *figures)
+
+
+class Outlook(NamedTuple):
+    """What a state says of its open recalls: so many are ready, so many suspended, when the first is given up, and the
+    sequence number of the first that came late within the time up to which all rows had been made."""
+
+    ready: int
+    suspended: int
+    due: int | None
+    reopened: int | None = None
+
+
+def outlook_of(state: State) -> Outlook | None:
+    """None for the state of another operator."""
+    if state.kernel != KERNEL:
+        return None
+    ready, suspended, due = (state.numbers[name] for name in (OPEN, WAITING, DUE))
+    reopened = state.numbers.get(REOPENED, NO_TIME)  # older versions did not write it
+    return Outlook(ready, suspended, None if due == NO_TIME else due, None if reopened == NO_TIME else reopened)
+
+
+def recalls_of(state: State) -> list[OpenRecall]:
+    """The open recalls in a state, for SHOW RECALLS."""
+    if state.kernel != KERNEL:
+        return []
+    about = json.loads(state.tables["about"]["json"][0].as_py())
+    still = {t.number: t for t in Scheduler.from_values(about["scheduler"]).tasks() if not t.has_ended}
+    found: list[OpenRecall] = []
+    if "past" in about:
+        past = about["past"]
+        found += [
+            OpenRecall(t, len(past["units"]), past["low"], past["high"]) for t in still.values() if t.plan == NO_COHORT
+        ]
+    for number, content in about["cohorts"].items():
+        at = state.tables[f"{number}/events"][TIME].to_numpy()
+        covered = state.tables[f"{number}/figures"]["covered"].to_numpy()
+        begins = np.minimum(np.maximum(covered, content["asked"]), at)
+        chunks = len(content["units"])
+        rows = [(row, still[n]) for row, n in enumerate(content["tasks"]) if n in still]
+        found += [OpenRecall(task, chunks, int(begins[row]), int(at[row])) for row, task in rows]
+    return sorted(found, key=lambda one: one.task.number)
+
+
+def has_tasks(state: State) -> bool:
+    """Whether events are open, or anything goes on in the background."""
+    return state.numbers[OPEN] > 0 or len(state.tables) > 1

@@ -1,0 +1,136 @@
+"""Revisions: what changed in the rows of an event since they were last reported (insert, update, delete)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.equality import equality_codes
+from presage.arrays.jit import Bools, Ints
+from presage.arrays.rows import changes, lexical_order, ordinals
+from presage.execution.steps import MOMENT
+from presage.operators.recall.nodes import (
+    CHANGE,
+    COVERED_FROM,
+    COVERED_TO,
+    DELETE,
+    EVENT_ID,
+    EXTRAPOLATED,
+    INSERT,
+    REVISION,
+    UPDATE,
+    Recall,
+)
+from presage.plan.nodes import SEQ, TIME, order_columns
+
+_CHANGES = np.array([INSERT, UPDATE, DELETE], dtype=object)
+
+
+@dataclass(frozen=True)
+class ReportedRows:
+    """The rows of the events that are `active`: to which event each belongs, what it shows, and by which values it is
+    known again. `covered`: from when on history was read for each event."""
+
+    event: Ints
+    outputs: Mapping[str, pa.Array]
+    identity: Mapping[str, pa.Array]
+    active: Bools
+    finished: Bools
+    covered: Ints
+
+
+class Revisions:
+    """What was last told of each event."""
+
+    def __init__(self, node: Recall, events: int) -> None:
+        self._node = node
+        self.count = np.zeros(events, np.int64)  # revisions of each event
+        # Rows that come and go never change; the others are told again with every revision, which covers more. With the
+        # last revision all are: from then on they are no longer made of a part of history.
+        self._changing = any(recall.identity is not None for recall in node.recalls)
+        self.last: pa.Table | None = None  # rows as they stand: the event, what they show, and their identity
+
+    def tell(self, told: ReportedRows, events: pa.Table, ids: pa.Array) -> pa.Table:
+        if self._node.final:
+            keep = told.finished[told.event]
+            told = ReportedRows(
+                told.event[keep],
+                {n: a.filter(pa.array(keep)) for n, a in told.outputs.items()},
+                {n: a.filter(pa.array(keep)) for n, a in told.identity.items()},
+                told.finished,
+                told.finished,
+                told.covered,
+            )
+        self.count[told.active] += 1
+        now = pa.table({"event": pa.array(told.event), **_prefixed("v", told.outputs), **_prefixed("i", told.identity)})
+        before = self._before(told.active, now.schema)
+        pairs, alone, gone = _matched(before, now, [n for n in now.column_names if n.startswith("i")])
+        change = np.full(now.num_rows, -1)
+        change[alone] = 0
+        change[pairs if self._changing else pairs[told.finished[told.event[pairs]]]] = 1
+        self._remember(now, told.active)
+        shown = pa.concat_tables([now.filter(pa.array(change >= 0)), before.take(pa.array(gone))])
+        kinds = np.concatenate((change[change >= 0], np.full(len(gone), 2)))
+        return self._rows(shown, kinds, told, events, ids)
+
+    def _before(self, active: Bools, schema: pa.Schema) -> pa.Table:
+        if self.last is None:
+            return schema.empty_table()
+        return self.last.filter(pa.array(active[self.last["event"].to_numpy()]))
+
+    def _remember(self, now: pa.Table, active: Bools) -> None:
+        if self.last is None:
+            self.last = now
+            return
+        others = self.last.filter(pa.array(~active[self.last["event"].to_numpy()]))
+        self.last = pa.concat_tables([others, now])
+
+    def _rows(self, shown: pa.Table, kinds: Ints, told: ReportedRows, events: pa.Table, ids: pa.Array) -> pa.Table:
+        event = shown["event"].to_numpy()
+        node, depth = self._node, self._node.input.depth
+        order = lexical_order([event]) if len(event) else np.zeros(0, np.int64)
+        shown, event, kinds = shown.take(pa.array(order)), event[order], kinds[order]
+        places = pa.array(event)
+        names = order_columns(depth + 2)
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {
+            name: events[name].take(places) for name in (TIME, SEQ, *names[:depth])
+        }
+        columns[names[depth]] = pa.array(self.count[event])
+        columns[names[depth + 1]] = pa.array(ordinals(changes([event], len(event))))
+        columns |= {o.name: shown[f"v{i}"] for i, o in enumerate(node.outputs)}
+        said = {
+            EVENT_ID: ids.take(places),
+            COVERED_FROM: pa.array(told.covered[event]).cast(MOMENT),
+            COVERED_TO: events[TIME].take(places).cast(pa.int64()).cast(MOMENT),
+            REVISION: pa.array(self.count[event]),
+            CHANGE: pa.array(_CHANGES[kinds], pa.string()),
+            EXTRAPOLATED: pa.array(~told.finished[event]),
+        }
+        return pa.table(columns | {f.name: said[f.name] for f in node.said})
+
+
+def _prefixed(prefix: str, arrays: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    return {f"{prefix}{i}": array for i, array in enumerate(arrays.values())}
+
+
+def _matched(before: pa.Table, now: pa.Table, identity: list[str]) -> tuple[Ints, Ints, Ints]:
+    """Rows of `now` that were there before and those that were not, and rows of `before` that are there no longer."""
+    both = pa.concat_tables([before.select(["event", *identity]), now.select(["event", *identity])])
+    codes, count = equality_codes([both["event"], *(both[n] for n in identity)], both.num_rows)
+    old, new = codes[: before.num_rows], codes[before.num_rows :]
+    # The first of several equal rows is the first of those before, and so on.
+    old_keys = _numbered(old, count)
+    new_keys = _numbered(new, count)
+    there = np.isin(new_keys, old_keys)
+    return np.flatnonzero(there), np.flatnonzero(~there), np.flatnonzero(~np.isin(old_keys, new_keys))
+
+
+def _numbered(codes: Ints, count: int) -> Ints:
+    """A number for each row: its code, and how many rows of that code stand before it."""
+    order = np.argsort(codes, kind="stable")
+    place = np.empty(len(codes), np.int64)
+    place[order] = ordinals(changes([codes[order]], len(codes)))
+    return place * max(count, 1) + codes

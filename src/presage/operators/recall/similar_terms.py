@@ -1,0 +1,127 @@
+"""The terms of events' contexts: each select of a context is asked once for all events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from presage.arrays.columns import lists_of
+from presage.arrays.jit import Ints
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.vectors import one_array
+from presage.model.arrow import to_arrow
+from presage.model.types import is_numeric
+from presage.operators.recall.answers import finished
+from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.left_join import OWNER, Ask, join_recalls
+from presage.operators.recall.nodes import Recalled, Select
+from presage.operators.recall.questions import EVENT, EVER, answers_of, questions
+from presage.operators.recall.texts import as_texts
+from presage.plan.nodes import TIME
+
+TERMS = pa.schema(
+    [
+        ("event", pa.int64()),
+        ("attribute", pa.string()),
+        ("text", pa.string()),
+        ("number", pa.float64()),
+        ("shown", pa.string()),
+    ]
+)
+
+
+class Found(NamedTuple):
+    """What a select gives: rows, and the event of each, rising."""
+
+    event: Ints
+    rows: pa.Table
+
+
+class Moments:
+    """Events at whose time selects are asked. `events` has TIME, SEQ and what the selects name."""
+
+    def __init__(self, events: pa.Table, ask: Ask, evaluator: Evaluator) -> None:
+        self.events = events
+        self._ask = ask
+        self._evaluator = evaluator
+        self._beside: dict[tuple[Recalled, ...], pa.Table] = {}
+
+    def found(self, select: Select) -> Found:
+        """The rows of the select, event by event in its order, under the names of its columns."""
+        events = self._asking(select)
+        at = events[TIME].to_numpy()
+        span = Chunk(int(at.min()) - widest(select), int(at.max()) + 1)
+        # Whatever arrived, and when: a context is the state of things at a time.
+        low = np.full(len(at), -EVER)
+        asked = questions(events, sorted(select.parameters), low, at + 1, Chunk(-EVER, EVER), last_arrival=-1)
+        recall = Recalled("", select)
+        answers = self._ask(recall, asked, span, False)
+        count = asked.count
+        rows = finished(recall, answers, asked.table, np.arange(count), np.ones(count), self._evaluator)
+        asking, row = answers_of(asked, rows)
+        taken = rows.take(pa.array(row)).drop_columns([EVENT])
+        event = events[OWNER].to_numpy()[asking] if select.recalled else asking
+        return Found(event, taken.rename_columns([o.name for o in select.outputs]))
+
+    def _asking(self, select: Select) -> pa.Table:
+        """The events, beside what the select names of their history."""
+        if not select.recalled:
+            return self.events
+        if select.recalled not in self._beside:
+            self._beside[select.recalled] = join_recalls(select.recalled, self.events, self._ask, self._evaluator)
+        return self._beside[select.recalled]
+
+    def lists(self, select: Select) -> pa.Array:
+        """The rows of the select as a list of structs for each event."""
+        found = self.found(select)
+        kinds = [(o.name, to_arrow(o.expr.type)) for o in select.outputs]
+        arrays = [one_array(found.rows[name]).cast(kind) for name, kind in kinds]
+        structs = pa.StructArray.from_arrays(arrays, fields=[pa.field(name, kind) for name, kind in kinds])
+        return grouped(structs, found.event, self.events.num_rows)
+
+    def terms(self, contexts: Sequence[Select]) -> pa.Table:
+        """The contexts of all events: a term for each value, as the kernel wants them, and how it is shown."""
+        made = [TERMS.empty_table()]
+        for select in contexts:
+            event, rows = self.found(select)
+            for output in select.outputs:
+                values = one_array(rows[output.name])
+                there = values.is_valid()
+                made.append(_terms(output.name, event, values, is_numeric(output.expr.type)).filter(there))
+        return pa.concat_tables(made).combine_chunks()
+
+
+def grouped(values: pa.Array, event: Ints, count: int) -> pa.Array:
+    """One list for each event; `event`, of each value, rises."""
+    offsets = np.searchsorted(event, np.arange(count + 1))
+    return lists_of(values, offsets, np.arange(len(event)))
+
+
+def shown_contexts(terms: pa.Table, count: int) -> pa.Array:
+    """Contexts as lists of attribute and value, in one order for equal contexts."""
+    keys = [(name, "ascending") for name in ("event", "attribute", "number", "shown")]
+    ordered = terms.sort_by(keys)
+    names, values = one_array(ordered["attribute"]), one_array(ordered["shown"])
+    structs = pa.StructArray.from_arrays([names, values], names=["attribute", "value"])
+    return grouped(structs, ordered["event"].to_numpy(), count)
+
+
+def _terms(name: str, event: Ints, values: pa.Array, number: bool) -> pa.Table:
+    count = len(values)
+    texts = as_texts(values)
+    columns = [
+        pa.array(event, pa.int64()),
+        pa.repeat(pa.scalar(name, pa.string()), count),
+        pa.nulls(count, pa.string()) if number else texts,
+        values.cast(pa.float64(), safe=False) if number else pa.nulls(count, pa.float64()),
+        texts,
+    ]
+    return pa.Table.from_arrays(columns, schema=TERMS)
+
+
+def widest(select: Select) -> int:
+    """How far before an event the select looks at most."""
+    return max((source.window or 0 for one in select.selects() for source in one.sources), default=0)

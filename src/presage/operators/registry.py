@@ -1,0 +1,26 @@
+"""The capabilities: one folder each, found by name and by the modules that they have.
+
+A capability registers with its name in `NAMES`. What it brings, each in a module of that name:
+- `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`);
+- `stages`: how its nodes run (`OPERATOR`, see `execution.stage`);
+- `rules`: its optimizer rules (`RULES`);
+- `explain`: what EXPLAIN says of its nodes (`DESCRIBE`);
+- `why_not`: why an event made no row (`WHY_NOT`, `CONDITIONS`);
+- `draw`: pictures of its nodes (`DRAW`).
+
+Modules are imported when they are asked for: checking a statement loads no data library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+NAMES = ("windows", "epl", "match", "sequence", "prediction", "recall", "knowledge")
+
+
+def parts(module: str) -> dict[str, ModuleType]:
+    """The modules of that name, by capability; not every capability has one."""
+    names = {name: f"presage.operators.{name}.{module}" for name in NAMES}
+    return {name: import_module(path) for name, path in names.items() if find_spec(path) is not None}

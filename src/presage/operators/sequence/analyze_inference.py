@@ -1,0 +1,89 @@
+"""Binds an inferred stream to an Infer node over its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from presage.analyze.scope import plan_name
+from presage.errors import error
+from presage.model.catalog import BEFORE, PROBABILITY, Catalog, EventType
+from presage.model.catalog import Model as Declared
+from presage.model.text import Span
+from presage.operators.sequence.inference.model import Model, model_of_text, observed
+from presage.operators.sequence.nodes import Infer
+from presage.plan.expr import ColumnRef
+from presage.plan.nodes import Field, Named, Node
+
+Events = Callable[[EventType, str, Span], Node]
+
+
+def bind_inferred(stream: EventType, alias: str, events: Events, catalog: Catalog, span: Span) -> Node:
+    """The rows of a stream that is declared FROM INFERENCE."""
+    said = stream.inference
+    assert said is not None
+    assert stream.probabilistic is not None
+    readings = catalog.types[said.over]
+    model = read_model(catalog.models[said.model])
+    names = [a.name for a in readings.attributes if a.name != readings.event_time]
+    observes = observed(model, names, readings.key)
+    own = f"{alias}!{readings.name}"
+    node = events(readings, own, span)
+    kinds = {a.name: a.type for a in readings.attributes}
+    prepared = tuple(
+        Named(name, ColumnRef(kinds[name], plan_name(own, name))) for name in dict.fromkeys((*readings.key, *observes))
+    )
+    (attribute,) = stream.probabilistic.attributes
+    check_states(model, said.model, stream, attribute, span)
+    fields = tuple(Field(plan_name(alias, a.name), a.type) for a in stream.attributes)
+    shown = {plan_name(alias, key): key for key in stream.key}
+    shown |= {plan_name(alias, attribute): attribute, plan_name(alias, PROBABILITY): PROBABILITY}
+    if stream.probabilistic.markov:
+        shown[plan_name(alias, BEFORE + attribute)] = BEFORE + attribute
+    times = frozenset({plan_name(alias, stream.event_time)} if stream.event_time is not None else ())
+    return Infer(
+        node,
+        prepared,
+        readings.key,
+        observes,
+        model,
+        said.method,
+        said.particles or 0,
+        attribute,
+        fields,
+        tuple(shown.items()),
+        times,
+        stream.probabilistic.markov,
+        said.model,
+    )
+
+
+def check_inferred(stream: EventType, catalog: Catalog, span: Span) -> None:
+    """Whether the model fits the readings and the stream."""
+    said, uncertain = stream.inference, stream.probabilistic
+    assert said is not None
+    assert uncertain is not None
+    model = read_model(catalog.models[said.model])
+    readings = catalog.types[said.over]
+    observed(model, [a.name for a in readings.attributes if a.name != readings.event_time], readings.key)
+    check_states(model, said.model, stream, uncertain.attributes[0], span)
+
+
+def read_model(declared: Declared) -> Model:
+    """What a model's file said."""
+    return model_of_text(declared.text, declared.path)
+
+
+def check_states(model: Model, name: str, stream: EventType, attribute: str, span: Span) -> None:
+    """A state must be a value of the attribute that it becomes."""
+    kind = next(a.type for a in stream.attributes if a.name == attribute)
+    wider = ("INT", "LONG", "DOUBLE")
+    own = model.state_type
+    if str(kind) not in ((own,) if own == "STRING" else wider[wider.index(own) :]):
+        raise error(
+            "TYPE_MISMATCH",
+            span,
+            what=f"the attribute '{attribute}' of '{stream.name}'",
+            expected=f"{model.state_type}, as the states of model '{name}'",
+            found=kind,
+            fix=f"declare it {model.state_type}",
+        )

@@ -1,0 +1,216 @@
+"""The class of a sequence and the plan that computes it, with the variable and subgoal that decide.
+
+Regular, extended regular and safe are the paper's classes, with selected variables as constants. Where its definition
+of safe and the preconditions of its algorithm disagree, the algorithm's count: a plan is safe if it gives the true
+probability. So sequencing demands that no chain (one key of one stream) is read on both sides, not only that no event
+is: at one step the alternatives of a key exclude each other, and a Markov chain remembers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presage.operators.sequence.kernel.query import Condition, Goal, Known, Sequence, Variable, plain_name
+from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
+
+REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`reason` in words; `variable` and `goal` are what decides, where there is one. `plan` of a safe query;
+    `groups`: variables of an extended regular query that divide it."""
+
+    kind: str
+    reason: str
+    variable: str | None = None
+    goal: int | None = None
+    plan: SafePlan | None = None
+    groups: tuple[str, ...] = ()
+
+
+def classify(query: Sequence) -> Verdict:
+    env = frozenset(query.selected)
+    open_ = sorted(query.shared - env, key=lambda name: (query.first(name), name))
+    far = _not_local(query, env)
+    if far is not None:
+        spoken = sorted(plain_name(name) for name in far.variables - env)
+        said = f"the condition {far.text} speaks of {', '.join(spoken)}, which no single subgoal has together"
+        return Verdict(UNSAFE, said, spoken[0])
+    if not open_:
+        return Verdict(REGULAR, "no variable is shared between subgoals and every condition speaks of one subgoal")
+    obstacles = [(name, _not_independent(query, name)) for name in open_]
+    if all(obstacle is None for _, obstacle in obstacles):
+        names = ", ".join(open_)
+        return Verdict(
+            EXTENDED,
+            f"{names} stands in the key of every subgoal, so its values have nothing to do with each other",
+            open_[0],
+            groups=tuple(open_),
+        )
+    found = _plan(query, env, True, query.conditions)
+    if not isinstance(found, _Obstacle):
+        return Verdict(SAFE, _safe_reason(obstacles, query), plan=found)
+    return Verdict(UNSAFE, found.reason, found.variable, found.goal)
+
+
+def _safe_reason(obstacles: list[tuple[str, _Obstacle | None]], query: Sequence) -> str:
+    name, obstacle = next((n, o) for n, o in obstacles if o is not None)
+    assert obstacle is not None
+    last = max(goal.number for goal in query.goals if name in goal.variables)
+    text = query.goals[last].text
+    return f"{obstacle.reason}; but its subgoals up to {text} can be computed apart from those after them"
+
+
+@dataclass(frozen=True)
+class _Obstacle:
+    reason: str
+    variable: str | None
+    goal: int | None
+
+
+def _not_local(query: Sequence, env: frozenset[str]) -> Condition | None:
+    for condition in query.conditions:
+        rest = condition.variables - env
+        plus = query.goals[condition.level]
+        if _of_each_unfolding(condition, plus):
+            if not rest <= plus.variables:
+                return condition
+        elif not any(rest <= goal.free for goal in query.goals):
+            return condition
+    return None
+
+
+def _of_each_unfolding(condition: Condition, plus: Goal) -> bool:
+    """Whether unfoldings of one match may differ in what a condition says of them."""
+    return condition.unfolding and bool(condition.variables & (plus.variables - plus.free))
+
+
+def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
+    """What keeps the values of a variable from being independent of each other; None if nothing does."""
+    for goal in query.goals:
+        if name not in goal.variables:
+            return _Obstacle(f"{name} is shared, but not with {goal.text}", name, goal.number)
+        if goal.plus is not None and name not in goal.plus:
+            return _Obstacle(f"the unfoldings of {goal.text} do not share {name}", name, goal.number)
+        if not goal.key_positions(name):
+            return _Obstacle(f"{name} is not in the key of {goal.text}", name, goal.number)
+    for goal in query.goals:
+        for other in query.goals[: goal.number]:
+            if goal.source == other.source and not goal.key_positions(name) & other.key_positions(name):
+                return _Obstacle(
+                    f"{name} stands in another part of the key in {other.text} than in {goal.text}", name, goal.number
+                )
+    return None
+
+
+def _grounded(query: Sequence, name: str | None) -> bool:
+    """Whether a variable's values are independent of each other in the shortest prefix that has all of it."""
+    last = max((goal.number for goal in query.goals if name in goal.variables), default=-1)
+    return name is not None and _not_independent(query.prefix(last + 1), name) is None
+
+
+def _plan(query: Sequence, env: frozenset[str], point: bool, conditions: tuple[Condition, ...]) -> SafePlan | _Obstacle:
+    """`point`: it is asked at one step, not during an interval. `conditions`: those of the whole sequence."""
+    length = len(query.goals)
+    open_ = query.shared - env
+    if not open_:
+        return Regular(length, env)
+    obstacles = []
+    for name in sorted(open_, key=lambda n: (query.first(n), n)):
+        obstacle = _not_independent(query, name)
+        if obstacle is None:
+            below = _plan(query, env | {name}, point, conditions)
+            return below if isinstance(below, _Obstacle) else Project(name, below)
+        obstacles.append(obstacle)
+    if length == 1:
+        return obstacles[0]
+    before, last = query.prefix(length - 1), query.goals[-1]
+    obstacle = _not_apart(before, last, env, point, query.markov, conditions)
+    if obstacle is not None:
+        # What keeps a shared variable from being projected away says more, if that cannot be done earlier either.
+        return next((o for o in obstacles if o.goal != last.number and not _grounded(query, o.variable)), obstacle)
+    below = _plan(before, env, False, conditions)
+    return below if isinstance(below, _Obstacle) else Follow(below, last.number)
+
+
+def _not_apart(
+    before: Sequence,
+    last: Goal,
+    env: frozenset[str],
+    point: bool,
+    markov: frozenset[int],
+    conditions: tuple[Condition, ...],
+) -> _Obstacle | None:
+    """What keeps the last subgoal from being sequenced after a plan for the others."""
+    common = (before_variables(before) & last.variables) - env
+    if common:
+        name = min(common)
+        return _Obstacle(f"{name} is shared with {last.text}, and not with all subgoals before it", name, last.number)
+    if last.plus is not None and last.plus - env:
+        name = min(last.plus - env)
+        return _Obstacle(f"the unfoldings of {last.text} share {name}", name, last.number)
+    apart = _unlike_unfoldings(before, last, env)
+    if apart:
+        name = min(apart)
+        return _Obstacle(
+            f"the first unfolding of {last.text} compares {name} otherwise than those after it", name, last.number
+        )
+    for goal in before.goals:
+        if may_meet(goal, last, env):
+            return _Obstacle(f"{goal.text} and {last.text} may read the same key of {last.stream}", None, last.number)
+    selective = _turns_down(before, last, env, conditions)
+    if not point and selective:
+        return _Obstacle(
+            f"a candidate for {last.text} may be turned down by a condition, and further subgoals follow",
+            None,
+            last.number,
+        )
+    if not point and last.source in markov and not _one_chain(last, env):
+        return _Obstacle(
+            f"{last.text} reads several Markov chains at once, and further subgoals follow", None, last.number
+        )
+    if last.plus is not None and selective and last.source in markov and not _one_chain(last, env):
+        return _Obstacle(
+            f"a candidate for {last.text} may be turned down, and it reads several Markov chains at once",
+            None,
+            last.number,
+        )
+    return None
+
+
+def _unlike_unfoldings(before: Sequence, last: Goal, env: frozenset[str]) -> frozenset[str]:
+    """Variables with values that the first unfolding of a Kleene plus compares and the others do not, or compares only
+    after an event was chosen: which matches are still waiting is then no matter of one interval."""
+    if last.plus is None:
+        return frozenset()
+    return (before_variables(before) ^ last.plus) & last.variables & env
+
+
+def _turns_down(before: Sequence, last: Goal, env: frozenset[str], conditions: tuple[Condition, ...]) -> bool:
+    """Whether a candidate may be turned down once it was chosen: by its own event, by a condition that also asks for
+    variables with values, or because it has another value than the one selected."""
+    if last.selective or (last.free & env) - before_variables(before):
+        return True
+    for condition in conditions:
+        rest = condition.variables - env
+        if (rest and rest <= last.free) or (condition.level == last.number and _of_each_unfolding(condition, last)):
+            return True
+    return False
+
+
+def before_variables(query: Sequence) -> frozenset[str]:
+    return frozenset().union(*(goal.free for goal in query.goals))
+
+
+def _one_chain(goal: Goal, env: frozenset[str]) -> bool:
+    return all(isinstance(t := goal.terms[i], Known) or (isinstance(t, Variable) and t.name in env) for i in goal.key)
+
+
+def may_meet(a: Goal, b: Goal, env: frozenset[str]) -> bool:
+    """Whether two goals can read the same chain."""
+    if a.source != b.source:
+        return False
+    return not any(
+        isinstance(s := a.terms[i], Known) and isinstance(t := b.terms[i], Known) and s.value != t.value for i in a.key
+    )

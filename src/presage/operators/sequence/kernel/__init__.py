@@ -1,0 +1,1 @@
+"""Loops and states of sequences: facts of chains as arrays, evaluated by class. NumPy, Numba and Arrow only."""

@@ -1,0 +1,1 @@
+"""Hidden Markov models: filter, smoother, most likely path and particles."""

@@ -1,0 +1,1 @@
+"""Regular sequences: one automaton in product with the chains of a group, step by step."""

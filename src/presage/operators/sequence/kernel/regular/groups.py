@@ -1,0 +1,106 @@
+"""Groups of chains that are independent of each other, and what is known of them after a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from presage.arrays.codes import first_of
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.operators.sequence.kernel.facts import MARKOV, Facts
+from presage.operators.sequence.kernel.query import Sequence
+
+OTHER = -1  # a value of a variable that has not been seen
+
+
+@dataclass
+class Beliefs:
+    """What is known after the last step: for a group (the values of the dividing variables) and values of the others
+    (OTHER: none that was seen), how likely a state of the automaton (as bits) is, together with a value of the group's
+    Markov chain (NOTHING: no event). Lines of no mass are left out, and groups that stand as they began. `seen`: values
+    of the other variables."""
+
+    groups: Ints  # (lines, dividing variables)
+    others: Ints  # (lines, other variables)
+    chain: Ints  # of the Markov source, -1 if the group has none
+    value: Ints
+    state: Ints
+    mass: Floats
+    seen: dict[str, Ints] = field(default_factory=dict)
+
+
+@dataclass
+class Grouping:
+    """`codes`: the group of each chain, by source, -1 where no goal reads it; `values`: those of the dividing variables
+    by group."""
+
+    codes: list[Ints]
+    values: Ints
+
+    def chains(self, facts: Facts) -> Ints:
+        """The Markov chain of each group, -1 for none."""
+        found = np.full(len(self.values), -1, np.int64)
+        for source, codes in zip(facts.sources, self.codes, strict=True):
+            if source.kind == MARKOV:
+                found[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
+        return found
+
+
+def group_chains(query: Sequence, facts: Facts, names: tuple[str, ...], before: Beliefs | None) -> Grouping:
+    read = [_chains_read(query, facts, number) for number in range(len(facts.sources))]
+    if not names:
+        grouping = Grouping([np.where(one, 0, -1) for one in read], np.zeros((1, 0), np.int64))
+        _keep_chains(grouping, facts, before)
+        return grouping
+    tuples = []
+    for number, source in enumerate(facts.sources):
+        goal = next(goal.number for goal in query.goals if goal.source == number)
+        values = np.full((source.chains, len(names)), -1, np.int64)
+        first = first_of(source.chain, source.chains)
+        for i, name in enumerate(names):
+            own = facts.goals[goal].variables[name]
+            values[:, i] = np.where(first >= 0, own[first], -1) if len(own) else -1
+        tuples.append(values)
+    carried = before.groups if before is not None else np.zeros((0, len(names)), np.int64)
+    everything = np.concatenate([*tuples, carried])
+    values, numbers = np.unique(everything, axis=0, return_inverse=True)
+    bounds = np.cumsum([len(t) for t in tuples])
+    parts = np.split(numbers.reshape(-1), bounds)
+    known = np.logical_and.reduce(values >= 0, axis=1)
+    codes = [np.where(one & known[part], part, -1) for one, part in zip(read, parts, strict=False)]
+    grouping = Grouping(codes, values)
+    _keep_chains(grouping, facts, before)
+    return grouping
+
+
+def _keep_chains(grouping: Grouping, facts: Facts, before: Beliefs | None) -> None:
+    """Chains that a state remembers belong to their groups, though no row of them has come now."""
+    if before is None:
+        return
+    known = np.flatnonzero(before.chain >= 0)
+    groups = find_lines(grouping.values, before.groups[known])
+    for source, codes in zip(facts.sources, grouping.codes, strict=True):
+        if source.kind == MARKOV:
+            codes[before.chain[known]] = groups
+
+
+def _chains_read(query: Sequence, facts: Facts, source: int) -> Bools:
+    if facts.sources[source].kind != MARKOV:
+        # Rows that mean nothing are left out later; only of Markov chains all rows count.
+        return np.ones(facts.sources[source].chains, np.bool_)
+    found = np.zeros(facts.sources[source].chains, np.bool_)
+    for goal in query.goals:
+        if goal.source == source:
+            rows = facts.goals[goal.number]
+            found[facts.sources[source].chain[rows.candidate if rows.reads is None else rows.reads]] = True
+    return found
+
+
+def find_lines(values: Ints, wanted: Ints) -> Ints:
+    """The place of each wanted line in sorted lines."""
+    if not values.shape[1]:
+        return np.zeros(len(wanted), np.int64)
+    _, codes = np.unique(np.concatenate([values, wanted]), axis=0, return_inverse=True)
+    found: Ints = codes.reshape(-1)[len(values) :]
+    return found

@@ -1,0 +1,116 @@
+"""What each row means to each goal, as bits of the automaton, for given values of some variables.
+
+A variable that has a value is compared where it stands: where it stands first the event is chosen as next with any
+value and then compared; later goals choose among those that agree. The first goal of all has nothing before it, so
+there both are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Ints
+from presage.operators.sequence.kernel.facts import Allowed, Facts
+from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
+from presage.operators.sequence.kernel.regular.automaton import Steps
+
+
+def steps_of(query: Sequence, given: frozenset[str]) -> Steps:
+    """The automaton's goals when these variables have values."""
+    plus = tuple(goal.plus is not None for goal in query.goals)
+    return Steps(len(query.goals), plus, tuple(_has_again(query, goal, given) for goal in query.goals))
+
+
+def _has_again(query: Sequence, goal: Goal, given: frozenset[str]) -> bool:
+    if goal.plus is None:
+        return False
+    return any(_compared(query, goal, v, False) != _compared(query, goal, v, True) for v in goal.variables & given)
+
+
+def _compared(query: Sequence, goal: Goal, name: str, again: bool) -> str:
+    """When the value of a variable is asked: before an event is chosen, after that, or never."""
+    first = query.first(name) == goal.number
+    if again:
+        assert goal.plus is not None
+        return "before" if name in goal.plus else "never"
+    return "after" if first and goal.number else "before"
+
+
+def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int]) -> list[np.ndarray] | None:
+    """By source, the symbol of each row if variables have these values (numbers; a variable that is not there is the
+    same for all rows of a chain). None if a condition on the values alone fails."""
+    # Narrow numbers are read faster, and there is one for every row.
+    width = np.uint8 if steps.bits <= 8 else np.uint16 if steps.bits <= 16 else np.int64
+    found: list[np.ndarray] = [np.zeros(len(source.chain), width) for source in facts.sources]
+    for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
+        alone = condition.variables <= given.keys() and not condition.unfolding
+        if alone and not _all_allowed(allowed, given):
+            return None
+    for goal in query.goals:
+        rows = facts.goals[goal.number]
+        accepted = rows.candidate & rows.accepted
+        for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
+            if _asked_at(query, condition, given) == goal.number:
+                accepted = accepted & _rows_allowed(allowed, rows.variables, given, len(accepted))
+        bits = found[goal.source]
+        _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, False)
+        if steps.again[goal.number]:
+            _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, True)
+    return found
+
+
+def _enter(
+    bits: np.ndarray,
+    query: Sequence,
+    goal: Goal,
+    variables: Mapping[str, Ints],
+    candidate: Bools,
+    accepted: Bools,
+    given: Mapping[str, int],
+    steps: Steps,
+    again: bool,
+) -> None:
+    for name in goal.variables & given.keys():
+        when = _compared(query, goal, name, again)
+        if when != "never":
+            agrees = variables[name] == given[name]
+            accepted = accepted & agrees
+            candidate = candidate & agrees if when == "before" else candidate
+    number = goal.number
+    kind = bits.dtype.type
+    bits |= candidate.astype(kind) * kind(steps.candidate_again(number) if again else steps.candidate(number))
+    bits |= accepted.astype(kind) * kind(steps.accepted_again(number) if again else steps.accepted(number))
+
+
+def _asked_at(query: Sequence, condition: Condition, given: Mapping[str, int]) -> int:
+    """The goal at whose event a condition is asked; -1 if it is a matter of given values alone."""
+    variables = condition.variables - given.keys()
+    if condition.unfolding and variables <= query.goals[condition.level].variables:
+        return condition.level
+    if not variables:
+        return -1
+    return next((goal.number for goal in query.goals if variables <= goal.free), -1)
+
+
+def _all_allowed(allowed: Allowed, given: Mapping[str, int]) -> bool:
+    wanted = np.array([given[name] for name in allowed.variables])
+    if (wanted < 0).any():
+        return True  # a value that is still to come: it may be allowed
+    return bool((allowed.rows == wanted).all(axis=1).any())
+
+
+def _rows_allowed(allowed: Allowed, variables: Mapping[str, Ints], given: Mapping[str, int], rows: int) -> Bools:
+    asked = [variables[name] if name in variables else np.full(rows, given[name]) for name in allowed.variables]
+    both = [np.concatenate([column, allowed.rows[:, i]]) for i, column in enumerate(asked)]
+    packed = _packed(both)
+    return np.isin(packed[:rows], packed[rows:])
+
+
+def _packed(columns: list[Ints]) -> Ints:
+    packed = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        low = int(column.min(initial=0))
+        packed = packed * (int(column.max(initial=0)) - low + 1) + column - low
+    return packed

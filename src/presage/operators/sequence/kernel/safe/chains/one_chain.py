@@ -1,0 +1,123 @@
+"""Reader of goals that read one chain of a source: chances of intervals, where possible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints
+from presage.operators.sequence.kernel.facts import INDEPENDENT, MARKOV, Facts
+from presage.operators.sequence.kernel.query import Goal, Sequence
+from presage.operators.sequence.kernel.safe.chains.backward import independent_backward, markov_backward
+from presage.operators.sequence.kernel.safe.chains.key_chains import KeyChains
+from presage.operators.sequence.kernel.safe.chains.letters import CODES, chances_of_letters, letters_together
+from presage.operators.sequence.kernel.safe.joins import Bindings
+from presage.operators.sequence.kernel.safe.regular.classes import classes_of, outward
+from presage.operators.sequence.kernel.safe.regular.dense import MOST_LETTERS, automaton_tables
+from presage.operators.sequence.kernel.safe.regular.reader import automaton_bits
+
+FEW_LETTERS = 16  # of several sources, which are put together two by two
+
+
+class OneChainReader:
+    """The first goals of a sequence, for any values of `env`: those of a Markov source, or those of any independent
+    sources. `possible`: it can be done so, and fast."""
+
+    def __init__(self, query: Sequence, facts: Facts, goals: int, env: frozenset[str]) -> None:
+        self.steps = facts.steps
+        by_source: dict[int, list[Goal]] = {}
+        for goal in query.goals[:goals]:
+            by_source.setdefault(goal.source, []).append(goal)
+        kinds = {facts.sources[source].kind for source in by_source}
+        self.possible = kinds == {INDEPENDENT} or (kinds == {MARKOV} and len(by_source) == 1)
+        if not self.possible:
+            return
+        self.reads = [KeyChains(query, facts, tuple(own), env) for own in by_source.values()]
+        self.possible = all(read.possible for read in self.reads)
+        if not self.possible:
+            return
+        bits, _ = automaton_bits(query, goals)
+        codes = [read.seen.nonzero()[0] for read in self.reads]
+        meant = [
+            np.array([_letter(own, bits, int(code)) for code in some], np.int64)
+            for own, some in zip(by_source.values(), codes, strict=True)
+        ]
+        letters, self.follow, found, self.unions = automaton_tables(bits, np.concatenate(meant))
+        self.possible = 0 < len(letters) <= (MOST_LETTERS if len(meant) == 1 else FEW_LETTERS)
+        if not self.possible:
+            return
+        letter_of = [_table(some, np.searchsorted(letters, said)) for some, said in zip(codes, meant, strict=True)]
+        self.moves = self._reduce(found)
+        if kinds == {MARKOV}:
+            # By code, as it is codes that are at hand.
+            self.follow, self.moves = self.follow[:, letter_of[0]], self.moves[:, letter_of[0]]
+            self.order = outward(self.moves)
+            self.possible = len(self.order) > 0
+        else:
+            self.chances = [
+                chances_of_letters(
+                    len(letters), own, self.steps, of.chains, of.chain, of.step, of.probability, read.code
+                )
+                for read, own in zip(self.reads, letter_of, strict=True)
+                for of in (read.source,)
+            ]
+
+    def _reduce(self, found: Bools) -> Ints:
+        """Fewer states: those that differ in what is found at all, and classes of those that differ in what is found
+        next: what each leads to."""
+        own, leaders = classes_of(self.follow, found, False)
+        self.follow, found = own[self.follow[leaders]], found[leaders]
+        self.classes, leaders = classes_of(self.follow, found, True)
+        moves: Ints = np.where(found[leaders], -1, self.classes[self.follow[leaders]])
+        return moves
+
+    def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
+        """As `RegularReader.spans`; None if a line reads several chains of a source."""
+        found = [read.chains(bindings) for read in self.reads]
+        each = [chains for chains in found if chains is not None]
+        if len(each) < len(found):
+            return None
+        first = self.reads[0]
+        if first.source.kind == MARKOV:
+            return markov_backward(
+                starts,
+                ends,
+                owner,
+                owners,
+                self.steps,
+                first.size,
+                each[0],
+                first.table,
+                first.says,
+                self.follow,
+                self.classes,
+                self.moves,
+                self.order,
+            )
+        chains, chances = each[0], self.chances[0]
+        for own, more in zip(each[1:], self.chances[1:], strict=True):
+            chances = letters_together(self.steps, chains, chances, own, more, self.unions)
+            chains = np.arange(len(bindings))
+        return independent_backward(
+            starts, ends, owner, owners, self.steps, chains, chances, self.follow, self.classes, self.moves
+        )
+
+
+def _table(codes: Ints, letters: Ints) -> Ints:
+    """The letter of each code."""
+    letter_of = np.zeros(CODES, np.int64)
+    letter_of[codes] = letters
+    return letter_of
+
+
+def _letter(own: list[Goal], bits: Ints, code: int) -> int:
+    """The automaton's letter that a code stands for."""
+    letter = 0
+    for place, goal in enumerate(own):
+        candidate, accepted = code >> 2 * place & 1, code >> (2 * place + 1) & 1
+        first, found, again, found_again = bits[goal.number, :4].tolist()
+        # A match may start at any step: who is no more than a candidate stops nothing.
+        if candidate and (accepted or goal.number):
+            letter |= first | found * accepted
+        if candidate:
+            letter |= again | found_again * accepted
+    return letter

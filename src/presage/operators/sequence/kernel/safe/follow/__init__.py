@@ -1,0 +1,1 @@
+"""One more goal after the input of a safe plan."""

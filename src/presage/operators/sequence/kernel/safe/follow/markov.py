@@ -1,0 +1,260 @@
+"""Loops of one more goal over any Markov chains (arguments: see `independent`).
+
+The chains of a goal are independent of each other, but a chain remembers: what it did at the latest step that ended all
+waits tells what it does at the goal's event. Rows have bits: RESET ends all waits, ACCEPTED goes on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.operators.sequence.kernel.facts import ROUNDING
+from presage.operators.sequence.kernel.safe.chain_rows import Chains
+
+RESET, ACCEPTED = 1, 2
+SIDE_BY_SIDE = 64  # starts of intervals
+
+
+@inlined
+def _row_ranges(item: int, steps: int, first: Ints, step: Ints) -> Ints:
+    """Where the rows of each step begin."""
+    found = np.empty(steps + 1, np.int64)
+    at = first[item]
+    for t in range(steps + 1):
+        while at < first[item + 1] and step[at] < t:
+            at += 1
+        found[t] = at
+    return found
+
+
+@inlined
+def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
+    """By step: the chance of no event after each value."""
+    rest = np.ones((len(rows) - 1, size), np.float64)
+    for t in range(len(rows) - 1):
+        for k in range(rows[t], rows[t + 1]):
+            rest[t, prev[k]] -= chance[k]
+        least = ROUNDING * (rows[t + 1] - rows[t] + 1)
+        for v in range(size):
+            rest[t, v] = rest[t, v] if rest[t, v] > least else 0.0
+    return rest
+
+
+@inlined
+def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
+    """To `after`: weights of values one step on, over rows that do (1) or do not (0) end waits, or over all (2)."""
+    for v in range(len(weight)):
+        after[v] = 0.0
+    if resetting != 1:
+        for v in range(len(weight)):
+            after[0] += weight[v] * rest[v]
+    for k in range(lo, hi):
+        if resetting == 2 or (bits[k] & RESET) == resetting:
+            after[value[k]] += weight[prev[k]] * chance[k]
+
+
+@compiled
+def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, markov: Chains) -> Floats:
+    """(lines, hits): the chance at each step, over any number of chains. O(resets · steps · rows of a step).
+
+    For a reset and a hit each chain has four weights: whether it did anything at the reset, and at the hit, with no
+    reset between them. Chains are independent, so the weights of all of them are those of the unions. All resets go
+    along side by side: column 0 is no reset at all before the hit, column j + 1 the reset j.
+    """
+    start, sizes, first, step, prev, value, chance, bits = markov
+    out = np.zeros((len(lines), len(hits)), np.float64)
+    steps = hits[-1] + 1 if len(hits) else 0
+    columns = len(resets) + 1
+    union = np.empty(len(hits) * 4 * columns, np.float64)
+    now = np.empty(4 * columns, np.float64)
+    for i in range(len(lines)):
+        line, own = lines[i], which[i]
+        union[:] = 0.0
+        for h in range(len(hits)):
+            union[4 * h * columns : (4 * h + 1) * columns] = 1.0
+        for item in range(start[line], start[line + 1]):
+            size = sizes[item]
+            rows = _row_ranges(item, steps, first, step)
+            rest = _uncovered(rows, size, prev, chance)
+            buffer = np.zeros((4, size), np.float64)
+            marginal, after, idle, active = buffer[0], buffer[1], buffer[2], buffer[3]
+            marginal[0] = 1.0
+            # By value: the weights of a chain that did nothing at a reset, and of one that did something.
+            x, y = np.zeros(2 * size * columns, np.float64), np.empty(2 * size * columns, np.float64)
+            x[0] = 1.0
+            begun, h = 1, 0
+            for t in range(steps):
+                lo, hi = rows[t], rows[t + 1]
+                if h < len(hits) and hits[h] == t:
+                    now[:] = 0.0
+                    for v in range(size):
+                        _add(now, 0, x, v, rest[t, v], begun, columns)
+                    for k in range(lo, hi):
+                        _add(now, 1 if bits[k] & ACCEPTED else 0, x, prev[k], chance[k], begun, columns)
+                    _unite(union, 4 * h * columns, now, begun, columns)
+                    h += 1
+                y[:] = 0.0
+                for v in range(size):
+                    _add(y, 0, x, v, rest[t, v], begun, columns)
+                for k in range(lo, hi):
+                    if bits[k] & RESET == 0:
+                        _add(y, value[k], x, prev[k], chance[k], begun, columns)
+                x, y = y, x
+                if begun < columns and resets[begun - 1] == t:
+                    _moved(marginal, idle, lo, hi, rest[t], prev, value, chance, bits, 0)
+                    _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
+                    for v in range(size):
+                        x[2 * v * columns + begun], x[(2 * v + 1) * columns + begun] = idle[v], active[v]
+                    begun += 1
+                _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
+                marginal, after = after, marginal
+        for h in range(len(hits)):
+            total = union[(4 * h + 2) * columns] * inputs[own, h, 0]
+            for j in range(len(resets)):
+                if resets[j] < hits[h]:
+                    total += union[(4 * h + 3) * columns + j + 1] * inputs[own, h, j + 1]
+            out[i, h] = total
+    return out
+
+
+@inlined
+def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-untyped-def]
+    """From one value to another, all columns that have begun."""
+    if chance:
+        i, k = 2 * new * columns, 2 * old * columns
+        for c in range(begun):
+            to[np.uint64(i + c)] += chance * weights[np.uint64(k + c)]
+        i, k = i + columns, k + columns
+        for c in range(begun):
+            to[np.uint64(i + c)] += chance * weights[np.uint64(k + c)]
+
+
+@inlined
+def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
+    """Add a chain to the unions at a hit."""
+    for c in range(begun):
+        n0, n1 = now[np.uint64(c)], now[np.uint64(columns + c)]
+        n2, n3 = now[np.uint64(2 * columns + c)], now[np.uint64(3 * columns + c)]
+        i = np.uint64(here + c)
+        j, k, n = i + np.uint64(columns), i + np.uint64(2 * columns), i + np.uint64(3 * columns)
+        o0, o1, o2, o3 = union[i], union[j], union[k], union[n]
+        union[i] = o0 * n0
+        union[j] = o0 * n1 + o1 * (n0 + n1)
+        union[k] = o0 * n2 + o2 * (n0 + n2)
+        union[n] = o0 * n3 + o1 * (n2 + n3) + o2 * (n1 + n3) + o3 * (n0 + n1 + n2 + n3)
+
+
+@compiled
+def markov_spans(
+    resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints, markov: Chains
+) -> Floats:
+    """(lines, ends, starts): the chance during intervals, over one chain whose candidates are all accepted (and are the
+    hits). O(starts · steps · values · rows of a step).
+
+    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Some starts go
+    along side by side: `begins` is `before` as it was at each of them.
+    """
+    start, sizes, first, step, prev, value, chance, bits = markov
+    out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
+    steps = ends[-1] + 1 if len(ends) else 0
+    for i in range(len(lines)):
+        line, own = lines[i], which[i]
+        if start[line] == start[line + 1]:
+            continue
+        item = start[line]
+        size = sizes[item]
+        rows = _row_ranges(item, steps, first, step)
+        rest = _uncovered(rows, size, prev, chance)
+        buffer = np.zeros((3, size), np.float64)
+        marginal, after, active = buffer[0], buffer[1], buffer[2]
+        marginal[0] = 1.0
+        before, moved = np.zeros((size, len(hits)), np.float64), np.zeros((size, len(hits)), np.float64)
+        before[0] = inputs[own, :, 0]
+        s, j, t = 0, 0, 0
+        while s < len(starts) and starts[s] < steps:
+            columns = min(len(starts) - s, SIDE_BY_SIDE)
+            begins = np.zeros((len(hits), size, columns), np.float64)
+            s, begin = s + columns, s
+            for c in range(columns):
+                while t < min(starts[begin + c], steps):
+                    lo, hi = rows[t], rows[t + 1]
+                    _all_moved(before, moved, len(hits), lo, hi, rest[t], prev, value, chance, bits, 0)
+                    before, moved = moved, before
+                    if j < len(resets) and resets[j] == t:
+                        _moved(marginal, active, lo, hi, rest[t], prev, value, chance, bits, 1)
+                        j += 1
+                        for v in range(size):
+                            if active[v]:
+                                for h in range(len(hits)):
+                                    before[v, h] += active[v] * inputs[own, h, j]
+                    _moved(marginal, after, lo, hi, rest[t], prev, value, chance, bits, 2)
+                    marginal, after = after, marginal
+                    t += 1
+                for h in range(len(hits)):
+                    for v in range(size):
+                        begins[h, v, c] = before[v, h]
+            _hold(out[i], begin, columns, starts, hits, ends, rows, rest, begins, markov)
+    return out
+
+
+@inlined
+def _all_moved(weights, after, columns, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
+    """As `_moved`, for the first columns side by side: weights[value, column]."""
+    size = len(weights)
+    for v in range(size):
+        for c in range(columns):
+            after[v, c] = 0.0
+    if resetting != 1:
+        for v in range(size):
+            _more(after[0], weights[v], rest[v], columns)
+    for k in range(lo, hi):
+        if resetting == 2 or (bits[k] & RESET) == resetting:
+            _more(after[value[k]], weights[prev[k]], chance[k], columns)
+
+
+@inlined
+def _more(to, weights, chance, columns):  # type: ignore[no-untyped-def]
+    if chance:
+        for c in range(columns):
+            to[np.uint64(c)] += chance * weights[np.uint64(c)]
+
+
+@inlined
+def _hold(out, begin, columns, starts, hits, ends, rows, rests, begins, markov):  # type: ignore[no-untyped-def]
+    """The starts from number `begin` on: the chance that it has held by each end. paths[value at the start, value,
+    start] leads to the step before a candidate, `held` is the weight of what has held."""
+    _, _, _, _, prev, value, chance, bits = markov
+    size = begins.shape[1]
+    paths, led = np.zeros((size, size, columns), np.float64), np.zeros((size, size, columns), np.float64)
+    held, after = np.zeros((size, columns), np.float64), np.zeros((size, columns), np.float64)
+    weight = np.zeros((size, columns), np.float64)
+    h, e = np.searchsorted(hits, starts[begin]), np.searchsorted(ends, starts[begin])
+    begun = 0
+    for t in range(starts[begin], len(rows) - 1):
+        while begun < columns and starts[begin + begun] == t:
+            for v in range(size):
+                paths[v, v, begun] = 1.0
+            begun += 1
+        lo, hi, rest = rows[t], rows[t + 1], rests[t]
+        _all_moved(held, after, begun, lo, hi, rest, prev, value, chance, bits, 0)
+        held, after = after, held
+        if h < len(hits) and hits[h] == t:
+            for w in range(size):
+                for c in range(begun):
+                    weight[w, c] = 0.0
+                for v in range(size):
+                    for c in range(begun):
+                        weight[w, c] += begins[h, v, c] * paths[v, w, c]
+            _all_moved(weight, after, begun, lo, hi, rest, prev, value, chance, bits, 1)
+            for v in range(size):
+                _more(held[v], after[v], 1.0, begun)
+            h += 1
+        while e < len(ends) and ends[e] == t:
+            for v in range(size):
+                for c in range(begun):
+                    out[e, begin + c] += held[v, c]
+            e += 1
+        for v in range(size):
+            _all_moved(paths[v], led[v], begun, lo, hi, rest, prev, value, chance, bits, 2)
+        paths, led = led, paths

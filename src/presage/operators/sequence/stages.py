@@ -1,0 +1,93 @@
+"""Sequences over uncertain streams, and inference of such streams, as stages."""
+
+from __future__ import annotations
+
+from presage.errors import error
+from presage.execution.stage import Operator, Stage, StageInput, key_columns, order_fields, renamed
+from presage.model.operator_state import State
+from presage.operators.sequence.compile import infer_kernel, inferred_columns, sequence_kernel
+from presage.operators.sequence.inference.kernel import STEPWISE as INFERRED_STEPWISE
+from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
+from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
+from presage.operators.sequence.kernel.sequence import ORDINAL
+from presage.operators.sequence.kernel.spec import SOURCE
+from presage.operators.sequence.methods import STEPWISE
+from presage.operators.sequence.nodes import Infer, SequenceMatch
+from presage.plan.nodes import TIME, Node
+
+
+def sequence_stage(node: SequenceMatch) -> Stage:
+    spread = node.spread_by()
+    return Stage(
+        node,
+        tuple(
+            StageInput(source, node.prepared[i], keys=spread[i] if spread else (), number=i)
+            for i, source in enumerate(node.sources)
+        ),
+        lambda resources: sequence_kernel(node, resources.relations),
+        made=(*order_fields((ORDINAL,)), *node.columns),
+        outputs=(*renamed(order_fields(node.order), (ORDINAL,)), *renamed(node.columns)),
+        depth=0,
+        sort=(SOURCE,),
+        keys=key_columns(len(spread[0]) if spread else 0),
+        numbered=SOURCE,
+    )
+
+
+def infer_stage(node: Infer) -> Stage:
+    shown = dict(node.shown)
+    names = tuple(TIME if f.name in node.times else shown[f.name] for f in node.fields)
+    return Stage(
+        node,
+        (StageInput(node.input, node.prepared),),
+        lambda resources: infer_kernel(node),
+        made=(*order_fields((ORDINAL,)), *inferred_columns(node)),
+        outputs=(*renamed(order_fields(node.order), (ORDINAL,)), *renamed(node.fields, names)),
+        depth=0,
+        sort=(),
+        keys=node.key,
+        shards=False,
+    )
+
+
+def _is_stepped(node: Node) -> bool:
+    """A step is answered when its time is over."""
+    return isinstance(node, SequenceMatch | Infer)
+
+
+def _check_deployed(node: Node, ends: int | None) -> None:
+    """What is not computed step by step keeps all its rows: a deployed statement must have an end."""
+    if ends is not None:
+        return
+    if isinstance(node, Infer) and node.method not in INFERRED_STEPWISE:
+        raise error(
+            "UNSUPPORTED",
+            what=f"INFERENCE by {node.method.upper()}",
+            where="in a statement that never ends: it looks at all readings",
+            fix="infer with FILTER or PARTICLES, or add WITHIN with an upper bound",
+        )
+    if isinstance(node, SequenceMatch) and (node.tables.method != STEPWISE or node.tables.by is not None):
+        by, kind = node.tables.by, node.verdict.kind
+        what = f"SEQUENCE […] BY {by.upper()}" if by else f"a sequence that is {kind}"
+        if not by and node.tables.stepwise:
+            what = "a sequence that reads several Markov chains at once"
+        raise error(
+            "UNSUPPORTED",
+            what=what,
+            where="in a statement that never ends: its state would grow for ever",
+            fix="add WITHIN with an upper bound, or ask it as a query",
+        )
+
+
+def _counted_readings(state: State) -> dict[str, int]:
+    """What a filter counts of the readings: those ignored, and how often its particles started anew."""
+    return dict(state.numbers) if state.kernel in (FilterKernel.name, ParticleKernel.name) else {}
+
+
+OPERATOR = Operator(
+    stages={SequenceMatch: sequence_stage, Infer: infer_stage},
+    timers=_is_stepped,
+    reads_end=_is_stepped,
+    check_deployed=_check_deployed,
+    counters=_counted_readings,
+)

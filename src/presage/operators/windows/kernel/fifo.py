@@ -1,0 +1,206 @@
+"""Rows and their places by group come in, aggregates over each new row's window go out: events leave as they came.
+
+Row i stands at place `rank[i]` when the rows are sorted by group, those of one group in order of arrival. Group g has
+the places [start[g], start[g + 1]); those before `fresh[g]` are kept from earlier steps and emit nothing. The window of
+the row at place k is the run [head[k], k]. Loops work in the order of places; columns are brought there and back by
+`rank`, row by row, so that memory is read and written as one stream for each group.
+
+Sums of doubles go by two stacks (front: sums from each place up to `split`; back: one sum from `split` on), so nothing
+is ever subtracted, and NaN and infinity leave with their event. When the front is used up the whole window moves to the
+front. Which additions are made depends only on the live events and on `split`; that is all a state must hold.
+Cost: each row is added at most twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.operators.windows.kernel.spread import merged
+
+
+@compiled
+def fifo_heads(place: Ints, gone: Ints, rank: Ints, start: Ints, fresh: Ints, split: Ints) -> tuple[Ints, Ints]:
+    """Head of each place's window, and each group's `split` at the end. When row i comes, its group's rows up to the
+    place `gone[i]` have left."""
+    own = np.empty(rank.size, np.int64)
+    left = np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        own[rank[i]] = place[i]
+        left[rank[i]] = gone[i]
+    head = np.empty(rank.size, np.int64)
+    ends = split.copy()
+    for g in range(fresh.size):
+        h = start[g]
+        edge = split[g]
+        for k in range(start[g], fresh[g]):
+            head[k] = h
+        for k in range(fresh[g], start[g + 1]):
+            while own[h] <= left[k]:
+                h += 1
+            if h >= edge:
+                edge = k + 1
+            head[k] = h
+        ends[g] = edge
+    return head, ends
+
+
+@compiled
+def fifo_count(rank: Ints, head: Ints, kept: int) -> Ints:
+    out = np.empty(rank.size - kept, np.int64)
+    for i in range(kept, rank.size):
+        out[i - kept] = rank[i] + 1 - head[rank[i]]
+    return out
+
+
+@compiled
+def fifo_total(values: Ints, rank: Ints, head: Ints, kept: int) -> Ints:
+    """Integers add up exactly, so a difference of two running sums is the window's sum."""
+    upto = np.empty(rank.size + 1, np.int64)
+    upto[0] = 0
+    for i in range(rank.size):
+        upto[rank[i] + 1] = values[i]
+    for k in range(rank.size):
+        upto[k + 1] += upto[k]
+    out = np.empty(rank.size - kept, np.int64)
+    for i in range(kept, rank.size):
+        out[i - kept] = upto[rank[i] + 1] - upto[head[rank[i]]]
+    return out
+
+
+@compiled
+def fifo_sum(values: Floats, rank: Ints, head: Ints, start: Ints, fresh: Ints, split: Ints, kept: int) -> Floats:
+    own = np.empty(rank.size, np.float64)
+    for i in range(rank.size):
+        own[rank[i]] = values[i]
+    front = np.empty(rank.size, np.float64)
+    sums = np.empty(rank.size, np.float64)
+    for g in range(fresh.size):
+        edge = split[g]
+        total = 0.0
+        for k in range(edge - 1, start[g] - 1, -1):
+            total += own[k]
+            front[k] = total
+        back = 0.0
+        for k in range(edge, fresh[g]):
+            back += own[k]
+        for k in range(fresh[g], start[g + 1]):
+            if head[k] >= edge:
+                edge = k + 1
+                back = 0.0
+                total = 0.0
+                for j in range(k, head[k] - 1, -1):
+                    total += own[j]
+                    front[j] = total
+                sums[k] = total
+            else:
+                back += own[k]
+                sums[k] = front[head[k]] + back
+    out = np.empty(rank.size - kept, np.float64)
+    for i in range(kept, rank.size):
+        out[i - kept] = sums[rank[i]]
+    return out
+
+
+@compiled
+def fifo_least(keys: Ints, rank: Ints, head: Ints, start: Ints, fresh: Ints, kept: int) -> Ints:
+    """A queue of the places that can still become the least: each enters and leaves it once."""
+    own = np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        own[rank[i]] = keys[i]
+    queue = np.empty(rank.size, np.int64)
+    least = np.empty(rank.size, np.int64)
+    for g in range(fresh.size):
+        first = start[g]
+        last = first
+        for k in range(start[g], start[g + 1]):
+            while last > first and own[queue[last - 1]] >= own[k]:
+                last -= 1
+            queue[last] = k
+            last += 1
+            while queue[first] < head[k]:
+                first += 1
+            least[k] = own[queue[first]]
+    out = np.empty(rank.size - kept, np.int64)
+    for i in range(kept, rank.size):
+        out[i - kept] = least[rank[i]]
+    return out
+
+
+@inlined
+def _stacked(
+    low: int, high: int, own: Floats, counted: Ints, front_n: Ints, front_mean: Floats, front_m2: Floats
+) -> tuple[int, float, float]:
+    """Fill the front with the places [low, high); the last entry is the sum over all of them."""
+    n, mean, m2 = 0, 0.0, 0.0
+    for k in range(high - 1, low - 1, -1):
+        # x - x is 0, or NaN for what is not finite: then the spread is not defined while x is in the window.
+        n, mean, m2 = merged(counted[k], own[k], own[k] - own[k], n, mean, m2)
+        front_n[k] = n
+        front_mean[k] = mean
+        front_m2[k] = m2
+    return n, mean, m2
+
+
+@compiled
+def fifo_spread(
+    values: Floats, valid: Bools, rank: Ints, head: Ints, start: Ints, fresh: Ints, split: Ints, kept: int
+) -> tuple[Ints, Floats]:
+    """Count and sum of squared distances from the mean, by two stacks as in `fifo_sum`."""
+    own = np.empty(rank.size, np.float64)
+    counted = np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        own[rank[i]] = values[i]
+        counted[rank[i]] = 1 if valid[i] else 0
+    front_n = np.empty(rank.size, np.int64)
+    front_mean = np.empty(rank.size, np.float64)
+    front_m2 = np.empty(rank.size, np.float64)
+    all_n = np.empty(rank.size, np.int64)
+    all_m2 = np.empty(rank.size, np.float64)
+    for g in range(fresh.size):
+        edge = split[g]
+        _stacked(start[g], edge, own, counted, front_n, front_mean, front_m2)
+        n, mean, m2 = 0, 0.0, 0.0
+        for k in range(edge, fresh[g]):
+            n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+        for k in range(fresh[g], start[g + 1]):
+            h = head[k]
+            if h >= edge:
+                edge = k + 1
+                n, mean, m2 = 0, 0.0, 0.0
+                all_n[k], _, all_m2[k] = _stacked(h, edge, own, counted, front_n, front_mean, front_m2)
+            else:
+                n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+                all_n[k], _, all_m2[k] = merged(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
+    out_n = np.empty(rank.size - kept, np.int64)
+    out_m2 = np.empty(rank.size - kept, np.float64)
+    for i in range(kept, rank.size):
+        out_n[i - kept] = all_n[rank[i]]
+        out_m2[i - kept] = all_m2[rank[i]]
+    return out_n, out_m2
+
+
+@compiled
+def fifo_first(rank: Ints, head: Ints, kept: int) -> Ints:
+    """Row number of the oldest event in each new row's window."""
+    order = np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        order[rank[i]] = i
+    out = np.empty(rank.size - kept, np.int64)
+    for i in range(kept, rank.size):
+        out[i - kept] = order[head[rank[i]]]
+    return out
+
+
+@compiled
+def fifo_lists(rank: Ints, head: Ints, kept: int, offsets: Ints) -> Ints:
+    """Row numbers of the events in each new row's window, one list after the other."""
+    order = np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        order[rank[i]] = i
+    out = np.empty(offsets[-1], np.int64)
+    for i in range(kept, rank.size):
+        first = head[rank[i]]
+        for k in range(first, rank[i] + 1):
+            out[offsets[i - kept] + k - first] = order[k]
+    return out

@@ -1,0 +1,221 @@
+"""Logical nodes of the windows room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from presage.model.time import format_duration
+from presage.operators.windows.window_types import WindowType, window_type
+from presage.plan.display import show
+from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
+from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
+
+
+@dataclass(frozen=True)
+class WindowDef:
+    """A window as bound: `size` in microseconds or events; `by` of unique, `group` of groupwin.
+
+    `sized_by` stands in the place of `size` where statements of different sizes step as one.
+    """
+
+    kind: str
+    size: int = 0
+    by: tuple[Expr, ...] = ()
+    group: tuple[Expr, ...] = ()
+    sized_by: Expr | None = None
+
+    @property
+    def is_batch(self) -> bool:
+        return self.type.is_batch
+
+    @property
+    def type(self) -> WindowType:
+        return window_type(self.kind)
+
+    def spelling(self) -> str:
+        if self == MOMENT:
+            return "of its own moment"
+        arguments = self.type.arguments(self.size, ", ".join(map(show, self.by)))
+        own = f"#{self.kind}({arguments})" if arguments else f"#{self.kind}"
+        return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
+
+
+# Of an event that recalls and has no window of its own: it meets what is there at its time, and nothing later.
+MOMENT = WindowDef("time", 1)
+
+
+@dataclass(frozen=True)
+class Windowed(Node):
+    """Events with the window that retains them. The columns are the input's."""
+
+    input: Node
+    window: WindowDef
+
+    def expressions(self) -> tuple[Expr, ...]:
+        sized_by = self.window.sized_by
+        return (*self.window.by, *self.window.group, *(() if sized_by is None else (sized_by,)))
+
+    def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
+        window = self.window
+        by, group = (tuple(map(change, part)) for part in (window.by, window.group))
+        sized_by = None if window.sized_by is None else change(window.sized_by)
+        if by == window.by and group == window.group and sized_by == window.sized_by:
+            return self
+        return replace(self, window=replace(window, by=by, group=group, sized_by=sized_by))
+
+    def absorb(self, condition: Expr) -> Node | None:
+        if not self.window.type.time_only:
+            return None
+        return replace(self, input=Filter(self.input, condition))
+
+    def is_own_time(self, column: str) -> bool:
+        return self.input.is_own_time(column)
+
+    def label(self) -> str:
+        return f"Window {self.window.spelling()}"
+
+
+@dataclass(frozen=True)
+class WindowJoin(Node):
+    """Tuples of one row from each source, while all are in their windows; `condition` covers ON and what WHERE says
+    of several items. `partition`: for each source, the expressions that tie it to the others (see rule infer_keys)."""
+
+    sources: tuple[Node, ...]
+    condition: Expr | None
+    partition: tuple[tuple[Expr, ...], ...] = ()
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return tuple(c for s in self.sources for c in s.columns)
+
+    @property
+    def depth(self) -> int:
+        return max(s.depth for s in self.streams) + 1
+
+    @property
+    def streams(self) -> tuple[Node, ...]:
+        return tuple(s for s in self.sources if not isinstance(s, RelationScan))
+
+    def release(self) -> tuple[Node, Expr | None]:
+        return replace(self, condition=None), self.condition
+
+    def absorb(self, condition: Expr) -> Node:
+        """What speaks of one stream goes to that stream; the rest becomes part of the join's condition."""
+        for i, source in enumerate(self.sources):
+            if not isinstance(source, RelationScan) and condition.columns() <= source.column_names():
+                return replace(self, sources=(*self.sources[:i], Filter(source, condition), *self.sources[i + 1 :]))
+        return replace(self, condition=conjunction([*conjuncts(self.condition), condition]))
+
+    def label(self) -> str:
+        return f"Join{' on ' + show(self.condition) if self.condition is not None else ''}"
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """Aggregates over what is in the window, one row per arriving event, group or batch (`row_per`).
+
+    `carry` are columns of the input that rows take from the event they are for (the last event of the group).
+    `partition` are the expressions by which the work can be spread (see rule infer_keys); None before inference.
+    """
+
+    input: Node
+    group_by: tuple[Named, ...]
+    aggregates: tuple[Named, ...]  # each an AggregateCall
+    carry: tuple[str, ...]
+    row_per: str  # event group batch
+    partition: tuple[Expr, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        carried = tuple(c for c in self.input.columns if c.name in self.carry)
+        return carried + tuple(Field(a.name, a.expr.type) for a in self.aggregates)
+
+    @property
+    def depth(self) -> int:
+        _, window = source_of(self)
+        return self.input.depth + (1 if window.is_batch else 0)
+
+    def calls(self) -> tuple[AggregateCall, ...]:
+        return tuple(a.expr for a in self.aggregates if isinstance(a.expr, AggregateCall))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return frozenset(self.carry).union(*(e.columns() for e in self.expressions()))
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        return replace(
+            self,
+            carry=tuple(c for c in self.carry if c in wanted),
+            aggregates=tuple(a for a in self.aggregates if a.name in wanted),
+        )
+
+    def is_own_time(self, column: str) -> bool:
+        join, window = source_of(self)
+        # A batch's rows leave when it closes, a join's when the last of its events comes.
+        return join is None and not window.is_batch and column in self.carry and self.input.is_own_time(column)
+
+    def label(self) -> str:
+        made = ", ".join(f"{show(a.expr)} AS {a.name}" for a in self.aggregates)
+        by = f" by [{', '.join(show(g.expr) for g in self.group_by)}]" if self.group_by else ""
+        return f"Aggregate [{made}]{by}, a row per {self.row_per}"
+
+
+@dataclass(frozen=True)
+class Distinct(Node):
+    """Rows whose `by` columns have not occurred before."""
+
+    input: Node
+    by: tuple[str, ...]
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return wanted | frozenset(self.by)
+
+    def is_own_time(self, column: str) -> bool:
+        return self.input.is_own_time(column)
+
+    def label(self) -> str:
+        return f"Distinct [{', '.join(self.by)}]"
+
+
+@dataclass(frozen=True)
+class Output(Node):
+    """OUTPUT (ALL | LAST | FIRST) EVERY d; LAST and FIRST per group of `by`. Yields `keep` only."""
+
+    input: Node
+    mode: str
+    every: int
+    by: tuple[str, ...]
+    keep: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return tuple(c for c in self.input.columns if c.name in self.keep)
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return frozenset(self.keep) | frozenset(self.by)
+
+    def narrowed(self, wanted: frozenset[str]) -> Node:
+        return replace(self, keep=tuple(c for c in self.keep if c in wanted))
+
+    def label(self) -> str:
+        by = f" by [{', '.join(self.by)}]" if self.by else ""
+        return f"Output {self.mode} every {format_duration(self.every)}{by}"
+
+    @property
+    def depth(self) -> int:
+        return self.input.depth + 1
+
+
+NO_WINDOW = WindowDef("none")
+
+
+def source_of(node: Node) -> tuple[WindowJoin | None, WindowDef]:
+    """What an Aggregate stands on, below filters: a join, or a window (none if there is no Windowed node)."""
+    below: Node = node.inputs[0]
+    while isinstance(below, Filter):
+        below = below.input
+    if isinstance(below, WindowJoin):
+        return below, NO_WINDOW
+    if isinstance(below, Windowed):
+        return None, below.window
+    return None, NO_WINDOW

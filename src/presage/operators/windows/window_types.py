@@ -1,0 +1,178 @@
+"""The windows of the language, one class each, and the table in which an extension registers its own.
+
+A class says how a window is written, what it holds in words, and how long an event stays. The kernels know six ways to
+stay (`retention`) and ask the class for the rest; arrays are NumPy's, so that checking a query loads no data library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from presage.functions.extension import calling_module, own_name
+from presage.model.time import format_duration
+
+# What stands in the parentheses of a window.
+NOTHING, DURATION, EVENTS, KEYS = "no argument", "a duration", "a number of events", "an expression"
+# How long an event stays: for ever; for ever, if it is the first of its key; until time has passed; until enough later
+# events of its key have come; until its batch and the next one have closed, by a timer or by an event.
+FOREVER, FIRST, TIME, COUNT, TIME_BATCH, COUNT_BATCH = range(6)
+
+
+class WindowType:
+    """The base of all windows: one object of a subclass is registered for each."""
+
+    name: str
+    says: str  # for the page of windows
+    spellings: tuple[str, ...] = ()  # older ones of EPL
+    takes = NOTHING
+    example = "sym"  # of what it takes
+    retention = FOREVER
+    events = 1  # COUNT without a number: how many later events of its key an event outlives, this one included
+
+    @property
+    def is_batch(self) -> bool:
+        return self.retention in (TIME_BATCH, COUNT_BATCH)
+
+    @property
+    def is_sized(self) -> bool:
+        return self.takes in (DURATION, EVENTS)
+
+    @property
+    def time_only(self) -> bool:
+        """An event's stay does not depend on other events: filters and keys pass through."""
+        return self.retention in (FOREVER, TIME)
+
+    @property
+    def bends_time(self) -> bool:
+        """It slides by time, and not by the time of its size: what looks at stored events cannot cut them by it."""
+        return self.retention == TIME and type(self).place is not WindowType.place
+
+    def key(self, group: tuple[Any, ...], by: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What splits it into windows that know nothing of each other. Where time alone counts, nothing needs to."""
+        return () if self.time_only else (*group, *by)
+
+    def arguments(self, size: int, by: str) -> str:
+        """As they are written; `by` are the keys."""
+        return {DURATION: format_duration(size), EVENTS: str(size), KEYS: by}.get(self.takes, "")
+
+    def holds(self, size: int, by: str) -> str:
+        """What it holds, in words, for EXPLAIN."""
+        return "every event"
+
+    # -- asked by the kernels, for arrays of times in microseconds ------------------------------------
+
+    def place(self, time: Any) -> Any:
+        """TIME: an event leaves when the place of the time that has passed is its size (or 1) further on."""
+        return time
+
+    def leaves(self, time: Any, size: Any) -> Any:
+        """TIME: when an event of each time leaves."""
+        return time + size
+
+    def closes(self, time: Any, origin: Any, size: Any) -> Any:
+        """TIME_BATCH: when the batch of each time closes; `origin` is the time of the first event of its key."""
+        return origin + ((time - origin) // size + 1) * size
+
+
+class NoWindow(WindowType):
+    name = "none"
+    says = ""
+
+
+class KeepAll(WindowType):
+    name = "keepall"
+    says = "everything so far"
+
+
+class Time(WindowType):
+    name = "time"
+    says = "the events of the last *d*: after *t* − *d*, up to *t*"
+    takes, example = DURATION, "5 min"
+    retention = TIME
+
+    def holds(self, size: int, by: str) -> str:
+        return f"the events of the last {format_duration(size)}"
+
+
+class TimeBatch(WindowType):
+    name = "time_batch"
+    says = "the events of one span *d* after the other, the first span starting at the first event"
+    spellings = ("timebatch",)
+    takes, example = DURATION, "5 min"
+    retention = TIME_BATCH
+
+    def holds(self, size: int, by: str) -> str:
+        return f"the events of the open batch of {format_duration(size)}"
+
+
+class Length(WindowType):
+    name = "length"
+    says = "the last *n* events"
+    takes, example = EVENTS, "10"
+    retention = COUNT
+
+    def holds(self, size: int, by: str) -> str:
+        return f"the last {size} events"
+
+
+class LengthBatch(WindowType):
+    name = "length_batch"
+    says = "*n* events, then the next *n*"
+    spellings = ("lengthbatch",)
+    takes, example = EVENTS, "10"
+    retention = COUNT_BATCH
+
+    def holds(self, size: int, by: str) -> str:
+        return f"at most {size} events of the open batch"
+
+
+class Unique(WindowType):
+    name = "unique"
+    says = "the last event of each value"
+    takes = KEYS
+    retention = COUNT
+
+    def holds(self, size: int, by: str) -> str:
+        return f"one event for each value of [{by}]"
+
+
+class FirstUnique(Unique):
+    name = "firstunique"
+    says = "the first event of each value"
+    spellings = ("first_unique",)
+    retention = FIRST
+
+
+class LastEvent(WindowType):
+    name = "lastevent"
+    says = "the last event"
+    spellings = ("last_event",)
+    retention = COUNT
+
+    def holds(self, size: int, by: str) -> str:
+        return "one event"
+
+
+_TABLE: dict[str, WindowType] = {}
+SPELLINGS: dict[str, str] = {}
+
+
+def register_window(window: WindowType) -> WindowType:
+    """Adds a window, which statements may write from then on."""
+    window.name = own_name(window.name, calling_module(), (known.name for known in _TABLE.values()))
+    _TABLE[window.name] = window
+    SPELLINGS.update((spelling, window.name) for spelling in window.spellings)
+    return window
+
+
+for _window in (Time, TimeBatch, Length, LengthBatch, Unique, FirstUnique, KeepAll, LastEvent, NoWindow):
+    register_window(_window())
+
+
+def window_type(name: str) -> WindowType:
+    return _TABLE[name]
+
+
+def window_types() -> tuple[WindowType, ...]:
+    """All that can be written, in the order in which they were registered."""
+    return tuple(each for each in _TABLE.values() if each.says)

@@ -1,1 +1,0 @@
-"""The patterns room: EPL patterns and MATCH_RECOGNIZE. See README.md."""

@@ -1,0 +1,58 @@
+"""Which terms over several rows a program of the kernel can compute; the others are asked of the evaluator, or refused.
+
+Apart from `compile_terms`, so that checking a query does not load what only running it needs.
+"""
+
+from __future__ import annotations
+
+from presage.model import types as t
+from presage.model.types import DataType
+from presage.plan import expr as e
+from presage.plan.row_terms import HostValue, RowValue
+
+FUNCTIONS = frozenset({"abs", "coalesce", "if", "nullif", "nvl"})
+_TYPES = (t.BOOLEAN, t.INT, t.LONG, t.TIMESTAMP, t.NULL, t.DOUBLE, t.STRING)
+_TERMS = (
+    RowValue,
+    HostValue,
+    e.Constant,
+    e.Duration,
+    e.Arithmetic,
+    e.Negate,
+    e.CastTo,
+    e.FunctionCall,
+    e.Comparison,
+    e.And,
+    e.Or,
+    e.InList,
+    e.Not,
+    e.IsNull,
+    e.CaseWhen,
+)
+
+
+def expressible(expr: e.Expr) -> bool:
+    """Whether a program can compute the expression."""
+    return all(map(_node_expressible, expr.walk()))
+
+
+def _node_expressible(expr: e.Expr) -> bool:
+    match expr:
+        case _ if expr.type not in _TYPES:
+            return False
+        case e.CastTo():
+            return _convertible(expr.operand.type, expr.type)
+        case e.Arithmetic():
+            return expr.op != "||"
+        case e.FunctionCall():
+            return expr.name in FUNCTIONS
+        case e.Duration():
+            return not expr.months
+    return isinstance(expr, _TERMS)
+
+
+def _convertible(source: DataType, target: DataType) -> bool:
+    if source in (target, t.NULL):
+        return True
+    numbers = (t.BOOLEAN, t.INT, t.LONG)
+    return source in (*numbers, t.DOUBLE) and target in ((t.BOOLEAN,) if source == t.DOUBLE else (*numbers, t.DOUBLE))

@@ -1,1 +1,0 @@
-"""Update-tuples in, intervals of validity out. NumPy and Numba only."""

@@ -1,1 +1,0 @@
-"""Rows of chains in, probabilities by step out. NumPy, Numba and Arrow only."""

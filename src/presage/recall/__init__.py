@@ -1,1 +1,0 @@
-"""History: every event meets what came before it (LANGUAGE §9)."""

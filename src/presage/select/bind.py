@@ -1,0 +1,373 @@
+"""SELECT over streams, windows and relations, bound to a logical plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from presage.analyze.event_types import event_type_of
+from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import refuse_same_name
+from presage.analyze.outputs import bind_outputs
+from presage.analyze.problems import Problems
+from presage.analyze.scope import Scope, ScopeItem
+from presage.errors import error
+from presage.functions.aggregates import is_aggregate
+from presage.lang import syntax as s
+from presage.lang.printer import print_statement
+from presage.lang.recall_syntax import SimilarClause
+from presage.model.catalog import EventType
+from presage.model.text import Span
+from presage.model.time import TimeRange
+from presage.model.types import LONG, TIMESTAMP, is_orderable
+from presage.operators.windows.nodes import (
+    Aggregate,
+    Distinct,
+    Output,
+    WindowJoin,
+)
+from presage.operators.windows.window_types import FIRST
+from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
+from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationJoin, RelationScan, Stamp
+from presage.plan.query import BoundQuery
+from presage.select.context import QueryContext
+from presage.select.from_items import bind_stream
+from presage.select.items import Item, bind_item, bind_relation, without_shown_time
+from presage.select.recall_joins import later_joins, momentary, retained
+from presage.select.refusals import refuse_uncertain_items
+from presage.select.time_bounds import bind_within
+
+
+def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
+    """The plan of a query; raises all the errors that it finds."""
+    said = context.extensions.in_plain_words(query, context.catalog, context.live)
+    context.knowing.extend([query] if said.knows else [])
+    bound = _bind_plain(said.query, replace(context, catalog=said.catalog))
+    knows = bool(context.knowing)
+    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched, knows=knows)
+
+
+def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
+    sequence = next((item for item in query.items if item.sequence is not None), None)
+    predicted = any(item.predicted for item in query.items)
+    recalling = next((item for item in query.items if item.recalls), None)
+    if recalling is not None and (predicted or sequence is not None):
+        raise error(
+            "UNSUPPORTED",
+            recalling.span,
+            what="RECALL",
+            where="beside PREDICTED or SEQUENCE",
+            fix="INSERT INTO a stream what they find, and write RECALL behind that",
+        )
+    if sequence is not None:
+        return _bind_sequence(query, sequence, context)
+    if predicted:
+        return _bind_predicted(query, context)
+    if recalling is not None:
+        return _bind_recalled(query, recalling, context)
+    problems = Problems()
+    _refuse_other_items(query, problems)
+    refuse_uncertain_items(query, context.catalog, problems)
+    within = problems.attempt(lambda: bind_within(query.within, context.now))
+    time, upper = within or (TimeRange(), None)
+    items = [problems.attempt(lambda i=i: bind_item(i, context, time, bind_query)) for i in query.items]  # type: ignore[misc]
+    problems.raise_any()
+    bound_items = [i for i in items if i is not None]
+    if len(bound_items) > 1:
+        bound_items = [replace(i, node=without_shown_time(i.node)) for i in bound_items]
+    scope = Scope([scope for i in bound_items for scope in i.scopes], context.catalog)
+    _refuse_same_alias(query.items, bound_items)
+    return replace(_SelectBinder(query, scope, bound_items, problems).bind(upper), ends=time.high)
+
+
+def _bind_sequence(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
+    """SEQUENCE […] is a query of its own: its capability binds the whole of it."""
+    time, upper = bind_within(query.within, context.now)
+
+    def events(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, time, context, bind_query, span)
+
+    bound = context.extensions.sequence(query, item, events, context.catalog, upper)
+    return replace(bound, ends=time.high)
+
+
+def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
+    """PREDICTED items are one source of rows, each with its objects and the time that it holds; what else the query
+    asks is asked of them."""
+    time, upper = bind_within(query.within, context.now)
+
+    def events(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, time, context, bind_query, span)
+
+    found = context.extensions.predicted(query, events, context.catalog, upper)
+    relations = [bind_relation(item, item.alias or item.name, context) for item in found.query.items[1:]]
+    items = [Item(found.scopes, found.node), *relations]
+    _refuse_same_alias((query.items[0], *found.query.items[1:]), items)
+    scope = Scope([scope for item in items for scope in item.scopes], context.catalog)
+    return replace(_SelectBinder(found.query, scope, items, Problems()).bind(upper), ends=time.high)
+
+
+def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
+    """Rows of FROM are events that meet history: RECALL says what becomes of them."""
+    time, upper = bind_within(query.within, context.now)
+    later, problems = later_joins(query, item), Problems()
+    refuse_uncertain_items(query, context.catalog, problems)
+    problems.raise_any()
+    bound, scopes, node = _bind_events(later.events, context, time)
+    present = [bind_item(i, context, time, bind_query) for i in later.present]
+    _refuse_same_alias((*later.events.items, *later.present), [*bound, *present])
+    key: tuple[Expr, ...] = ()
+    if item.pattern is None and item.match is None:
+        event_type = event_type_of(item.name, item.span, context.catalog)
+        found = [bound[query.items.index(item)].scopes[0].column(name) for name in event_type.key]
+        key = tuple(column for column in found if column is not None)
+    past = replace(context, since=None, until=None, live=False)
+
+    def history(event_type: EventType, alias: str, span: Span) -> Node:
+        return bind_stream(event_type, alias, TimeRange(), past, bind_query, span)
+
+    # The events that others are compared with are those of all times.
+    similar = any(isinstance(clause, SimilarClause) for clause in item.recalls)
+    earlier = _bind_events(later.events, past, TimeRange())[2] if similar else None
+    joins = [
+        (found.scopes, retained(without_shown_time(found.node), i), i)
+        for i, found in zip(later.present, present, strict=True)
+    ]
+    event = (scopes, node, key, earlier)
+    made = context.extensions.recalled(
+        query, item, event, (tuple(joins), later.conditions), history, context.catalog, upper
+    )
+    return replace(made, ends=time.high)
+
+
+def _bind_events(
+    query: s.Query, context: QueryContext, time: TimeRange
+) -> tuple[list[Item], tuple[ScopeItem, ...], Node]:
+    """FROM without its RECALLs: the items, their names, and the rows that they make."""
+    problems = Problems()
+    refuse_uncertain_items(query, context.catalog, problems)
+    items = [problems.attempt(lambda i=i: bind_item(i, context, time, bind_query)) for i in query.items]  # type: ignore[misc]
+    problems.raise_any()
+    bound = [replace(i, node=without_shown_time(i.node)) for i in items if i is not None]
+    _refuse_same_alias(query.items, bound)
+    streams = [number for number, i in enumerate(bound) if not i.is_relation]
+    if len(streams) > 1 and query.items[streams[0]].recalls:
+        bound[streams[0]] = replace(bound[streams[0]], node=momentary(bound[streams[0]].node))
+    scopes = tuple(scope for i in bound for scope in i.scopes)
+    scope = Scope(list(scopes), context.catalog)
+    conditions = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")
+    on = [conditions.condition(i.on, "ON") for i in query.items if i.on is not None]
+    plain = replace(
+        query, items=tuple(replace(i, recalls=(), event_id=()) for i in query.items), select=(), having=None
+    )
+    return bound, scopes, _SelectBinder(plain, scope, bound, problems).source(on)
+
+
+class _SelectBinder:
+    def __init__(self, query: s.Query, scope: Scope, items: list[Item], problems: Problems) -> None:
+        self.query = query
+        self.scope = scope
+        self.items = items
+        self.problems = problems
+
+    def bind(self, upper: int | None) -> BoundQuery:
+        query, attempt = self.query, self.problems.attempt
+        conditions = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
+        joined = [item.on for item in query.items if item.on is not None]
+        on = [attempt(lambda c=c: conditions.condition(c, "ON")) for c in joined]  # type: ignore[misc]
+        said = query.where
+        where = attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
+        terms = ExpressionBinder(self.scope)
+        outputs = bind_outputs(query, self.scope, terms, self.problems)
+        plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
+        groups = [attempt(lambda g=g: self._group(plain, g)) for g in query.group_by]  # type: ignore[misc]
+        having = attempt(lambda: self._having()) if query.having is not None else None
+        self.problems.raise_any()
+
+        self._check_streams()
+        group_by = tuple(Named(f"_g{i}", g) for i, g in enumerate(groups) if g is not None)
+        node = self.source([c for c in on if c is not None])
+        is_join = isinstance(node, WindowJoin)
+        if where is not None:
+            node = Filter(node, where)
+        before = node
+        node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
+        if having is not None:
+            node = Filter(node, having)
+        # Where rows pass on as they were made, and are not events again, they show the time that they bring.
+        alone = len(self.items) == 1 and node is before
+        passing = alone and not query.distinct and query.output is None and query.insert_into is None
+        brought = passing and SHOWN_TIME in node.column_names()
+        node = self._emit(node, outputs, group_by, brought)
+        columns = tuple(Field(o.name, o.expr.type) for o in outputs)
+        # Spark does not tell names apart that differ only in case.
+        if all(c.name.lower() != "at" for c in columns):
+            node = Stamp(node, shown=SHOWN_TIME if brought else TIME)
+            columns = (*columns, Field("at", TIMESTAMP))
+        return BoundQuery(node, columns, upper, query.insert_into)
+
+    def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
+        bound = binder.bind(_resolve_alias(node, self.query, self.scope))
+        if not is_orderable(bound.type):
+            raise error(
+                "TYPE_MISMATCH",
+                node.span,
+                what="GROUP BY",
+                expected="values that can be compared",
+                found=bound.type,
+                fix="group by the value at a key: m['key']",
+            )
+        return bound
+
+    def _having(self) -> Expr:
+        assert self.query.having is not None
+        written = _resolve_alias(self.query.having, self.query, self.scope)
+        return ExpressionBinder(self.scope).condition(written, "HAVING")
+
+    def _check_streams(self) -> None:
+        if all(i.is_relation for i in self.items):
+            name = self.query.items[0].name
+            raise error(
+                "NOT_A_STREAM",
+                self.query.items[0].span,
+                name=name,
+                kind="relation",
+                fix=f"join it with a stream; DESCRIBE {name} shows its rows",
+            )
+
+    def source(self, on: list[Expr]) -> Node:
+        """FROM: one item, a native join with relations, or a window join."""
+        streams = [i for i in self.items if not i.is_relation]
+        condition = conjunction(on)
+        if len(self.items) == 1:
+            return self.items[0].node
+        if len(streams) == 1 and not self._needs_aggregate(joined=False):
+            node = streams[0].node
+            for item in self.items:
+                if isinstance(item.node, RelationScan):
+                    node = RelationJoin(node, item.node, None)
+            return Filter(node, condition) if condition is not None else node
+        return WindowJoin(tuple(i.node for i in self.items), condition)
+
+    def _needs_aggregate(self, joined: bool) -> bool:
+        """Whether rows depend on what else is in the window, and not on the arriving event alone."""
+        special = any(i.window.is_batch or i.window.type.retention == FIRST for i in self.items)
+        spoken = [item.expr for item in self.query.select] + ([self.query.having] if self.query.having else [])
+        aggregates = any(_mentions_aggregate(x, self.scope) for x in spoken)
+        return aggregates or (special and not joined) or (bool(self.query.group_by) and joined)
+
+    def _aggregate(
+        self, node: Node, joined: bool, outputs: list[Named], having: Expr | None, group_by: tuple[Named, ...]
+    ) -> tuple[Node, list[Named], Expr | None]:
+        if not self._needs_aggregate(joined):
+            return node, outputs, having
+        calls: list[AggregateCall] = []
+        spoken = [o.expr for o in outputs] + ([having] if having is not None else [])
+        for expr in spoken:
+            calls.extend(c for c in expr.walk() if isinstance(c, AggregateCall) and c not in calls)
+        by_call: dict[Expr, str] = {call: f"_a{i}" for i, call in enumerate(calls)}
+
+        def refer(expr: Expr) -> Expr:
+            return ColumnRef(expr.type, by_call[expr], span=expr.span) if expr in by_call else expr
+
+        outputs = [Named(o.name, _rewrite_above(o.expr, refer)) for o in outputs]
+        having = _rewrite_above(having, refer) if having is not None else None
+        seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
+        batch = any(i.window.is_batch for i in self.items) and not joined
+        row_per = "group" if group_by else "event"
+        if batch and calls and not group_by and not (seen_above - set(by_call.values())):
+            row_per = "batch"
+        aggregate = Aggregate(
+            node,
+            group_by,
+            tuple(Named(name, call) for call, name in by_call.items()),
+            carry=() if row_per == "batch" else tuple(c.name for c in node.columns),
+            row_per=row_per,
+        )
+        return aggregate, outputs, having
+
+    def _emit(self, node: Node, outputs: list[Named], group_by: tuple[Named, ...], brought: bool) -> Node:
+        """The selected columns, then DISTINCT, then the output rate."""
+        query = self.query
+        visible = tuple(o.name for o in outputs)
+        hidden: tuple[Named, ...] = ()
+        if query.output is not None and query.output.mode != "all":
+            hidden = group_by
+        if brought:
+            hidden = (Named(SHOWN_TIME, ColumnRef(LONG, SHOWN_TIME)),)
+        node = Project(node, (*outputs, *hidden))
+        if query.distinct:
+            node = Distinct(node, visible)
+        if query.output is not None:
+            by = tuple(h.name for h in hidden)
+            node = Output(node, query.output.mode, query.output.every, by, visible)
+        return node
+
+
+def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None:
+    seen: list[str] = []
+    for item, found in zip(items, bound, strict=True):
+        for scope in found.scopes:
+            tag = f"rename the tag '{scope.alias}' of this pattern, in its filters and in SELECT"
+            fix = tag if item.pattern and scope.grouped else "give one of them an alias with AS"
+            refuse_same_name(scope.alias, seen, "FROM", item.span, fix)
+            seen.append(scope.alias)
+
+
+def _refuse_other_items(query: s.Query, problems: Problems) -> None:
+    """Clauses of the general form that speak of uncertain, predicted or recalled data."""
+    clauses: list[tuple[str, s.Node | None, str]] = [
+        ("WITH PROBABILITY", query.probability, "it asks neither for a SEQUENCE […] nor for PREDICTED streams"),
+        ("VALIDATE EVERY", query if query.validate is not None else None, "it asks for no PREDICTED stream"),
+        ("APPROXIMATE", query.approximate, "its answer is exact"),
+        ("SELECT TENTATIVE", query if query.tentative else None, "its rows never change"),
+        *(("ANALYSIS", item, "its rows are never revised") for item in query.items if item.analysis),
+    ]
+    for name, node, why in clauses:
+        if node is not None:
+            problems.errors.append(
+                error("UNSUPPORTED", node.span, what=name, where=f"on this query: {why}", fix=f"leave {name} out")
+            )
+
+
+def _mentions_aggregate(node: s.Expr, scope: Scope) -> bool:
+    todo: list[object] = [node]
+    while todo:
+        current = todo.pop()
+        if isinstance(current, s.Call) and is_aggregate(current.name) and current.name not in scope.catalog.relations:
+            return True
+        if isinstance(current, s.Node):
+            todo.extend(vars(current).values())
+        elif isinstance(current, tuple):
+            todo.extend(current)
+    return False
+
+
+def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
+    """GROUP BY and HAVING may use a name that SELECT gave, where no attribute has it."""
+    given = {i.alias: i.expr for i in query.select if i.alias and not isinstance(i.expr, s.Star)}
+    known = {n for item in scope.items for n, _ in item.attributes} | {i.alias for i in scope.items}
+
+    def change(current: object) -> object:
+        if isinstance(current, s.Name) and current.name in given and current.name not in known:
+            return given[current.name]
+        if isinstance(current, s.Node):
+            updates = {k: change(v) for k, v in vars(current).items() if isinstance(v, s.Node | tuple) and k != "span"}
+            changed = {k: v for k, v in updates.items() if v is not getattr(current, k)}
+            return replace(current, **changed) if changed else current  # type: ignore[arg-type]
+        if isinstance(current, tuple) and not isinstance(current, Span):
+            items = tuple(change(v) for v in current)
+            return items if any(a is not b for a, b in zip(items, current, strict=True)) else current
+        return current
+
+    changed = change(node)
+    assert isinstance(changed, s.Expr)
+    return changed
+
+
+def _rewrite_above(expr: Expr, refer: Callable[[Expr], Expr]) -> Expr:
+    """Replace aggregates from the top, so that what stands inside one is left alone."""
+    replaced = refer(expr)
+    if replaced is not expr:
+        return replaced
+    return expr.map_children(lambda child: _rewrite_above(child, refer)) if contains_aggregate(expr) else expr

@@ -1,0 +1,113 @@
+"""What SELECT asks of the capabilities: items of FROM that they bind, and words of the domain.
+
+Each of them implements its part of `Extensions` in a class, the `ITEMS` of its module `analyze`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from presage.analyze.scope import ScopeItem
+from presage.lang import syntax as s
+from presage.lang.match_syntax import MatchClause
+from presage.lang.pattern_syntax import PatternSource
+from presage.model.catalog import Catalog, EventType
+from presage.model.text import Span
+from presage.operators.registry import parts
+from presage.plan.expr import Expr
+from presage.plan.nodes import Node
+from presage.plan.query import BoundQuery, RuleNote, Watched
+
+
+class PlainWords(Protocol):
+    """A query without words of the domain, and the catalog that it is bound against."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def notes(self) -> tuple[RuleNote, ...]: ...
+
+    @property
+    def watched(self) -> tuple[Watched, ...]: ...
+
+    @property
+    def knows(self) -> bool: ...
+
+
+class PredictedRows(Protocol):
+    """The PREDICTED items of a query: names that they bring, their rows, and the rest of the query."""
+
+    @property
+    def query(self) -> s.Query: ...
+
+    @property
+    def scopes(self) -> tuple[ScopeItem, ...]: ...
+
+    @property
+    def node(self) -> Node: ...
+
+
+class Extensions(Protocol):
+    """Items of FROM that a capability binds. `events` gives the node of all events of a type under an alias."""
+
+    def pattern(
+        self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
+    ) -> tuple[list[ScopeItem], Node]: ...
+
+    def sequence(
+        self,
+        query: s.Query,
+        item: s.FromItem,
+        events: Callable[[EventType, str, Span], Node],
+        catalog: Catalog,
+        upper: int | None,
+    ) -> BoundQuery: ...
+
+    def inferred(
+        self,
+        stream: EventType,
+        alias: str,
+        events: Callable[[EventType, str, Span], Node],
+        catalog: Catalog,
+        span: Span,
+    ) -> Node: ...
+
+    def predicted(
+        self, query: s.Query, events: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None
+    ) -> PredictedRows: ...
+
+    def recalled(
+        self,
+        query: s.Query,
+        item: s.FromItem,
+        event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None],
+        joined: tuple[tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...], tuple[s.Expr, ...]],
+        history: Callable[[EventType, str, Span], Node],
+        catalog: Catalog,
+        upper: int | None,
+    ) -> BoundQuery: ...
+
+    def in_plain_words(self, query: s.Query, catalog: Catalog, live: bool) -> PlainWords: ...
+
+    def match(
+        self,
+        clause: MatchClause,
+        item: ScopeItem,
+        node: Node,
+        event_time: str | None,
+        whole: bool,
+        span: int | None,
+        alias: str,
+        catalog: Catalog,
+    ) -> tuple[ScopeItem, Node]: ...
+
+
+def extensions(**options: Any) -> Extensions:
+    """One object that binds the items of all capabilities; `options` are those of the capabilities that have some."""
+    kinds = tuple(part.ITEMS for part in parts("analyze").values())
+    return cast(Extensions, type("RegisteredItems", kinds, {})(**options))

@@ -1,1 +1,0 @@
-"""Plan -> running Spark job: session profile, types, expressions, and the batch driver."""

@@ -1,0 +1,94 @@
+"""Values of key columns in, the numbers of their buckets out. The numbers are part of the format: they never change."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from presage.model.time import to_micros
+from presage.storage.chunks import bucket_of
+from presage.storage.delta import LiveFile
+from presage.storage.staging import timestamp_text
+
+MOST_KEYS = 1_000  # a query that names more combinations of key values is not pruned by bucket
+
+
+def hashes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> np.ndarray:
+    """A 32-bit hash of each row, uint64. No column: all rows have one hash. O(rows), and a call per distinct value."""
+    total = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    for column in columns:
+        whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        chunks = whole.dictionary_encode().unify_dictionaries().chunks
+        if chunks:
+            # Nulls have the index -1, which is the last hash.
+            known = np.array([*map(_hash, chunks[0].dictionary.to_pylist()), _hash(None)], np.uint64)
+            parts = [known[chunk.indices.fill_null(-1).to_numpy()] for chunk in chunks]
+            total = (total * np.uint64(0x01000193) + np.concatenate(parts)) & np.uint64(0xFFFFFFFF)
+    return total
+
+
+def buckets(columns: Sequence[pa.ChunkedArray | pa.Array], count: int) -> np.ndarray:
+    # The low bits of a CRC of short texts are even enough for 16 buckets.
+    return hashes(columns) % np.uint64(count)
+
+
+def _hash(value: Any) -> int:
+    """Equal values, as queries compare them, have equal hashes: 0.0 and -0.0, and all NaNs."""
+    if value is None:
+        return 0
+    if isinstance(value, bool):
+        data = b"b1" if value else b"b0"
+    elif isinstance(value, int):
+        data = b"i%d" % value
+    elif isinstance(value, float):
+        data = b"f" + (b"nan" if value != value else struct.pack(">d", value + 0.0))
+    elif isinstance(value, datetime):
+        data = b"t%d" % to_micros(value)
+    else:
+        data = b"s" + str(value).encode()
+    return zlib.crc32(data)
+
+
+def keys_of(schema: pa.Schema, key: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a key that files are bucketed by: those with plain values."""
+    return tuple(name for name in key if not pa.types.is_nested(schema.field(name).type))
+
+
+class KeyFilter:
+    """Which files may hold rows with one of the given values in each of the given columns."""
+
+    def __init__(self, values: Mapping[str, Collection[Any]], key: Sequence[str], schema: pa.Schema) -> None:
+        self._bounds: dict[str, list[Any]] = {}
+        arrays: dict[str, pa.Array] = {}
+        for name, wanted in values.items():
+            try:
+                arrays[name] = pa.array(list(wanted), schema.field(name).type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                continue  # values that the column cannot hold: let the rows be compared
+            found = arrays[name].to_pylist()
+            if None not in found:
+                self._bounds[name] = [timestamp_text(v) if isinstance(v, datetime) else v for v in found]
+        columns = keys_of(schema, key)
+        self._hashes: np.ndarray | None = None
+        combinations = np.prod([float(len(arrays[name])) for name in columns if name in arrays])
+        if columns and all(name in arrays for name in columns) and combinations <= MOST_KEYS:
+            rows = list(product(*(arrays[name].to_pylist() for name in columns)))
+            self._hashes = hashes([pa.array([r[i] for r in rows], arrays[n].type) for i, n in enumerate(columns)])
+
+    def excludes(self, file: LiveFile) -> bool:
+        for name, values in self._bounds.items():
+            low, high = file.low.get(name), file.high.get(name)
+            if all((low is not None and v < low) or (high is not None and v > high) for v in values):
+                return True
+        bucket = bucket_of(file.name)
+        if bucket is None or self._hashes is None:
+            return False
+        number, count = bucket
+        return count > 1 and not bool((self._hashes % np.uint64(count) == number).any())

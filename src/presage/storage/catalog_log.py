@@ -1,0 +1,70 @@
+"""Entries in, the same entries in order out: what was declared, changed and dropped, as a versioned log.
+
+One small file per version. An entry's `seq` is the log's position when it was written: it holds for events after it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from presage.errors import PresageError, error
+from presage.storage.disk import Disk
+from presage.storage.failures import first_line
+from presage.storage.sealed_json import seal, unseal
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    version: int  # 1, 2, 3, …
+    seq: int
+    action: str  # create, drop, refresh, …
+    kind: str  # stream, schema, relation, statement, …
+    name: str
+    text: str  # the statement as it was written
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class CatalogLog:
+    def __init__(self, folder: Path, disk: Disk) -> None:
+        self._folder = folder
+        self._disk = disk
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Carry out the catalog's part of a record; doing it again writes the same file."""
+        self._disk.write_atomically(self._folder / _name(entry["version"]), seal(entry))
+
+    def entries(self) -> list[CatalogEntry]:
+        return [self.read(name) for name in self._names()]
+
+    def read(self, name: str) -> CatalogEntry:
+        """The entry in a file of that name."""
+        try:
+            entry = CatalogEntry(**unseal((self._folder / name).read_bytes()))
+        except (OSError, ValueError, TypeError) as broken:
+            raise self._corrupt(name, first_line(broken)) from broken
+        if name != _name(entry.version):
+            raise self._corrupt(name, f"it holds version {entry.version}")
+        return entry
+
+    def missing(self, version: int) -> list[int]:
+        """The versions up to one that are not there; an entry of a later one is an error."""
+        names = set(self._names())
+        expected = {_name(number): number for number in range(1, version + 1)}
+        for name in sorted(names - expected.keys()):
+            raise self._corrupt(name, f"the journal ends with version {version}")
+        return [number for name, number in expected.items() if name not in names]
+
+    def _names(self) -> list[str]:
+        # A dot: a file that never got its name.
+        return sorted(name for name in os.listdir(self._folder) if not name.startswith("."))
+
+    def _corrupt(self, name: str, why: str) -> PresageError:
+        fix = "restore the catalog folder from a copy of the home"
+        return error("HOME_CORRUPT", what=f"catalog entry {name}", path=self._folder.parent, why=why, fix=fix)
+
+
+def _name(version: int) -> str:
+    return f"{version:014d}.json"

@@ -1,0 +1,185 @@
+"""Coercion of whole Arrow columns to a declared type, with a mask of the rows that need a look value by value.
+
+Every function returns `(column, undecided)`: null wherever `undecided` (a NumPy mask) is true; `value_coercion` then
+decides those rows value by value. What is decided here is decided as `value_coercion` would.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.model.arrow import to_arrow
+from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, DataType
+from presage.storage.columns import MAX_TIME, MIN_TIME
+from presage.storage.columns import TIMESTAMP as ARROW_TIMESTAMP
+from presage.storage.value_coercion import RANGES
+
+Mask = npt.NDArray[np.bool_]
+Decided = tuple[pa.Array, Mask]
+
+MAX_EXACT = 2**53  # up to here every whole number is a DOUBLE
+_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_INTEGER = r"^-?[0-9]{1,18}$"
+_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+_ZONE = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
+
+
+def coerce_array(array: pa.Array, wanted: DataType) -> Decided:
+    """Decide as many values of a column as can be decided at once."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), to_arrow(wanted)), _none(array)
+    if wanted == STRING and _is_text(kind):
+        return _text(array)
+    if wanted in RANGES and pa.types.is_integer(kind):
+        return _whole(array, wanted)
+    if wanted in RANGES and pa.types.is_floating(kind):
+        return _whole_from_float(array, wanted)
+    if wanted == DOUBLE and pa.types.is_floating(kind):
+        return array.cast(pa.float64()), _none(array)
+    if wanted == DOUBLE and pa.types.is_integer(kind):
+        return _double_from_whole(array)
+    if wanted == BOOLEAN and pa.types.is_boolean(kind):
+        return array, _none(array)
+    if wanted == TIMESTAMP and pa.types.is_timestamp(kind):
+        return _moment(array)
+    if wanted == TIMESTAMP and pa.types.is_date(kind):
+        return _moment(array.cast(pa.timestamp("s" if pa.types.is_date32(kind) else "ms")))
+    if wanted == TIMESTAMP and _is_text(kind):
+        return parse_array(array.cast(pa.string()), wanted)
+    target = to_arrow(wanted)
+    # Times inside a value would need their range checked: those go value by value.
+    if pa.types.is_nested(kind) and _same(kind, target) and "timestamp" not in str(kind):
+        return array.cast(target), _none(array)
+    return _undecided(array, wanted)
+
+
+def parse_array(array: pa.Array, wanted: DataType) -> Decided:
+    """Decide the fields of a text file, where their spelling is a plain one."""
+    if wanted == STRING:
+        return array, _none(array)
+    if wanted in RANGES:
+        numbers, rest = _parse(array, _INTEGER, pa.int64())
+        column, outside = _whole(numbers, wanted)
+        return column, rest | outside
+    if wanted == DOUBLE:
+        return _parse(array, _NUMBER, pa.float64())
+    if wanted == BOOLEAN:
+        lower = pc.utf8_lower(array)
+        known = pc.is_in(lower, pa.array(["true", "false"]))
+        return pc.if_else(known, pc.equal(lower, "true"), None), _still(array, known)
+    if wanted == TIMESTAMP:
+        return _parse_moments(array)
+    return _undecided(array, wanted)
+
+
+def _text(array: pa.Array) -> Decided:
+    try:
+        array.validate(full=True)
+        return array.cast(pa.string()), _none(array)
+    except pa.ArrowInvalid:  # bytes that are no UTF-8, or more than one column can hold
+        return _undecided(array, STRING)
+
+
+def _whole(array: pa.Array, wanted: DataType) -> Decided:
+    target = to_arrow(wanted)
+    low, high = RANGES[wanted]  # type: ignore[index]
+    if pa.types.is_signed_integer(array.type) and array.type.bit_width <= target.bit_width:
+        return array.cast(target), _none(array)
+    fits = pc.less_equal(array, pa.scalar(high, pa.uint64()) if pa.types.is_uint64(array.type) else high)
+    if pa.types.is_signed_integer(array.type):
+        fits = pc.and_(fits, pc.greater_equal(array, low))
+    return pc.if_else(fits, array, None).cast(target), _still(array, fits)
+
+
+def _whole_from_float(array: pa.Array, wanted: DataType) -> Decided:
+    values = array.cast(pa.float64())
+    low, high = RANGES[wanted]  # type: ignore[index]
+    # float(2**63 - 1) is 2**63, which is one too many: the upper bound is excluded.
+    upper = pc.less(values, float(high)) if wanted == LONG else pc.less_equal(values, float(high))
+    fits = pc.and_(pc.and_(pc.equal(values, pc.floor(values)), upper), pc.greater_equal(values, float(low)))
+    return pc.if_else(fits, values, None).cast(to_arrow(wanted), safe=False), _still(array, fits)
+
+
+def _double_from_whole(array: pa.Array) -> Decided:
+    if array.type.bit_width <= 32:
+        return array.cast(pa.float64()), _none(array)
+    fits = pc.less_equal(array, pa.scalar(MAX_EXACT, array.type))
+    if pa.types.is_signed_integer(array.type):
+        fits = pc.and_(fits, pc.greater_equal(array, pa.scalar(-MAX_EXACT, array.type)))
+    return pc.if_else(fits, array, None).cast(pa.float64()), _still(array, fits)
+
+
+def _moment(array: pa.Array) -> Decided:
+    """Times of any unit; without a zone they are UTC."""
+    unit = array.type.unit
+    counts: npt.NDArray[np.int64] = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    if unit == "ns":
+        micros = counts // 1000  # rounds down before 1970 too
+        fits = np.ones(len(counts), dtype=bool)
+    else:
+        per = _PER_UNIT[unit]
+        fits = (counts >= -(-MIN_TIME // per)) & (counts <= MAX_TIME // per)
+        micros = np.where(fits, counts, 0) * per
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    column = pa.array(micros, pa.int64(), mask=null | ~fits).cast(ARROW_TIMESTAMP)
+    return column, ~fits & ~null
+
+
+def _parse_moments(array: pa.Array) -> Decided:
+    zoned = pc.match_substring_regex(array, _MOMENT + _ZONE + "$")
+    # Texts of one source are mostly spelled alike: if all have a zone, nothing more is asked of them.
+    plain = pa.scalar(False) if pc.all(zoned).as_py() else pc.match_substring_regex(array, _MOMENT + "$")
+    try:
+        moments = pc.coalesce(
+            pc.if_else(plain, array, None).cast(pa.timestamp("us")).cast(pa.int64()),
+            pc.if_else(zoned, array, None).cast(ARROW_TIMESTAMP).cast(pa.int64()),
+        ).cast(ARROW_TIMESTAMP)
+    except pa.ArrowInvalid:  # the spelling of a day or an hour that does not exist
+        return _undecided(array, TIMESTAMP)
+    column, outside = _moment(moments)
+    return column, outside | _still(array, pc.or_(plain, zoned))
+
+
+def _parse(array: pa.Array, pattern: str, target: pa.DataType) -> Decided:
+    plain = pc.match_substring_regex(array, pattern)
+    return pc.if_else(plain, array, None).cast(target), _still(array, plain)
+
+
+def _same(kind: pa.DataType, target: pa.DataType) -> bool:
+    """Whether two nested types differ at most in the names of list items."""
+    if pa.types.is_struct(kind) and pa.types.is_struct(target):
+        pairs = list(zip(kind, target, strict=False))
+        return bool(kind.num_fields == target.num_fields) and all(
+            a.name == b.name and _same(a.type, b.type) for a, b in pairs
+        )
+    if pa.types.is_list(kind) and pa.types.is_list(target):
+        return _same(kind.value_type, target.value_type)
+    return not pa.types.is_map(kind) and bool(kind == target)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _none(array: pa.Array) -> Mask:
+    return np.zeros(len(array), dtype=bool)
+
+
+def _undecided(array: pa.Array, wanted: DataType) -> Decided:
+    return pa.nulls(len(array), to_arrow(wanted)), array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _still(array: pa.Array, decided: Any) -> Mask:
+    """The rows that have a value and are not decided."""
+    open_rows = pc.and_(array.is_valid(), pc.invert(pc.fill_null(decided, False)))
+    mask: Mask = open_rows.to_numpy(zero_copy_only=False)
+    return mask

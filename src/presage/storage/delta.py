@@ -1,0 +1,282 @@
+"""Carries records out on Delta tables: creates, drops and changes of files in, tables that any Delta reader reads out.
+
+Everything here can be done twice: what is done already is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
+
+from presage.errors import PresageError, error
+from presage.model.time import parse_timestamp
+from presage.storage.checkpoints import Checkpoints
+from presage.storage.columns import SEQ, TIME
+from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete
+from presage.storage.failures import first_line
+from presage.storage.home import Home
+from presage.storage.journal import FileAdd
+from presage.storage.sealed_json import seal, unseal
+from presage.storage.staging import timestamp_text
+
+# A reader starts from a checkpoint and reads all entries since; a checkpoint costs as much as there are files.
+COMMITS_PER_CHECKPOINT = 200
+# Files that were removed are our own to delete (`maintenance`): checkpoints need not remember them for a week.
+CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
+_MARK = "stream.json"
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A data file of a table as its statistics tell it; bounds are None where they are unknown (or the column is).
+
+    `low` and `high` are least and greatest values of the other columns, as Delta spells them in JSON.
+    """
+
+    name: str
+    size: int
+    rows: int
+    first_time: int | None
+    last_time: int | None
+    first_seq: int | None
+    last_seq: int | None
+    low: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    high: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+class Tables(Protocol):
+    """What the committer wants from a store of tables."""
+
+    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None: ...
+
+    def drop(self, stream: str, n: int) -> None: ...
+
+    def change(
+        self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
+    ) -> None: ...
+
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]: ...
+
+    def generation(self, stream: str) -> int: ...
+
+    def last_change(self, stream: str, table: str) -> int: ...
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
+
+    def schema(self, stream: str, table: str) -> pa.Schema: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass
+class Table:
+    """What is known of a table as long as this home alone writes it."""
+
+    version: int
+    transaction: int  # the last record that changed it
+    schema: pa.Schema
+    files: dict[str, LiveFile]
+    checkpoint: int  # the version at which the last one was asked for
+
+
+class DeltaTables:
+    """The tables of one home. Not thread-safe: the committer's lock is held around every call.
+
+    Log entries are written here and not by delta-rs, whose handle gets slower with every file of the table: a commit
+    must cost the same after ten thousand others. delta-rs reads tables and writes checkpoints.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._tables: dict[Path, Table] = {}
+        self._checkpoints = Checkpoints(home.disk)
+
+    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
+        """Make a stream's folder with its tables, whole or not at all."""
+        folder = self._home.stream_folder(stream)
+        if generation_of(folder) >= n:
+            return
+        new = self._home.streams / f".new-{n}"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        folder.parent.mkdir(exist_ok=True)
+        for table, schema in schemas.items():
+            DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
+            self._sync_log(new / table, 0)
+            self._home.disk.sync_folder(new / table)
+        made = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
+        mark = {"stream": stream, "generation": n, "tables": made}
+        self._home.disk.write_atomically(new / _MARK, seal(mark))
+        os.rename(new, folder)
+        self._home.disk.sync_folder(folder.parent)
+
+    def drop(self, stream: str, n: int) -> None:
+        """Remove a stream made before record n; one made by a later record stays."""
+        folder = self._home.stream_folder(stream)
+        for path in [path for path in self._tables if path.parent == folder]:
+            del self._tables[path]
+        self._checkpoints.wait(folder)
+        if 0 <= generation_of(folder) < n:
+            away = self._home.streams / f".dropped-{n}"
+            os.rename(folder, away)
+            self._home.disk.sync_folder(folder.parent)
+            shutil.rmtree(away)
+        self._home.forget_folder(stream)
+
+    def change(
+        self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
+    ) -> None:
+        """Add and remove files of the table as transaction n of this home, unless that has been done.
+
+        `rewrites`: the same rows in other files; a Delta reader that follows changes passes over it.
+        """
+        folder = self._home.table_folder(stream, table)
+        known = self._table(folder)
+        # The format accepts a transaction twice, and the removal of a file that is not there: the checks are ours.
+        if known.transaction >= n:
+            return
+        gone = [known.files[name] for name in removes if name in known.files]
+        if rewrites and len(gone) < len(removes):
+            adds, gone = [], []  # another program has rewritten these rows: its files stand, and ours would double them
+        version = known.version + 1
+        try:
+            data = entry(
+                Seal(version, n, known.transaction), self._home.id, adds, [(f.name, f.size) for f in gone], not rewrites
+            )
+            self._home.disk.write_new(entry_path(folder, version), data)
+        except FileExistsError:
+            del self._tables[folder]  # another program has written to the table: what it did stays
+            if self._table(folder).version < version:
+                raise
+            self.change(stream, table, adds, removes, n, rewrites)
+            return
+        except BaseException:
+            self._tables.pop(folder, None)  # what it knows may be half of the truth
+            raise
+        known.version, known.transaction = version, n
+        for file in gone:
+            del known.files[file.name]
+        known.files.update((file.path, _from_stats(file)) for file in adds)
+        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
+
+    def generation(self, stream: str) -> int:
+        """The record that made the stream, as its folder says; -1 if there is none."""
+        return generation_of(self._home.stream_folder(stream))
+
+    def last_change(self, stream: str, table: str) -> int:
+        """The last record that changed the table, as its own log says."""
+        return self._table(self._home.table_folder(stream, table)).transaction
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        """The files of the table, in the order of their commits."""
+        return tuple(self._table(self._home.table_folder(stream, table)).files.values())
+
+    def schema(self, stream: str, table: str) -> pa.Schema:
+        return self._table(self._home.table_folder(stream, table)).schema
+
+    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+        """Log files that no reader needs that started after `before`, the oldest first. Begins a checkpoint if due."""
+        folder = self._home.table_folder(stream, table)
+        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
+        return obsolete(folder, before)
+
+    def close(self) -> None:
+        self._checkpoints.wait(self._home.path)
+
+    def _table(self, folder: Path) -> Table:
+        if folder not in self._tables:
+            self._tables[folder] = read_table(folder, self._home.id)
+        return self._tables[folder]
+
+    def _checkpoint_if_due(self, folder: Path, commits: int) -> None:
+        known = self._table(folder)
+        if known.version >= known.checkpoint + commits:
+            known.checkpoint = known.version
+            self._checkpoints.start(folder)
+
+    def _sync_log(self, folder: Path, version: int) -> None:
+        """delta-rs does not flush: before a record is marked as carried out, its log entries must be durable."""
+        if self._home.disk.durable:
+            self._home.disk.sync_file(entry_path(folder, version))
+            self._home.disk.sync_folder(folder / "_delta_log")
+
+
+def generation_of(folder: Path) -> int:
+    """The record that made the stream in a folder, -1 if there is none."""
+    mark = _mark(folder)
+    return int(mark["generation"]) if mark else -1
+
+
+def _mark(folder: Path) -> dict[str, Any]:
+    """What the folder of a stream says of itself; nothing if there is none."""
+    try:
+        mark = unseal((folder / _MARK).read_bytes())
+        return {"tables": {}, **mark, "generation": int(mark["generation"])}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as broken:
+        raise _corrupt(folder, f"'{_MARK}'", broken) from broken
+
+
+def read_table(folder: Path, application: str) -> Table:
+    """What the log of a table says now. `application`: the identity of the home, whose transactions count."""
+    made = _mark(folder.parent).get("tables", {}).get(folder.name)
+    try:
+        check_log(folder, made)
+        handle = DeltaTable(str(folder))
+        actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
+        files = sorted(map(_from_action, actions), key=lambda file: file.name)
+        return Table(
+            handle.version(),
+            handle.transaction_version(application) or 0,
+            pa.schema(handle.schema().to_arrow()),
+            {file.name: file for file in files},
+            checkpoint_of(folder),
+        )
+    except (OSError, DeltaError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as broken:
+        raise _corrupt(folder, "the Delta log", broken) from broken
+
+
+def _corrupt(folder: Path, what: str, broken: Exception) -> PresageError:
+    fix = "restore the folder from a copy of the home"
+    return error("HOME_CORRUPT", what=what, path=folder, why=first_line(broken), fix=fix)
+
+
+def delta_schema(schema: pa.Schema) -> str:
+    """An Arrow schema in Delta's own spelling."""
+    return str(Schema.from_arrow(schema).to_json())
+
+
+def _from_stats(file: FileAdd) -> LiveFile:
+    stats = json.loads(file.stats)
+    return _live_file(file.path, file.size, file.rows, stats["minValues"], stats["maxValues"])
+
+
+def _from_action(action: dict[str, Any]) -> LiveFile:
+    low, high = (
+        {name.removeprefix(side): _spelled(value) for name, value in action.items() if name.startswith(side)}
+        for side in ("min.", "max.")
+    )
+    return _live_file(action["path"], action["size_bytes"], action["num_records"], low, high)
+
+
+def _live_file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[str, Any]) -> LiveFile:
+    times = [bound.pop(TIME, None) for bound in (low, high)]
+    first, last = (None if text is None else parse_timestamp(text) for text in times)
+    low, high = ({column: value for column, value in bound.items() if value is not None} for bound in (low, high))
+    return LiveFile(name, size, rows, first, last, low.pop(SEQ, None), high.pop(SEQ, None), low, high)
+
+
+def _spelled(value: Any) -> Any:
+    return timestamp_text(value) if isinstance(value, datetime) else value

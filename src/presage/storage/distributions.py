@@ -1,0 +1,186 @@
+"""Rows of a probabilistic stream in, the reasons of those that make no distribution out.
+
+A distribution belongs to a key and a step (in a Markov stream: and to the values of the step before), and its
+probabilities sum to at most 1, whatever loads they came in. So the rows of steps that may still receive others are
+remembered; after a restart they are read from the archive. Cost of a load: linear in its rows and in those remembered
+for the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.arrays.equality import equality_codes, first_occurrences
+from presage.model.catalog import PROBABILITY, EventType, Uncertain
+from presage.model.time import format_timestamp
+from presage.storage.columns import MIN_TIME, attributes_schema
+from presage.storage.home_state import StreamState
+from presage.storage.value_coercion import show
+
+TOLERANCE = 1e-9  # by which a sum may pass 1
+MANY_CHUNKS = 64
+
+# Rows of the archive with an event time from there on: what `Distributions` asks for after a restart.
+Read = Callable[[EventType, int, list[str]], pa.Table]
+Reasons = dict[int, str]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Rows of steps that may receive more, as they are when the stream's last number is `last_seq`.
+
+    No number is given twice in a home, so it tells a stream from one of the same name that was dropped, too.
+    """
+
+    last_seq: int
+    rows: pa.Table
+
+
+class Distributions:
+    """What is known of the open steps of all probabilistic streams of a home."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        # By stream: what has been published, and what would be with the load at hand, if that comes to be.
+        self._known: dict[str, tuple[_Known, ...]] = {}
+
+    def judge(self, table: pa.Table, event_type: EventType, state: StreamState) -> Reasons:
+        """Why rows of a load are rejected, by their place in it; those that are late are no part of a distribution."""
+        uncertain = event_type.probabilistic
+        if uncertain is None or not table.num_rows:
+            return {}
+        reasons = _unfit(table, event_type, uncertain)
+        fit = np.ones(table.num_rows, np.bool_)
+        fit[list(reasons)] = False
+        times = _times(table, event_type)
+        if state.watermark is not None:
+            fit &= times >= state.watermark
+        rows = np.flatnonzero(fit)
+        if len(rows):
+            known = self._rows(event_type, state)
+            known = known.filter(pa.array(np.isin(_times(known, event_type), np.unique(times[rows]))))
+            found = _excess(known, table.take(pa.array(rows)), event_type, uncertain)
+            reasons.update({int(rows[row]): reason for row, reason in found.items()})
+        return reasons
+
+    def propose(self, events: pa.Table, event_type: EventType, state: StreamState, last_seq: int) -> None:
+        """Remember the events of a load that is about to be published, so that the next one need not read them.
+
+        Whether it was published shows in the stream's last number.
+        """
+        if event_type.probabilistic is None or not events.num_rows:
+            return
+        known = self._rows(event_type, state)
+        rows = pa.concat_tables([known, events.select(known.column_names)])
+        times = _times(rows, event_type)
+        # What is older than this is late from now on.
+        oldest = max(int(times.max()) - event_type.max_delay, MIN_TIME if state.watermark is None else state.watermark)
+        rows = rows.filter(pa.array(times >= oldest))
+        if rows.column(0).num_chunks > MANY_CHUNKS:
+            rows = rows.combine_chunks()
+        self._known[event_type.name] = (
+            _Known(state.last_seq, known),
+            _Known(last_seq, rows),
+        )
+
+    def _rows(self, event_type: EventType, state: StreamState) -> pa.Table:
+        for known in self._known.get(event_type.name, ()):
+            if known.last_seq == state.last_seq:
+                return known.rows
+        columns = _columns(event_type)
+        if state.watermark is None:
+            rows = attributes_schema(event_type.attributes).empty_table().select(columns)
+        else:
+            rows = self._read(event_type, state.watermark, columns)
+        self._known[event_type.name] = (_Known(state.last_seq, rows),)
+        return rows
+
+
+def _columns(event_type: EventType) -> list[str]:
+    uncertain = event_type.probabilistic
+    assert uncertain is not None
+    assert event_type.event_time is not None
+    return [*event_type.key, event_type.event_time, *uncertain.attributes, PROBABILITY, *uncertain.before]
+
+
+def _times(table: pa.Table, event_type: EventType) -> npt.NDArray[np.int64]:
+    times: npt.NDArray[np.int64] = table[event_type.event_time].cast(pa.int64()).to_numpy()
+    return times
+
+
+def _nulls(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    nulls: npt.NDArray[np.bool_] = column.is_null().to_numpy()
+    return nulls
+
+
+def _unfit(table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
+    """Rows that are wrong by themselves, each for the first thing that is."""
+    reasons: Reasons = {}
+
+    def note(rows: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+        for row in np.flatnonzero(rows).tolist():
+            if row not in reasons:
+                reasons[row] = f"{reason(row)} ({_place(table, row, event_type, uncertain)})"
+
+    for name in event_type.key:
+        note(_nulls(table[name]), lambda row, name=name: f"'{name}' of KEY is null")  # type: ignore[misc]
+    for name in uncertain.attributes:
+        why = f"the uncertain attribute '{name}' is null: that nothing happened is the mass that is left out"
+        note(_nulls(table[name]), lambda row, why=why: why)  # type: ignore[misc]
+    chances = table[PROBABILITY]
+    note(_nulls(chances), lambda row: f"'{PROBABILITY}' is null, it must be a number from 0 to 1")
+    fits = pc.and_(pc.greater_equal(chances, 0.0), pc.less_equal(chances, 1.0)).fill_null(True).to_numpy()
+    note(~fits, lambda row: f"'{PROBABILITY}' must be a number from 0 to 1, found {show(chances[row].as_py())}")
+    if uncertain.before:
+        missing = np.sum([_nulls(table[name]) for name in uncertain.before], axis=0)
+        names = ", ".join(f"'{name}'" for name in uncertain.before)
+        why = f"some of {names} are null and some are not: give what all of them were, or that none was"
+        note((missing > 0) & (missing < len(uncertain.before)), lambda row: why)
+    return reasons
+
+
+def _excess(known: pa.Table, table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
+    """Rows of a load that repeat an alternative, or whose distribution sums to more than 1 with those known."""
+    columns = _columns(event_type)
+    both = pa.concat_tables([known, table.select(columns)])
+    owners, count = equality_codes([both[name] for name in (*_owner(event_type), *uncertain.before)], both.num_rows)
+    values = [both[name] for name in uncertain.attributes]
+    alternatives, _ = equality_codes([pa.chunked_array([pa.array(owners)]), *values], both.num_rows)
+    first = first_occurrences(alternatives)
+    sums = np.bincount(owners, weights=both[PROBABILITY].to_numpy() * first, minlength=count)
+    reasons: Reasons = {}
+    places: dict[int, str] = {}  # of the distributions: their rows share them
+    for row in np.flatnonzero(~first | (sums > 1 + TOLERANCE)[owners]).tolist():
+        mine = row - known.num_rows
+        if mine < 0:
+            continue  # it was here before, and stays
+        owner = int(owners[row])
+        place = places.get(owner) or places.setdefault(owner, _place(table, mine, event_type, uncertain))
+        if first[row]:
+            reasons[mine] = f"the distribution of {place} sums to {sums[owner]:.12g}, more than 1"
+        else:
+            shown = _spelled(table, mine, uncertain.attributes)
+            reasons[mine] = f"the alternative {shown} is there already in the distribution of {place}"
+    return reasons
+
+
+def _owner(event_type: EventType) -> tuple[str, ...]:
+    assert event_type.event_time is not None
+    return (*event_type.key, event_type.event_time)
+
+
+def _place(table: pa.Table, row: int, event_type: EventType, uncertain: Uncertain) -> str:
+    """Key and step of a row and, if it depends on the step before, the values there."""
+    step = format_timestamp(table[event_type.event_time][row].value)
+    before = f" given {_spelled(table, row, uncertain.before)}" if uncertain.before else ""
+    return f"{_spelled(table, row, event_type.key)} at {step}{before}"
+
+
+def _spelled(table: pa.Table, row: int, names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} = {show(table[name][row].as_py())}" for name in names)

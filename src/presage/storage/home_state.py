@@ -1,0 +1,181 @@
+"""Records in, the state of the home out: positions, each stream's clock, counters and `once` keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from presage.storage.columns import EVENTS, LATE
+from presage.storage.home import DERIVED, RESULTS
+from presage.storage.journal import Part, Record, corrupt_journal
+from presage.storage.limits import limit_names
+
+
+@dataclass
+class StreamState:
+    """What is known of a stream without opening its tables. Times are microseconds."""
+
+    generation: int  # the number of the record that made it
+    accepted: int = 0
+    removed: int = 0  # of the accepted, by retention
+    key: list[str] | None = None  # by which its old files are bucketed, once there are some
+    late: int = 0
+    rejected: int = 0
+    ignored: dict[str, int] = field(default_factory=dict)
+    first_time: int | None = None  # least and greatest time of its events, late ones left out
+    last_time: int | None = None
+    watermark: int | None = None  # an event before it is late
+    last_seq: int = 0
+    once: dict[str, list[int]] = field(default_factory=dict)  # key -> first and number of sequence numbers
+    # Source -> partition -> how far its offsets are: see `offsets.Numbering`.
+    sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    # Source that fills the stream by itself -> how far it is: see `delivery.SourceState`.
+    cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Table -> the last record that changed it. A head of an earlier version does not say.
+    changes: dict[str, int] = field(default_factory=dict)
+
+    def rows_of(self, stream: str, table: str) -> int | None:
+        """How many rows a table must hold once all records are carried out; None where that is not counted."""
+        if table == EVENTS and (not stream.startswith("#") or stream == RESULTS or stream.startswith(DERIVED)):
+            return self.accepted - self.removed
+        # Retention takes late events away, too, and does not count them.
+        return self.late if table == LATE and not self.removed else None
+
+
+@dataclass
+class LiveState:
+    """The standing statements as plain values; what they mean is known to `presage.live`.
+
+    A record's `live` part holds `job` (values that replace those of the same name), `statements` (the same for each
+    statement, by number), `counts` (what is added to theirs: `rows_in`, how many and for whom, and `rows_out`, how many
+    by number) and `drops` (numbers).
+    """
+
+    job: dict[str, Any] = field(default_factory=dict)
+    statements: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def advance(self, change: dict[str, Any]) -> None:
+        self.job = {**self.job, **change.get("job", {})}
+        for number, values in change.get("statements", {}).items():
+            known = self.statements.setdefault(number, {})
+            known.update(values)  # in place: a batch may change every statement
+        counts = change.get("counts", {})
+        for rows, numbers in counts.get("rows_in", ()):
+            for number in numbers:
+                self.statements[number]["rows_in"] += rows
+        for number, rows in counts.get("rows_out", {}).items():
+            self.statements[number]["rows_out"] += rows
+        for number in change.get("drops", ()):
+            del self.statements[number]
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far the home is, as readers may see it: one moment of the log, never torn."""
+
+    arrivals: int  # the last record that brought events or a watermark
+    position: int
+    watermarks: dict[str, int | None]  # by stream
+
+
+@dataclass
+class HomeState:
+    n: int = 0  # the last record
+    position: int = 0  # the last sequence number
+    catalog_version: int = 0
+    streams: dict[str, StreamState] = field(default_factory=dict)
+    arrivals: int = 0
+    live: LiveState = field(default_factory=LiveState)
+
+    def advance(self, record: Record) -> None:
+        """Take in the next record. The live path and the replay on opening are this one function."""
+        self.n = record.n
+        for name in record.drops:
+            del self.streams[name]
+        for name, tables in record.creates.items():
+            self.streams[name] = StreamState(record.n, changes=dict.fromkeys(tables, 0))
+        if record.catalog is not None:
+            self.catalog_version = record.catalog["version"]
+        if record.stream is not None:
+            stream = self.streams[record.stream]
+            self._advance_stream(stream, record)
+            stream.late += record.late
+            stream.rejected += record.rejected
+            stream.ignored = limit_names(record.ignored, stream.ignored)
+            for source, partitions in record.sources.items():
+                stream.sources[source] = {**stream.sources.get(source, {}), **partitions}
+            stream.cursors = {**stream.cursors, **record.cursors}
+            if record.once is not None:
+                stream.once[record.once] = [record.first_seq, record.seqs]
+            self.arrivals = record.n
+        for part in record.parts:
+            self._advance_stream(self.streams[part.stream], part)
+            self.streams[part.stream].removed += part.removed
+            if part.key is not None:
+                self.streams[part.stream].key = part.key
+        for name, table in changed_tables(record):
+            changes = self.streams[name].changes
+            if table in changes:
+                changes[table] = record.n
+        if record.live is not None:
+            self.live.advance(record.live)
+
+    def _advance_stream(self, stream: StreamState, record: Record | Part) -> None:
+        stream.accepted += record.accepted
+        stream.first_time = _least(stream.first_time, record.first_time)
+        stream.last_time = greatest(stream.last_time, record.last_time)
+        stream.watermark = greatest(stream.watermark, record.watermark)
+        if record.seqs:
+            self.position = stream.last_seq = record.first_seq + record.seqs - 1
+
+    def point(self) -> Point:
+        return Point(self.arrivals, self.position, {name: s.watermark for name, s in self.streams.items()})
+
+    def keys(self) -> int:
+        return sum(len(stream.once) for stream in self.streams.values())
+
+    def to_json(self) -> dict[str, Any]:
+        streams = {name: dict(vars(stream)) for name, stream in self.streams.items()}
+        return {**vars(self), "streams": streams, "live": dict(vars(self.live))}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> HomeState:
+        streams = {name: StreamState(**stream) for name, stream in content["streams"].items()}
+        # A head written before there were standing statements knows nothing of them.
+        live = LiveState(**content.get("live", {}))
+        arrivals = content.get("arrivals", content["n"])
+        return cls(content["n"], content["position"], content["catalog_version"], streams, arrivals, live)
+
+
+def changed_tables(record: Record) -> set[tuple[str, str]]:
+    """Stream and table, of the tables whose files a record changes."""
+    changes: list[Record | Part] = [record, *record.parts]
+    return {
+        (change.stream, table)
+        for change in changes
+        if change.stream is not None
+        for table in (*change.adds, *(change.removes if isinstance(change, Part) else ()))
+    }
+
+
+def state_after(folder: Path, head: dict[str, Any] | None, records: Iterable[Record]) -> HomeState:
+    """The state of a home after the head and the records of its journal, which is in that folder."""
+    try:
+        state = HomeState.from_json(head["state"]) if head else HomeState()
+        for record in records:
+            state.advance(record)
+    except (ValueError, KeyError, TypeError, AttributeError) as broken:
+        # Bytes without a checksum, of an earlier version, may say anything.
+        why = f"it contradicts itself ({type(broken).__name__}: {broken})"
+        raise corrupt_journal(folder, "the journal", why) from broken
+    return state
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return min((x for x in (a, b) if x is not None), default=None)
+
+
+def greatest(a: int | None, b: int | None) -> int | None:
+    return max((x for x in (a, b) if x is not None), default=None)

@@ -1,0 +1,222 @@
+"""A Spark DataFrame in, staged data files and the draft of a record out. The only module of the log that knows Spark.
+
+The executors check, split and write their rows with PyArrow, as the driver does for smaller loads: the session's own
+settings (time zone, type of Parquet times, adaptive execution) have no say in the files and are not touched.
+The home's folder must be one that driver and executors share.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark import StorageLevel, TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from presage.errors import error
+from presage.model.catalog import EventType
+from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, TIME
+from presage.storage.home import Home
+from presage.storage.home_state import StreamState
+from presage.storage.ingest import Checked, check_table, refuse_duplicates
+from presage.storage.journal import FileAdd, Record, Turn
+from presage.storage.lateness import arrive
+from presage.storage.limits import limit_names, refuse_ahead
+from presage.storage.staging import stage
+
+ROWS_PER_TASK = 500_000
+MOST_TASKS = 1_000
+MOST_COLLECTED = 5_000_000  # rows of a frame whose rows decide on each other
+FILES_PER_TASK = 100  # a file's number in its name is its task's, times this, plus its own
+_ARRIVAL = "__presage_arrival"  # the row's place in the frame, which decides between equal times
+_COUNTED = "part int, rows long, ignored string"
+_DIGITS: dict[DataType, int] = {INT: 9, LONG: 18, DOUBLE: 15}  # of a DECIMAL without a fraction that always fits
+_WRITTEN = "part int, name string, path string, size long, rows long, stats string, first_time long, last_time long"
+_EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
+    STRING: (st.StringType, st.CharType, st.VarcharType),
+    INT: (st.ByteType, st.ShortType, st.IntegerType),
+    LONG: (st.ByteType, st.ShortType, st.IntegerType, st.LongType),
+    DOUBLE: (st.ByteType, st.ShortType, st.IntegerType, st.FloatType, st.DoubleType),
+    BOOLEAN: (st.BooleanType,),
+    TIMESTAMP: (st.TimestampType, st.TimestampNTZType, st.DateType),
+}
+
+
+def stage_frame(
+    home: Home, turn: Turn, event_type: EventType, state: StreamState, first_seq: int, frame: object
+) -> Record:
+    """Write the frame's rows as files of record `turn.n`, in event-time order, numbered from `first_seq`."""
+    frame = cast(DataFrame, frame)
+    _check_shape(event_type, frame)
+    time = cast(str, event_type.event_time)
+    if time not in frame.columns:
+        frame = frame.withColumn(time, f.lit(None).cast("timestamp"))
+    # Kept, so that a frame that is dear to compute or not the same twice is computed once.
+    given = frame.withColumn(_ARRIVAL, f.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
+    ordered = given
+    try:
+        names = {a.name for a in event_type.attributes}
+        others = [name for name in frame.columns if name not in names]
+        counts = [f.count(f.lit(1)), *(f.count(f.col(f"`{name}`")) for name in others)]
+        rows, *filled = cast(tuple[int, ...], given.agg(*counts).first())
+        tasks = max(1, min(MOST_TASKS, -(-rows // ROWS_PER_TASK)))
+        place = [f.col(f"`{time}`"), f.col(_ARRIVAL)]
+        ordered = given.repartitionByRange(tasks, *place).sortWithinPartitions(*place)
+        ordered = ordered.drop(_ARRIVAL, *others).persist(StorageLevel.MEMORY_AND_DISK)
+        counted = sorted(ordered.mapInArrow(_counter(event_type, turn), _COUNTED).collect())
+        starts, total = {}, 0
+        ignored = +Counter(dict(zip(others, filled, strict=True)))
+        for part, count, names in counted:
+            starts[part] = first_seq + total
+            total += count
+            ignored.update(json.loads(names))
+        folder = str(home.stream_folder(event_type.name))
+        writer = _writer(event_type, folder, turn, state.watermark, starts, home.disk.durable)
+        written = sorted(ordered.mapInArrow(writer, _WRITTEN).collect())
+    finally:
+        ordered.unpersist()
+        given.unpersist()
+    for row in written:
+        # A folder of that name on the worker's own disk would do for the worker: then nobody would ever find the rows.
+        if not (Path(folder) / row.name / row.path).is_file():
+            why = f"the driver does not find {row.path}, which a worker wrote"
+            raise error("HOME_NOT_SHARED", path=home.path, why=why)
+    return _draft(turn, event_type, written, total, dict(ignored))
+
+
+def collect_frame(event_type: EventType, frame: object) -> pa.Table:
+    """All rows of a frame, on the driver: where one row decides what becomes of another, it must see them all."""
+    frame = cast(DataFrame, frame)
+    _check_shape(event_type, frame)
+    table = frame.limit(MOST_COLLECTED + 1).toArrow()
+    if table.num_rows > MOST_COLLECTED:
+        raise error(
+            "UNSUPPORTED",
+            what=f"a load of more than {MOST_COLLECTED:,} rows",
+            where="from a Spark DataFrame with source offsets or into a probabilistic stream",
+            fix="load the frame in pieces, in the order of time",
+        )
+    return table
+
+
+def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ignored: dict[str, int]) -> Record:
+    adds: dict[str, list[FileAdd]] = {}
+    rows: Counter[str] = Counter()
+    for row in written:
+        adds.setdefault(row.name, []).append(FileAdd(row.path, row.size, row.rows, row.stats))
+        rows[row.name] += row.rows
+    events = [row for row in written if row.name == EVENTS]
+    last = max((row.last_time for row in events), default=None)
+    return Record(
+        turn.n,
+        "append",
+        turn.at,
+        stream=event_type.name,
+        seqs=total,
+        adds=adds,
+        accepted=rows[EVENTS],
+        late=rows[LATE],
+        rejected=rows[REJECTED],
+        ignored=limit_names(ignored, {}),
+        first_time=min((row.first_time for row in events), default=None),
+        last_time=last,
+        watermark=None if last is None else max(last - event_type.max_delay, MIN_TIME),
+    )
+
+
+def _counter(event_type: EventType, turn: Turn) -> Any:
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part, checked = _checked(event_type, turn, batches)
+        if checked is not None:
+            names = json.dumps(checked.ignored)
+            yield pa.RecordBatch.from_pydict(
+                {"part": pa.array([part], pa.int32()), "rows": [checked.table.num_rows], "ignored": [names]}
+            )
+
+    return count
+
+
+def _writer(
+    event_type: EventType, folder: str, turn: Turn, watermark: int | None, starts: dict[int, int], durable: bool
+) -> Any:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part, checked = _checked(event_type, turn, batches)
+        if checked is None:
+            return
+        # A task that is run twice writes its files under two names; the driver keeps those that it hears of.
+        token = f"{turn.token}-{uuid.uuid4().hex[:8]}"
+        for name, table in arrive(checked, event_type, watermark, starts[part], turn).items():
+            times = table[TIME].cast(pa.int64()) if name == EVENTS and table.num_rows else None
+            for file in stage(Path(folder) / name, turn.n, token, table, durable, part * FILES_PER_TASK):
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "part": pa.array([part], pa.int32()),
+                        "name": [name],
+                        "path": [file.path],
+                        "size": [file.size],
+                        "rows": [file.rows],
+                        "stats": [file.stats],
+                        "first_time": pa.array([times[0].as_py() if times is not None else None], pa.int64()),
+                        "last_time": pa.array([times[-1].as_py() if times is not None else None], pa.int64()),
+                    }
+                )
+
+    return write
+
+
+def _checked(event_type: EventType, turn: Turn, batches: Iterator[pa.RecordBatch]) -> tuple[int, Checked | None]:
+    """All rows of a task, checked; None if it has none."""
+    context = TaskContext.get()
+    assert context is not None
+    part = context.partitionId()
+    rows = list(batches)
+    if not rows:
+        return part, None
+    table = pa.Table.from_batches(rows)
+    origin = lambda row: f"partition {part}, row {row + 1}"  # noqa: E731
+    checked = check_table(event_type.attributes, event_type.event_time, table, origin=origin)
+    return part, refuse_ahead(checked, event_type, turn.at)
+
+
+def _check_shape(event_type: EventType, frame: DataFrame) -> None:
+    """Refuse, before any job, a column whose type the attribute's does not hold without loss."""
+    what = f"rows for stream '{event_type.name}'"
+    refuse_duplicates(frame.columns, what)
+    for attribute in event_type.attributes:
+        if attribute.name in frame.columns:
+            found = frame.schema[attribute.name].dataType
+            if not _fits(found, attribute.type):
+                raise error(
+                    "DATA_SHAPE",
+                    what=what,
+                    found=f"attribute '{attribute.name}' needs {attribute.type}, the column is {found.simpleString()}",
+                    fix=f"cast the column before loading: df.withColumn('{attribute.name}', …)",
+                )
+
+
+def _fits(found: st.DataType, wanted: DataType) -> bool:
+    if isinstance(found, st.NullType):
+        return True
+    if isinstance(wanted, ArrayOf):
+        return isinstance(found, st.ArrayType) and _fits(found.elementType, wanted.element)
+    if isinstance(wanted, MapOf):
+        parts = (
+            isinstance(found, st.MapType) and _fits(found.keyType, wanted.key) and _fits(found.valueType, wanted.value)
+        )
+        return bool(parts)
+    if isinstance(wanted, StructOf):
+        if not isinstance(found, st.StructType):
+            return False
+        named = dict(wanted.fields)
+        return all(_fits(field.dataType, named[field.name]) for field in found.fields if field.name in named)
+    if isinstance(found, st.DecimalType):
+        return found.scale == 0 and found.precision <= _DIGITS.get(wanted, 0)
+    return isinstance(found, _EXACT[wanted])

@@ -1,0 +1,168 @@
+"""An Arrow table in, flushed Parquet files with Delta's statistics out. Runs on the driver and on Spark's executors."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from presage.storage.columns import SEQ
+from presage.storage.data_files import data_writer
+from presage.storage.journal import FileAdd
+
+ROWS_PER_FILE = 4_194_304
+# Spark cuts a file between row groups: small enough to spread one file over the cores.
+ROWS_PER_GROUP = 262_144
+ASCENDING = (SEQ, "offset", "load")
+MAX_TEXT = 64  # characters of a text that go into the statistics
+_STAGED = re.compile(r"(\d{14})-\d{5}-[0-9a-f]+(-[0-9a-f]+)?(-old-\d+of\d+)?\.parquet")
+
+
+def stage(
+    folder: Path, n: int, token: str, table: pa.Table, durable: bool, first_index: int = 0, mark: str = ""
+) -> Iterator[FileAdd]:
+    """Write the table into the folder as files that no record names yet. The mark tells old files (`chunks`)."""
+    for index, start in enumerate(range(0, table.num_rows, ROWS_PER_FILE), first_index):
+        path = folder / f"{n:014d}-{index:05d}-{token}{mark}.parquet"
+        yield _write(path, table.schema, [table.slice(start, ROWS_PER_FILE)], durable)
+
+
+def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+    """Write tables that come one after the other into one file: no more of them is in memory than a row group."""
+    return _write(folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts), durable)
+
+
+def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+    statistics = Statistics()
+    with open(path, "x+b") as file:
+        with data_writer(file, schema, **_encodings(schema)) as writer:
+            for part in parts:
+                writer.write_table(part, row_group_size=ROWS_PER_GROUP)
+                statistics.add(part)
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+        size = file.tell()
+    return FileAdd(path.name, size, statistics.rows, statistics.text())
+
+
+@functools.lru_cache(maxsize=512)
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """How the columns of a file are written. Numbers that ascend, and times, which nearly do, are written as
+    differences: a few bits each, and several times as quickly written and read as with the usual dictionary."""
+    ascending = [
+        field.name
+        for field in schema
+        if "." not in field.name  # it could be taken for the path of a field of a struct
+        and (pa.types.is_timestamp(field.type) or (field.name in ASCENDING and pa.types.is_integer(field.type)))
+    ]
+    empty = io.BytesIO()
+    pq.write_table(schema.empty_table(), empty)
+    written = pq.ParquetFile(empty).schema
+    leaves = [written.column(i).path for i in range(len(written.names))]  # of structs and arrays, what is in them
+    return {
+        "use_dictionary": [leaf for leaf in leaves if leaf not in ascending],
+        "column_encoding": dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
+    }
+
+
+def _of_size(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Small tables together, so that each but the last fills a row group."""
+    waiting: list[pa.Table] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(each.num_rows for each in waiting) >= ROWS_PER_GROUP:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+class Statistics:
+    """Delta's statistics of a file: rows, nulls, least and greatest values of its scalar columns."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._nulls: dict[str, int] = {}
+        self._least: dict[str, Any] = {}
+        self._most: dict[str, Any] = {}
+        self._unbounded: set[str] = set()  # a NaN has no place between a least and a greatest value
+
+    def add(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_nested(column.type):
+                continue
+            self._nulls[name] = self._nulls.get(name, 0) + column.null_count
+            # Delta has no bounds of truth values and bytes.
+            if column.null_count == len(column) or pa.types.is_boolean(column.type) or pa.types.is_binary(column.type):
+                continue
+            if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+                self._unbounded.add(name)
+                continue
+            bounds = pc.min_max(column)
+            least, most = bounds["min"].as_py(), bounds["max"].as_py()
+            self._least[name] = min(least, self._least.get(name, least))
+            self._most[name] = max(most, self._most.get(name, most))
+
+    def text(self) -> str:
+        bounded = [name for name in self._least if name not in self._unbounded]
+        least: dict[str, Any] = {}
+        most: dict[str, Any] = {}
+        for name in bounded:
+            _note(least, name, self._least[name], cut=True)
+            _note(most, name, self._most[name], cut=False)
+        return json.dumps({"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": self._nulls})
+
+
+def timestamp_text(when: datetime) -> str:
+    """A time in UTC as Delta's statistics spell it; the texts sort as the times do."""
+    return when.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _note(values: dict[str, Any], name: str, value: Any, cut: bool) -> None:
+    if isinstance(value, datetime):
+        value = timestamp_text(value)
+    elif isinstance(value, float) and math.isinf(value):
+        return  # JSON has no spelling for it
+    elif isinstance(value, str) and len(value) > MAX_TEXT:
+        if not cut:
+            return  # a prefix is a lower bound and no upper one
+        value = value[:MAX_TEXT]
+    values[name] = value
+
+
+def staged_by(name: str) -> int | None:
+    """The number of the record that a data file was written for; None if it is none of our data files."""
+    staged = _STAGED.fullmatch(name)
+    return int(staged[1]) if staged else None
+
+
+def sweep(folder: Path, after: int, named: set[str]) -> None:
+    """Remove the data files staged for records after `after` that no record names: their append never happened."""
+    if not folder.is_dir():
+        return
+    for name in os.listdir(folder):
+        n = staged_by(name)
+        if n is not None and n > after and name not in named:
+            (folder / name).unlink()
+
+
+def discard(folder: Path, token: str, keep: frozenset[str] = frozenset()) -> None:
+    """Remove what one attempt staged, but for the files to keep."""
+    if not folder.is_dir():
+        return
+    for name in os.listdir(folder):
+        if f"-{token}" in name and name not in keep:
+            (folder / name).unlink()

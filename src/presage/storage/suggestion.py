@@ -1,0 +1,244 @@
+"""A file of events in, the attributes that fit its rows out: for somebody who has data and no declaration yet.
+
+What fits is asked of the reader that `load` uses, so what is suggested is what will be accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from presage.errors import error
+from presage.model.catalog import Attribute
+from presage.model.paths import ANYWHERE
+from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.storage.delta_folder import DeltaFolder, is_delta
+from presage.storage.files import bytes_of, files_of, read_files, read_parquet
+from presage.storage.ingest import Checked, check_table
+from presage.storage.text_csv import BOM, check_fields, read_csv, read_header, with_nulls
+from presage.storage.text_json import is_array
+
+# In the order in which they are tried; LONG and not INT, as the next file may hold a greater number.
+TRIED = (BOOLEAN, LONG, DOUBLE, TIMESTAMP)
+# Numbers as they are written for measures: that those of this file happen to be whole tells nothing of the next one.
+_MEASURE = r"^\s*[+-]?([0-9]+(\.[0-9]*|[eE])|\.[0-9])[0-9eE+-]*\s*$"
+# One bad value in so many does not make a column of numbers one of texts: its row will be rejected, and is told.
+ONE_BAD_IN = 100
+FIRST_LOOK = 1_000  # values
+# What programs write for a value that is not there, in columns that hold numbers, times or truth values otherwise.
+MISSING = (
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "Null",
+    "None",
+    "none",
+    "nil",
+    "\\N",
+    "-",
+    "--",
+    "?",
+    ".",
+    "missing",
+)
+# Names of the moment an event happened, the likeliest first, if several columns hold times.
+TIME_NAMES = ("at", "event_time", "eventtime", "timestamp", "time", "ts", "datetime", "date")
+_CODE = r"^0[0-9]"  # a number that begins with a zero is a name: of a card, a place
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Attributes, the one that tells the time, and how the rows of the file fit them."""
+
+    attributes: tuple[Attribute, ...]
+    event_time: str
+    other_times: tuple[str, ...]  # that could be the event time as well
+    left_out: tuple[str, ...]  # columns whose values are of no type of the language, or of several
+    checked: Checked
+    nulls: Mapping[str, Mapping[str, int]]  # texts that stand for a missing value: how often, by column
+
+
+def suggest(path: Path) -> Suggestion:
+    """What to declare for a CSV, JSON or Parquet file, or a Delta table; of a folder the first file decides."""
+    if not path.exists():
+        raise error("FILE_NOT_FOUND", path=path, fix="check the name and the folder")
+    nulls: dict[str, dict[str, int]] = {}
+    if is_delta(path):
+        found = dict(_table_columns(_delta(path)))
+    else:
+        files = files_of(path)
+        if not files:
+            raise error("FILE_UNREADABLE", path=path, why="the folder is empty", fix="name a file with events")
+        found = dict(_columns(files[0], nulls))
+    attributes = tuple(Attribute(name, data_type) for name, data_type in found.items() if data_type is not None)
+    times = [attribute.name for attribute in attributes if attribute.type == TIMESTAMP]
+    if not times:
+        raise error(
+            "FILE_UNREADABLE",
+            path=path,
+            why="no column holds times as ISO 8601 writes them, like 2024-03-01T09:00:00Z"
+            + (f" (columns: {', '.join(found)})" if found else " (it has no rows)"),
+            fix="write the time of each event so, and try again",
+        )
+    times.sort(key=_likelihood)
+    left_out = tuple(name for name, data_type in found.items() if data_type is None)
+    checked = read_files(path, attributes, times[0], nulls=[*nulls])
+    return Suggestion(attributes, times[0], tuple(times[1:]), left_out, checked, nulls)
+
+
+def _likelihood(name: str) -> int:
+    plain = re.sub(r"[\W_]+", "_", name).lower()
+    return TIME_NAMES.index(plain) if plain in TIME_NAMES else len(TIME_NAMES)
+
+
+def _columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str, DataType | None]]:
+    """Columns of one file with their types; None for one whose values have none."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        yield from _text_columns(path, nulls)
+        return
+    read_files(path, ())  # whatever is wrong with the file as such is said here
+    table = read_parquet(path) if suffix == ".parquet" else _objects(path)
+    yield from _table_columns(pa.table({}) if table is None else table)
+
+
+def _table_columns(table: pa.Table) -> Iterator[tuple[str, DataType | None]]:
+    for name in table.column_names:
+        data_type = _of_arrow(table.schema.field(name).type)
+        # As plain texts: Arrow cannot filter those that it calls views, which other programs write.
+        if data_type == STRING and _fits(pa.table({name: table[name].cast(pa.string())}), name, TIMESTAMP, check_table):
+            data_type = TIMESTAMP
+        yield name, data_type
+
+
+def _text_columns(path: Path, nulls: dict[str, dict[str, int]]) -> Iterator[tuple[str, DataType]]:
+    data = bytes_of(path)
+    header = read_header(data, path.name)
+    names = header.names if header is not None else []
+    table = read_csv(data, path.name, tuple(Attribute(name, STRING) for name in names), None).table
+    for name in names:
+        column = table.select([name])
+        missing = _missing(column[name])
+        whole = not _has(table[name], _MEASURE)
+        tried = () if _has(table[name], _CODE) else tuple(each for each in TRIED if whole or each != LONG)
+        chosen = next((each for each in tried if _fits(column, name, each, _check_texts)), STRING)
+        if missing and tried:
+            without = with_nulls(column, [*missing])
+            likely = next((each for each in tried if _fits(without, name, each, _check_texts)), STRING)
+            texts = pa.table({name: pa.array([*missing])})
+            # NaN is a value of a DOUBLE, and a column of texts may hold any.
+            if chosen == STRING or _check_texts((Attribute(name, chosen),), None, texts).rejected:
+                chosen = likely
+                for text, count in missing.items() if likely != STRING else ():
+                    nulls.setdefault(text, {})[name] = count
+        yield name, chosen
+    for text, columns in nulls.items():  # where they are null, too, though their columns would take them
+        columns |= {name: count for name in names if (count := _missing(table[name]).get(text, 0))}
+
+
+def _has(column: pa.ChunkedArray, form: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(column, form)).as_py())
+
+
+def _missing(column: pa.ChunkedArray) -> dict[str, int]:
+    """Texts of a column that are written for a missing value, and how often."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    counts = pc.value_counts(trimmed.filter(pc.is_in(trimmed, pa.array(MISSING))))
+    return {each["values"]: each["counts"] for each in counts.to_pylist()}
+
+
+def _check_texts(attributes: tuple[Attribute, ...], required: str | None, table: pa.Table) -> Checked:
+    return check_fields(table, attributes, required, lambda row: ("", ""))
+
+
+def _fits(
+    table: pa.Table,
+    name: str,
+    data_type: DataType,
+    check: Callable[[tuple[Attribute, ...], str | None, pa.Table], Checked],
+) -> bool:
+    """Whether the values of a column, of which there are some, are of a type, but for a few."""
+    table = table.filter(pc.is_valid(table[name]))
+    # Values that do not fit are looked at one by one: a type that is plainly wrong is found so by the first ones.
+    for some in (table.slice(0, FIRST_LOOK), table):
+        bad = len(check((Attribute(name, data_type),), None, some).rejected)
+        if not some.num_rows or bad > some.num_rows // ONE_BAD_IN:
+            return False
+    return True
+
+
+def _delta(path: Path) -> pa.Table:
+    """All rows of a Delta table, in the order of its columns; those that a file does not have yet are null there."""
+    folder = DeltaFolder(path, ANYWHERE)
+    now = folder.snapshot()
+    found = pa.concat_tables(
+        [pa.table({}), *(folder.read(file)[0] for file in now.files)], promote_options="permissive"
+    )
+    for field in now.schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+    return found.select(now.schema.names)
+
+
+def _objects(path: Path) -> pa.Table:
+    """The objects of a JSON file as columns; lines that are none are left to the load, which will reject them."""
+    text = path.read_bytes().removeprefix(BOM).decode("utf-8", errors="replace")
+    found: list[Any] = json.loads(text) if is_array(text.encode()) else list(_lines(text))
+    rows = [row for row in found if isinstance(row, dict)]
+    columns: dict[str, pa.Array] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            columns[name] = pa.array([row.get(name) for row in rows])
+        except (pa.ArrowException, OverflowError):  # values of several types
+            columns[name] = pa.array([b""] * len(rows))  # which the language has no type for
+    return pa.table(columns)
+
+
+def _lines(text: str) -> Iterator[object]:
+    for line in text.splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue  # counted by the reader, with its reason
+
+
+def _of_arrow(kind: pa.DataType) -> DataType | None:
+    """The type of the language that holds values of an Arrow type."""
+    if pa.types.is_dictionary(kind):
+        return _of_arrow(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        element = _of_arrow(kind.value_type)
+        return None if element is None else ArrayOf(element)
+    if pa.types.is_map(kind):
+        key, value = _of_arrow(kind.key_type), _of_arrow(kind.item_type)
+        return None if key is None or value is None else MapOf(key, value)
+    if pa.types.is_struct(kind):
+        fields = [(kind.field(i).name, _of_arrow(kind.field(i).type)) for i in range(kind.num_fields)]
+        known = tuple((name, data_type) for name, data_type in fields if data_type is not None)
+        return StructOf(known) if known else None
+    return next((data_type for is_one, data_type in _ARROW if is_one(kind)), None)
+
+
+_ARROW: tuple[tuple[Callable[[pa.DataType], bool], DataType], ...] = (
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_integer, LONG),
+    (pa.types.is_floating, DOUBLE),
+    (pa.types.is_timestamp, TIMESTAMP),
+    (pa.types.is_date, TIMESTAMP),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
+    (pa.types.is_null, STRING),
+)

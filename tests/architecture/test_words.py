@@ -1,0 +1,201 @@
+"""The words of the source: no document or module is cited that does not exist, and no retired word comes back."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "presage"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# Folders of src/presage, or single modules, that are not checked yet. Remove an entry to switch its check on.
+WORDS_TO_DO: tuple[str, ...] = (
+    "analyze",
+    "cli",
+    "console",
+    "engine.py",
+    "execution/keyed_files.py",
+    "execution/local.py",
+    "execution/spark/batch.py",
+    "execution/spark/contexts.py",
+    "execution/spark/kernel_runs.py",
+    "execution/steps.py",
+    "live",
+    "logging.py",
+    "model",
+    "notebooks",
+    "operations",
+    "operators/knowledge",
+    "operators/prediction",
+    "operators/recall",
+    "operators/sequence",
+    "operators/windows",
+    "optimize",
+    "plan",
+    "scenarios",
+    "sensors",
+    "sinks",
+    "sources",
+    "storage",
+    "workspace.py",
+)
+FORMAT_TO_DO: tuple[str, ...] = (
+    "analyze",
+    "cli",
+    "console",
+    "engine.py",
+    "execution/spark/contexts.py",
+    "execution/steps.py",
+    "live",
+    "model",
+    "notebooks",
+    "operations",
+    "operators/sequence",
+    "operators/windows",
+    "plan",
+    "scenarios",
+    "sinks",
+    "sources",
+    "storage",
+    "workspace.py",
+)
+
+FOREIGN_DOCUMENT = re.compile(r"§|\b(?:LANGUAGE|DESIGN|VOCABULARY|STYLE|SPARK-NOTES)(?:\.md\b|\s+§)")
+IN_AND_OUT = re.compile(r"\bin\b[,;:].*\bout\b|\bcomes? in\b.*\bgoes? out\b", re.DOTALL)
+# `presage.model.time`, `columnar/evaluate`, `src/presage/engine.py`, `lalr.py`; not `a/b` of other things.
+DOTTED = re.compile(r"`(presage(?:\.[a-z_]\w*)+)`")
+PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|lark|sh|toml|json))`|\b((?:src|tests|docs|scripts)/[\w./-]+\w)")
+# Words of the first years. Each has one field word instead: capability or operator, deployed or running, …
+RETIRED_PROSE = re.compile(
+    r"\b(?:rooms?|standing (?:statement|quer)\w*|families|in words of nobody|a stranger)\b", re.IGNORECASE
+)
+RETIRED_CLASSES = {
+    *("Standing", "Families", "Lot", "Lots", "Roster", "Said", "Asks", "Asked", "Beside", "Kept", "Here", "Told"),
+    *("Cut", "Book", "HeldSession", "Foreign", "EvaluatorOracle"),
+}
+RETIRED_MODULES = {
+    *("standing", "families", "lots", "roster", "passing", "inquiry", "drafting", "after_batch", "driving", "upkeep"),
+    *(
+        "collecting",
+        "acting",
+        "looking",
+        "arrival",
+        "glance",
+        "numbered",
+        "pins",
+        "crash",
+        "keeping",
+        "here",
+        "foreign",
+    ),
+    *(
+        "foreign",
+        "held",
+        "holding",
+        "desk",
+        "beside",
+        "speaking",
+        "words",
+        "asking",
+        "knowing",
+        "carrying",
+        "starting",
+        "later",
+    ),
+    *("other_rooms", "later_joins", "uncertain", "room", "searching", "oracle", "waiting", "evaluated", "cancelling"),
+}
+# Places in a building, in the demo's data and in its questions.
+ROOMS_OF_BUILDINGS = ("demo", "scenarios")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def but_for(to_do: tuple[str, ...]) -> list[Path]:
+    return [path for path in MODULES if not any(f"{name(path)}/".startswith(f"{entry}/") for entry in to_do)]
+
+
+@cache
+def prose(path: Path) -> str:
+    """Comments and strings of a module: docstrings, messages, and texts of other kinds."""
+    kinds = (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    return "\n".join(token.string for token in tokens if token.type in kinds)
+
+
+@cache
+def explanations(path: Path) -> str:
+    """Comments and docstrings of a module."""
+    text = path.read_text()
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    return "\n".join([*docstrings, *comments])
+
+
+def is_module_or_member(dotted: str) -> bool:
+    parts = dotted.split(".")[1:]
+    for length in range(len(parts), 0, -1):
+        module = PACKAGE.joinpath(*parts[:length])
+        if module.is_dir() or module.with_suffix(".py").is_file():
+            return len(parts) - length <= 2
+    # A member of the package itself: presage.match_recognize.
+    return len(parts) <= 2
+
+
+def exists(path: str, cited_by: Path) -> bool:
+    """Whether there is such a file, seen from the root, from the package, or from a folder above the module."""
+    return any((base / path).exists() for base in (ROOT, *cited_by.parents[: len(cited_by.relative_to(ROOT).parts)]))
+
+
+def classes_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+
+
+@pytest.mark.parametrize("path", but_for(WORDS_TO_DO), ids=name)
+def test_no_document_is_cited_that_is_not_in_the_repository(path: Path) -> None:
+    assert FOREIGN_DOCUMENT.findall(prose(path)) == []
+
+
+@pytest.mark.parametrize("path", but_for(WORDS_TO_DO), ids=name)
+def test_the_modules_and_paths_that_are_cited_exist(path: Path) -> None:
+    text = explanations(path)
+    modules = [dotted for dotted in DOTTED.findall(text) if not is_module_or_member(dotted)]
+    paths = [a or b for a, b in PATH.findall(text) if not exists(a or b, path)]
+    assert [*modules, *paths] == []
+
+
+@pytest.mark.parametrize("path", but_for(WORDS_TO_DO), ids=name)
+def test_a_modules_first_line_says_what_it_is_and_not_what_goes_in_and_out(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    assert not IN_AND_OUT.search(docstring.split("\n\n")[0])
+
+
+@pytest.mark.parametrize("path", but_for(WORDS_TO_DO), ids=name)
+def test_no_retired_word_is_used(path: Path) -> None:
+    if path.relative_to(PACKAGE).parts[0] not in ROOMS_OF_BUILDINGS:
+        assert RETIRED_PROSE.findall(prose(path)) == []
+    assert path.stem not in RETIRED_MODULES
+    assert RETIRED_CLASSES.isdisjoint(classes_of(path))
+
+
+@pytest.mark.parametrize("path", but_for(FORMAT_TO_DO), ids=name)
+def test_an_exception_from_the_formatter_has_its_reason_beside_it(path: Path) -> None:
+    # `x = …  # one row per line  # fmt: skip`
+    lines = [line for line in path.read_text().splitlines() if "# fmt: skip" in line]
+    assert [line for line in lines if not re.search(r"# \w[^#]{5,}# fmt: skip", line)] == []
+
+
+def test_what_is_still_to_do_exists() -> None:
+    assert [entry for entry in (*WORDS_TO_DO, *FORMAT_TO_DO) if not (PACKAGE / entry).exists()] == []
