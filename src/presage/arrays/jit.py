@@ -72,8 +72,9 @@ def inlined_always(function: Callable[P, R]) -> Callable[P, R]:
 
 def _read_only(argument: Any) -> Any:
     if not isinstance(argument, np.ndarray):
-        # A NamedTuple of arrays; a plain tuple is read-only as it is made.
-        return argument._make(map(_read_only, argument)) if hasattr(argument, "_make") else argument
+        # A NamedTuple of arrays; a plain tuple is read-only as it is made. Not by `_make`, which counts with `__len__`:
+        # some of them define that as their number of rows.
+        return type(argument)(*map(_read_only, argument)) if hasattr(argument, "_fields") else argument
     flags = argument.flags
     if flags.c_contiguous and not flags.writeable:
         return argument

@@ -381,7 +381,8 @@ def search(
         np.zeros(1 + np.max(np.append(np.diff(past.number_starts), 0))),
     )
     counts = world.counts
-    norms, slack = Norms(index.norm_idf, index.norm_inverse), 1.0
+    # Copies: the index is read-only and the norms that may replace its own are not, which the compiler tells apart.
+    norms, slack = Norms(index.norm_idf.copy(), index.norm_inverse.copy()), 1.0
     first, stop, since, others, bound_until = -1, -1, -1, 0, 0
     for now in range(len(order)):
         check_cancelled(now << 10)  # each of them meets many
