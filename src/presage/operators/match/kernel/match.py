@@ -23,6 +23,7 @@ from presage.model.operator_state import State
 from presage.operators.match.kernel.emission import emit, finished, merged
 from presage.operators.match.kernel.measures.columns import gather
 from presage.operators.match.kernel.retained import (
+    BEFORE,
     COVERED,
     CUT,
     EDGE,
@@ -189,3 +190,9 @@ def open_matches(state: State) -> int:
     """Partial matches that are open now."""
     rows = state.tables.get("rows")
     return 0 if rows is None else int(ints(rows, OPEN).sum())
+
+
+def waits_for_time(state: State) -> bool:
+    """Whether time alone may settle something: a match that is open, or one that is held back."""
+    rows = state.tables.get("rows")
+    return "waiting" in state.tables or (rows is not None and bool((ints(rows, BEFORE) == 0).any()))

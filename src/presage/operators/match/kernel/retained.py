@@ -20,9 +20,9 @@ from presage.arrays.codes import grouped_order
 from presage.arrays.columns import column, ints, plain, taken
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
+from presage.arrays.order_keys import sorted_order
 from presage.arrays.rows import append_rows, take_rows
 from presage.operators.match.kernel.search.tables import NEVER, Partitions
-from presage.operators.match.kernel.sorting import sorted_order
 from presage.operators.match.kernel.spec import TIME, MatchTables
 
 BEFORE = "#before"  # the search has passed this row, which is kept because later ones look back at it
