@@ -31,7 +31,7 @@ from presage.storage import committer
 from presage.storage import failpoints as point
 from presage.storage.chunks import Shape
 from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries, worlds
-from property.test_standing_queries import as_micros, comparable
+from property.test_live_queries import as_micros, comparable
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from reference.plans import Row, World, evaluate

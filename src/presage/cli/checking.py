@@ -1,4 +1,4 @@
-"""The name of a file in, all errors in its statements on stderr out. No Spark, no Typer: it must be quick."""
+"""The check of a file of statements. Apart from `cli.check`: it loads neither Spark nor Typer, for editors."""
 
 from __future__ import annotations
 

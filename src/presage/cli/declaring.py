@@ -1,4 +1,4 @@
-"""The name of a file of events in, a declaration on stdout out, and on stderr what to do with it."""
+"""The declaration of a file of events, printed. Apart from `cli.declare`: `presage --help` loads no data library."""
 
 from __future__ import annotations
 
