@@ -2,9 +2,10 @@
 
 A home of an earlier version is kept as it was written; run this only to add one for a new version, under a new name:
 `PYTHONPATH=src:tests python -m recovery.keep_home /srv/plant/NAME`, and move it to `kept`. Its Delta tables name the
-folder in entries with checksums, so it is written where the path says nothing about a machine. `format-1` and `format-1-closed` have no checksums; the second
-was closed, and has a head instead of records. `capabilities-1` has states of every capability, under the names that its
-kernels had when capabilities were folders of their own.
+folder in entries with checksums, so it is written where the path says nothing about a machine.
+
+`format-1` and `format-1-closed` have no checksums; the second was closed, and has a head instead of records.
+`capabilities-1` has states of every capability, under the names that kernels had in that release.
 """
 
 from __future__ import annotations
