@@ -5,7 +5,7 @@ moment of its own; pairs within 400 m in x and in y, window 3 seconds: each obje
 The kernel takes steps of ten seconds of updates, with its state written to bytes and read again between them, as in a
 live job, and all cores. The ratio is seconds of events in a second of work, once all objects are known; the second one
 counts processor time of all threads, which other work on the machine disturbs less: it is that of a single core.
-Run as: python benchmarks/prediction_standing.py [objects]
+Run as: python benchmarks/prediction_deployed.py [objects]
 """
 
 from __future__ import annotations
