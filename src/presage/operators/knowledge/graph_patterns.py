@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from presage.errors import error
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.filters import NotNativeError
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE
 from presage.operators.knowledge.vocabulary import Vocabulary
 
 # Alternatives of one PATH: branches of UNION, times attributes that say the same.
@@ -151,7 +150,7 @@ class _Meeting:
 
     def _said(self, predicate: q.Iri) -> tuple[bool, bool]:
         """Whether events have the property, and whether something has an event as its value."""
-        typed = predicate.value == RDF_TYPE and self.vocabulary.class_iri is not None
+        typed = predicate.value == q.RDF_TYPE and self.vocabulary.class_iri is not None
         says = typed or bool(self.vocabulary.says(predicate.value))
         return says, bool(self.vocabulary.is_said(predicate.value))
 

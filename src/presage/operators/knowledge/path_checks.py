@@ -10,7 +10,7 @@ from presage.lang.knowledge_syntax import Path, Qualified
 from presage.lang.recall_syntax import HistorySelect
 from presage.lang.tree_walk import nodes_of
 from presage.model.text import Span
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 
 # Calls in which a variable may be unbound.
 _MAY_BE_UNBOUND = frozenset({"BOUND", "COALESCE", "IF"})

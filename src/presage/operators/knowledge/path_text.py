@@ -13,9 +13,12 @@ from presage.errors import PresageError, did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import Path
 from presage.model.text import Span
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.graph_patterns import with_named_blanks
 from presage.operators.knowledge.path_checks import refuse_unbound
+from presage.operators.knowledge.sparql_parser import parse_group
+from presage.operators.knowledge.sparql_printer import print_group
+from presage.operators.knowledge.sparql_simplify import simplified
 
 EXAMPLE = "write triples, as in PATH { ?e evt:hasSource ?src . ?src a ee:Sensor }"
 # Functions of SPARQL whose value is another one each time.
@@ -25,7 +28,7 @@ UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 def parse_path(path: Path, prefixes: Mapping[str, str]) -> q.Group:
     """The simplified tree of a PATH, after all checks."""
     try:
-        group = q.parse_group(path.text, prefixes, path.body.start)
+        group = parse_group(path.text, prefixes, path.body.start)
     except q.SparqlError as problem:
         raise _bad_path(problem, prefixes) from problem
     for node in q.walk(group):
@@ -34,7 +37,7 @@ def parse_path(path: Path, prefixes: Mapping[str, str]) -> q.Group:
             raise unsupported(node.span, f"{node.name}()", where, "compare with an attribute of the event")
     _check_by_store(path, group, prefixes)
     refuse_unbound(group)
-    return with_named_blanks(q.simplified(group))
+    return with_named_blanks(simplified(group))
 
 
 def unknown_prefix(prefix: str, span: Span, prefixes: Mapping[str, str]) -> PresageError:
@@ -59,7 +62,7 @@ def _check_by_store(path: Path, group: q.Group, prefixes: Mapping[str, str]) -> 
     """The store decides what is valid SPARQL. It is given our text; the place is sought in the user's."""
     from presage.operators.knowledge.graph import Graph
 
-    problem = Graph.check(f"ASK {{ {q.print_group(group)} }}")
+    problem = Graph.check(f"ASK {{ {print_group(group)} }}")
     if problem is None:
         return
     opening = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items()) + " ASK { "

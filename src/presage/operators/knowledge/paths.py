@@ -18,7 +18,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, STRING
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.contexts import spellings
 from presage.operators.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
 from presage.operators.knowledge.graph_patterns import (
@@ -33,7 +33,7 @@ from presage.operators.knowledge.graph_patterns import (
 from presage.operators.knowledge.notes import PRUNE, RELATE, TRANSFORM
 from presage.operators.knowledge.owl_terms import OWL, RDFS
 from presage.operators.knowledge.probes import Probe, sees
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
+from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
 from presage.operators.knowledge.vocabulary import Reading, Vocabulary
 from presage.plan.expr import GIVEN
@@ -118,7 +118,7 @@ class PathReader:
             raise NotNativeError  # an entity is named by a text
         if element.subject == event and element.object != event:
             ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.says(iri)]
-            if iri == RDF_TYPE and self.vocabulary.class_iri is not None:
+            if iri == q.RDF_TYPE and self.vocabulary.class_iri is not None:
                 ways.append(_has_class(q.Iri(self.vocabulary.class_iri), element.object))
             return ways
         if element.object == event and element.subject != event:
@@ -149,7 +149,7 @@ class PathReader:
                 keys.append((named, reading))
             elif not isinstance(target, q.Var):
                 plain.append(self._constant(target, reading))
-                self.note(TRANSFORM, q.print_group(q.Group((triple,))), print_expression(plain[-1]))
+                self.note(TRANSFORM, print_group(q.Group((triple,))), print_expression(plain[-1]))
             elif reading.meaning.is_entity:
                 keys.append((target.name, reading))
             elif any(target.name in e.variables() for e in elements):
@@ -274,15 +274,15 @@ class PathReader:
         # What no triple binds ranges over all that is known.
         free = dict.fromkeys(k.variable for k in keys if k.reading.meaning.is_entity and k.variable not in bound)
         known = [
-            f"{{ SELECT DISTINCT ?{v} WHERE {{ {q.print_group(_is_known(q.Var(v)))} FILTER(isIRI(?{v})) }} }}"
+            f"{{ SELECT DISTINCT ?{v} WHERE {{ {print_group(_is_known(q.Var(v)))} FILTER(isIRI(?{v})) }} }}"
             for v in free
         ]
-        body = q.print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
+        body = print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
         return PathTable(" ".join([*known, body]).strip(), keys, values)
 
     def known(self, group: q.Group) -> s.Expr:
         """True where a pattern that speaks of no event has a solution."""
-        table = PathTable(q.print_group(group))
+        table = PathTable(print_group(group))
         if self.literals is None:
             return InTable(self.ask(table))
         found = TRUE if self.literals(table) else FALSE
@@ -419,7 +419,7 @@ def _is_known(term: q.Term) -> q.Group:
 def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
     """What must be known if something of a class is to have a type: the class itself, or one above it."""
     if own == wanted:
-        return q.Filter(q.Literal("true", XSD_BOOLEAN))
+        return q.Filter(q.Literal("true", q.XSD_BOOLEAN))
     above = q.Triple(own, _CLASSES_ABOVE, wanted)
     if not isinstance(wanted, q.Var):
         return above
@@ -427,7 +427,7 @@ def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
 
 
 def _printed(filters: Sequence[q.Filter]) -> str:
-    return q.print_group(q.Group(tuple(filters))) if filters else ""
+    return print_group(q.Group(tuple(filters))) if filters else ""
 
 
 def _names(unit: Unit) -> frozenset[str]:

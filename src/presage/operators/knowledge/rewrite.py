@@ -20,7 +20,7 @@ from presage.model import types as t
 from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.clauses import general_form, is_clause_form
 from presage.operators.knowledge.filters import FALSE, NotNativeError, all_of, any_of
 from presage.operators.knowledge.graph_patterns import BLANK, meets_events, unlinked_parts
@@ -33,7 +33,7 @@ from presage.operators.knowledge.path_text import parse_path, placed_at, unknown
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
 from presage.operators.knowledge.references import events_of, speaks_of_knowledge
-from presage.operators.knowledge.sparql_syntax import RDF, XSD
+from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
 from presage.plan.query import RuleNote, Watched
@@ -41,7 +41,7 @@ from presage.plan.query import RuleNote, Watched
 if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph
 
-PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
+PREFIXES = {"rdf": q.RDF, "rdfs": RDFS, "owl": OWL, "xsd": q.XSD}
 CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 # Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, OF_STREAM = "~path", "~of"
@@ -268,7 +268,7 @@ class _Rewriter:
         parts = self._with_strangers(path, unlinked_parts(self._parsed(path), self.events))
         if len(parts) == 1:
             return [(parts[0][0], path)]
-        return [(event, replace(path, text=q.print_group(group))) for event, group in parts]
+        return [(event, replace(path, text=print_group(group))) for event, group in parts]
 
     def _part(self, path: Path, event: str | None, group: q.Group) -> s.Expr:
         if event is None:
@@ -330,7 +330,7 @@ class _Rewriter:
                     "in a PATH of this form",
                     "let the PATH not speak of it",
                 )
-        pattern, alone = q.print_group(group), meets_events(group, event, vocabulary)
+        pattern, alone = print_group(group), meets_events(group, event, vocabulary)
         probe = Probe(pattern, event, tuple(seen), vocabulary.class_iri, alone)
         made = InTable(self.library.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(value))
         seen_names = ", ".join(reading.attribute for reading in seen)
@@ -381,7 +381,7 @@ class _Rewriter:
 
     def _same(self, path: Path) -> Path:
         """Equal for PATHs that say the same, however they are written."""
-        return Path(q.print_group(self._parsed(path)), path.body, span=path.span)
+        return Path(print_group(self._parsed(path)), path.body, span=path.span)
 
     def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> Selected:
         parts = self._parts(path)

@@ -7,7 +7,10 @@ import sys
 import pyoxigraph as ox
 import pytest
 
-from presage.operators.knowledge.sparql import (
+from presage.operators.knowledge.sparql_parser import parse_group
+from presage.operators.knowledge.sparql_printer import print_group
+from presage.operators.knowledge.sparql_simplify import simplified
+from presage.operators.knowledge.sparql_syntax import (
     Alternative,
     And,
     Arith,
@@ -42,9 +45,6 @@ from presage.operators.knowledge.sparql import (
     ZeroOrMore,
     ZeroOrOne,
     mapped,
-    parse_group,
-    print_group,
-    simplified,
     visible,
     walk,
 )
