@@ -57,11 +57,7 @@ _GROUPS = (
         | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
         | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE", "EXISTS"},
     ),
-    (
-        "a term of a pattern",
-        {"EVERY", "(", NAME},
-        {"EVERY", "(", NAME, "NOT", "[", "ANY_TAG"},
-    ),
+    ("a term of a pattern", {"EVERY", "(", NAME}, {"EVERY", "(", NAME, "NOT", "[", "ANY_TAG"}),
     (
         "a clause such as PATTERN or DEFINE",
         {"MEASURES", "DEFINE", "PATTERN"},

@@ -108,10 +108,7 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.before.text == "," and f.word not in _NAMELIKE and f.token.kind != END and not f.starts_value,
         lambda f: f"remove the comma before {f.shown}",
     ),
-    (
-        lambda f: f.word in STATEMENTS and END in f.accepts,
-        lambda f: f"is a ';' missing before {f.shown}?",
-    ),
+    (lambda f: f.word in STATEMENTS and END in f.accepts, lambda f: f"is a ';' missing before {f.shown}?"),
     (
         lambda f: f.token.text == "@" and "ANY_TAG" in f.accepts,
         "annotations stand before the bracket: PATTERN @Name [ … ]; @consume behind its event: a=A@consume",
@@ -120,10 +117,7 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.text == ";" and len(f.written) > 1,
         "leave it out: within a statement a ';' stands between the subgoals of SEQUENCE [ … ; … ] only",
     ),
-    (
-        lambda f: f.token.text in (",", "->") and ";" in f.written,
-        "subgoals are parted by ';'",
-    ),
+    (lambda f: f.token.text in (",", "->") and ";" in f.written, "subgoals are parted by ';'"),
     (
         lambda f: f.token.kind == "WHERE" and ";" in f.written,
         "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat",
@@ -153,10 +147,7 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.kind == "STRING" and f.before.text.upper() == "INTERVAL",
         "a duration stands without INTERVAL and quotes: 1 min",
     ),
-    (
-        lambda f: f.token.text == "." and "#" in f.written,
-        "a window is written with #: #time(1 min), #length(10)",
-    ),
+    (lambda f: f.token.text == "." and "#" in f.written, "a window is written with #: #time(1 min), #length(10)"),
     (
         lambda f: f.token.text in _COMPARISONS and "UNTIL" in f.written,
         "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B",
@@ -165,18 +156,12 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.text in _COMPARISONS and "AND" in f.written,
         "comparisons do not chain: join two of them by AND",
     ),
-    (
-        lambda f: f.starts_value and "," in f.written,
-        _missing_comma,
-    ),
+    (lambda f: f.starts_value and "," in f.written, _missing_comma),
     (
         lambda f: f.two_words and "AND" in f.written and "UNTIL" not in f.written,
         lambda f: f"a name with a space is written in back-ticks: {f.two_words}",
     ),
-    (
-        lambda f: f.token.kind == "SELECT" and "CONTEXT" in f.written,
-        "say what is compared: CONTEXT SELECT …",
-    ),
+    (lambda f: f.token.kind == "SELECT" and "CONTEXT" in f.written, "say what is compared: CONTEXT SELECT …"),
     (
         lambda f: f.word in ("CONTEXT", "WITH") and "PART_COMMA" in f.accepts,
         lambda f: f"is a comma missing before {f.shown}?",
@@ -193,24 +178,15 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.kind in (NAME, "NUMBER") and f.accepts == {"STRING"},
         lambda f: f"put it in quotes: '{f.short}'",
     ),
-    (
-        lambda f: f.token.kind == "NUMBER" and "DURATION" in f.accepts,
-        lambda f: f"add the unit: {f.short} sec",
-    ),
+    (lambda f: f.token.kind == "NUMBER" and "DURATION" in f.accepts, lambda f: f"add the unit: {f.short} sec"),
     (
         lambda f: f.token.kind == "STRING" and f.accepts_name,
         "a name stands without quotes, or in back-ticks: `odd name`",
     ),
-    (
-        lambda f: f.token.kind == NAME and "STRING" in f.accepts,
-        lambda f: f"put it in quotes: '{f.short}'",
-    ),
+    (lambda f: f.token.kind == NAME and "STRING" in f.accepts, lambda f: f"put it in quotes: '{f.short}'"),
     (
         lambda f: f.reserved,
         lambda f: f"{f.reserved.upper()} is a reserved word; as a name it is written in back-ticks: `{f.reserved}`",
     ),
-    (
-        lambda f: f.only,
-        _missing_word,
-    ),
+    (lambda f: f.only, _missing_word),
 )

@@ -42,11 +42,7 @@ def option_number(span: Span, sign: Token | None, number: Token) -> int | float:
 
 
 def create_relation(
-    span: Span,
-    absent: Token | None,
-    name: Token,
-    columns: tuple[Column, ...],
-    rows: dict[str, Any],
+    span: Span, absent: Token | None, name: Token, columns: tuple[Column, ...], rows: dict[str, Any]
 ) -> CreateRelation:
     return CreateRelation(read_name(name.text), columns, **rows, if_not_exists=absent is not None, span=span)
 

@@ -14,15 +14,7 @@ from dataclasses import replace
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import is_aggregate
 from presage.lang import syntax as s
-from presage.lang.knowledge_syntax import (
-    EventVariable,
-    FilterPart,
-    JoinPart,
-    Path,
-    PathPart,
-    SequencePart,
-    WindowPart,
-)
+from presage.lang.knowledge_syntax import EventVariable, FilterPart, JoinPart, Path, PathPart, SequencePart, WindowPart
 from presage.lang.pattern_syntax import (
     EventTerm,
     EveryTerm,

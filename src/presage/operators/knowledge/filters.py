@@ -16,11 +16,11 @@ from presage.model.types import DataType
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.tables import (
     BOOLEAN,
+    COMPARABLE,
     NUMBER,
     NUMBERS,
     STRING,
     TEXT,
-    TOLD_APART,
     TRUTH,
     WHOLE_NUMBERS,
     number_of,
@@ -97,7 +97,7 @@ class FilterReader:
         same_kind = compare(op, left, Operand(left.kind, column, left.kind == NUMBER, may_be_null=True))
         if op != "!=":
             return same_kind
-        other_kind = all_of([s.IsNull(column, False), self.column(variable, TOLD_APART)])
+        other_kind = all_of([s.IsNull(column, False), self.column(variable, COMPARABLE)])
         return any_of([same_kind, other_kind])
 
     def _operand(self, expression: q.Expression) -> Operand:

@@ -27,9 +27,8 @@ from presage.operators.knowledge.graph_patterns import BLANK, meets_events, unli
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.notes import RELATE, normalised, shortened
 from presage.operators.knowledge.owl_terms import OWL, RDFS
-from presage.operators.knowledge.path_checks import refuse_other_rows
 from presage.operators.knowledge.path_selection import Selected, can_be_one, marks_of, named_by_words
-from presage.operators.knowledge.path_text import parse_path, placed_at, unknown_prefix, unsupported
+from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_other_rows, unknown_prefix, unsupported
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
 from presage.operators.knowledge.references import events_of, speaks_of_knowledge

@@ -394,7 +394,7 @@ def test_a_store_that_was_asked_much_is_filled_anew_and_answers_the_same(
     filled = []
     fill = graph._filled
     monkeypatch.setattr(graph, "_filled", lambda numbered: filled.append(1) or fill(numbered))
-    monkeypatch.setattr(graph, "LEAST_TAKEN_OUT", 0)
+    monkeypatch.setattr(graph, "MIN_REMOVED", 0)
     known = made(tmp_path)
     triples = len(known.library.graph(known.catalog.knowledge.values()))
     events = air(*[(i, ("a2", "nobody", None)[i % 3], i / 7) for i in range(2 * triples)])
