@@ -116,7 +116,6 @@ class Library:
             self._known,
             (name, *_key(bases)),
             lambda: Entities(self.readings[name], lambda: self.graph(bases)),
-            MOST_TABLES,
         )
 
     def answered(self, name: str, bases: Iterable[Knowledge]) -> Answers:
@@ -128,7 +127,6 @@ class Library:
             self._answers,
             (name, *_key(bases)),
             lambda: Answers(self.probes[name], lambda: self.graph(bases)),
-            MOST_TABLES,
         )
 
     def rows(self, name: str, bases: Iterable[Knowledge]) -> pa.Table:
@@ -136,9 +134,7 @@ class Library:
         from presage.operators.knowledge.answers import rows_of
 
         bases = tuple(bases)
-        return self._cached(
-            self._rows, (name, *_key(bases)), lambda: rows_of(self.tables[name], self.graph(bases)), MOST_TABLES
-        )
+        return self._cached(self._rows, (name, *_key(bases)), lambda: rows_of(self.tables[name], self.graph(bases)))
 
     def source(self, base: str, digest: str) -> bytes:
         """The stored content of a file of a base; HOME_CORRUPT if it is lost."""
