@@ -28,7 +28,7 @@ STRING, BOOLEAN = XSD + "string", XSD + "boolean"
 _KNOWN = NUMBERS | {STRING, BOOLEAN, LANG_STRING} | {XSD + n for n in ("dateTime", "date", "time", "duration")}
 
 # A variable in a pattern; strings and IRIs are skipped as a whole.
-_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[?$](\w+)', re.DOTALL)
+VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[?$](\w+)', re.DOTALL)
 
 # What a column holds of a term: a number, a text, a truth value; whether its datatype is comparable; or any text.
 # The kinds are part of the names of tables, so their texts must not change.
@@ -88,7 +88,7 @@ class PathTable:
             return numbers.setdefault(variable, len(numbers))
 
         # The names of the variables do not matter.
-        pattern = _VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
+        pattern = VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
         keys = [(number(k.variable), str(k.type), k.reading.meaning, k.reading.context.text) for k in self.keys]
         return relation_name(PREFIX, (pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
 
