@@ -3,33 +3,11 @@
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang import syntax as s
 from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.print_selects import print_order, print_select
 from presage.lang.recall_syntax import Exists, InSelect, Over, ScalarSelect
-from presage.lang.syntax import (
-    AllOf,
-    AnyOf,
-    Between,
-    Binary,
-    Call,
-    Case,
-    Cast,
-    DurationLiteral,
-    Expr,
-    Index,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Member,
-    Method,
-    Name,
-    Not,
-    RowsSeen,
-    Star,
-    Unary,
-)
 from presage.model.time import MICROS, format_duration
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 
@@ -38,7 +16,7 @@ OR, AND, NOT, COMPARISON, CONCAT, SUM, PRODUCT, SIGN, POSTFIX = range(1, 10)
 _BINARY = {"||": CONCAT, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 
 
-def print_expression(expr: Expr) -> str:
+def print_expression(expr: s.Expr) -> str:
     """The text of a term or condition, on one line."""
     return _text(expr, OR)
 
@@ -59,57 +37,57 @@ def print_type(data_type: DataType) -> str:
     return str(data_type)
 
 
-def _text(expr: Expr, level: int) -> str:
+def _text(expr: s.Expr, level: int) -> str:
     """The text of a term where the grammar wants one that binds at least as tightly as `level`."""
     own = _level(expr)
     return _bare(expr) if own >= level else f"({_bare(expr)})"
 
 
-def _level(expr: Expr) -> int:
+def _level(expr: s.Expr) -> int:
     match expr:
-        case AnyOf():
+        case s.AnyOf():
             return OR
-        case AllOf():
+        case s.AllOf():
             return AND
-        case Not():
+        case s.Not():
             return NOT
-        case Between() | InList() | InSelect() | Like() | IsNull():
+        case s.Between() | s.InList() | InSelect() | s.Like() | s.IsNull():
             return COMPARISON
-        case Binary():
+        case s.Binary():
             return _BINARY.get(expr.op, COMPARISON)
-        case Unary() | RowsSeen():
+        case s.Unary() | s.RowsSeen():
             return SIGN
-        case DurationLiteral() | Literal(value=int() | float()) if not _is_truth(expr):
+        case s.DurationLiteral() | s.Literal(value=int() | float()) if not _is_truth(expr):
             # `5.x` could be read, but not by people.
             return SIGN
     return POSTFIX
 
 
-def _is_truth(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and isinstance(expr.value, bool)
+def _is_truth(expr: s.Expr) -> bool:
+    return isinstance(expr, s.Literal) and isinstance(expr.value, bool)
 
 
-def _bare(expr: Expr) -> str:
+def _bare(expr: s.Expr) -> str:
     match expr:
-        case Literal():
+        case s.Literal():
             return _literal(expr)
-        case DurationLiteral(micros=micros, months=months):
+        case s.DurationLiteral(micros=micros, months=months):
             return print_duration(micros, months)
-        case Name(name=name):
+        case s.Name(name=name):
             return spell_name(name)
-        case Star(of=of):
+        case s.Star(of=of):
             return "*" if of is None else f"{spell_name(of)}.*"
-        case Member(base=base, name=name):
+        case s.Member(base=base, name=name):
             return f"{_text(base, POSTFIX)}.{spell_name(name)}"
-        case Index(base=base, index=index):
+        case s.Index(base=base, index=index):
             return f"{_text(base, POSTFIX)}[{_text(index, OR)}]"
-        case Method(base=base, name=name, args=args):
+        case s.Method(base=base, name=name, args=args):
             return f"{_text(base, POSTFIX)}.{spell_name(name)}({_listed(args)})"
-        case Call(name=name, args=args, distinct=distinct):
+        case s.Call(name=name, args=args, distinct=distinct):
             return f"{_function(name)}({'DISTINCT ' if distinct else ''}{_listed(args)})"
-        case Cast(operand=operand, type=target):
+        case s.Cast(operand=operand, type=target):
             return f"CAST({_text(operand, OR)} AS {print_type(target)})"
-        case Case():
+        case s.Case():
             return _case(expr)
         case Path(text=text):
             return f"PATH {{ {text} }}" if "#" not in text else f"PATH {{ {text}\n}}"
@@ -130,44 +108,44 @@ def _bare(expr: Expr) -> str:
     return _operation(expr)
 
 
-def _operation(expr: Expr) -> str:
+def _operation(expr: s.Expr) -> str:
     match expr:
-        case Unary(op=op, operand=operand):
+        case s.Unary(op=op, operand=operand):
             inner = _text(operand, SIGN)
             # Two minus signs in a row would start a comment.
             return f"{op} {inner}" if inner.startswith(op) else f"{op}{inner}"
-        case Binary(op=op, left=left, right=right):
+        case s.Binary(op=op, left=left, right=right):
             level = _level(expr)
             # Comparisons do not chain; the others associate to the left.
             left_level = CONCAT if level == COMPARISON else level
             return f"{_text(left, left_level)} {op} {_text(right, level + 1)}"
-        case RowsSeen(operand=operand, final=final):
+        case s.RowsSeen(operand=operand, final=final):
             return f"{'FINAL' if final else 'RUNNING'} {_text(operand, POSTFIX)}"
-        case Not(operand=operand):
+        case s.Not(operand=operand):
             return f"NOT {_text(operand, NOT)}"
-        case AllOf(operands=operands):
+        case s.AllOf(operands=operands):
             return " AND ".join(_text(operand, NOT) for operand in operands)
-        case AnyOf(operands=operands):
+        case s.AnyOf(operands=operands):
             return " OR ".join(_text(operand, AND) for operand in operands)
-        case Between(operand=operand, low=low, high=high, negated=negated, above=above, below=below):
+        case s.Between(operand=operand, low=low, high=high, negated=negated, above=above, below=below):
             if above or below:
                 # Blanks, because x:y is a term of the domain behind a dot.
                 bounds = f"{'[('[above]}{_text(low, CONCAT)} : {_text(high, CONCAT)}{'])'[below]}"
                 return f"{_text(operand, CONCAT)} {_negated(negated)}IN {bounds}"
             bounds = f"{_text(low, CONCAT)} AND {_text(high, CONCAT)}"
             return f"{_text(operand, CONCAT)} {_negated(negated)}BETWEEN {bounds}"
-        case InList(operand=operand, items=items, negated=negated):
+        case s.InList(operand=operand, items=items, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({_listed(items)})"
         case InSelect(operand=operand, select=select, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({print_select(select, print_expression)})"
-        case Like(operand=operand, pattern=pattern, negated=negated):
+        case s.Like(operand=operand, pattern=pattern, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}LIKE {_text(pattern, CONCAT)}"
-        case IsNull(operand=operand, negated=negated):
+        case s.IsNull(operand=operand, negated=negated):
             return f"{_text(operand, CONCAT)} IS {_negated(negated)}NULL"
     raise error("INTERNAL", what=f"a {type(expr).__name__} has no text")
 
 
-def _literal(literal: Literal) -> str:
+def _literal(literal: s.Literal) -> str:
     value = literal.value
     if value is None:
         return "NULL"
@@ -181,7 +159,7 @@ def _function(name: str) -> str:
     return name if name.isascii() and name.upper() == "WINDOW" else spell_name(name)
 
 
-def _case(expr: Case) -> str:
+def _case(expr: s.Case) -> str:
     parts = ["CASE"] if expr.operand is None else [f"CASE {_text(expr.operand, OR)}"]
     parts += [f"WHEN {_text(condition, OR)} THEN {_text(result, OR)}" for condition, result in expr.branches]
     if expr.otherwise is not None:
@@ -189,7 +167,7 @@ def _case(expr: Case) -> str:
     return " ".join([*parts, "END"])
 
 
-def _listed(parts: tuple[Expr, ...]) -> str:
+def _listed(parts: tuple[s.Expr, ...]) -> str:
     return ", ".join(_text(part, OR) for part in parts)
 
 

@@ -6,26 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
+from presage.lang import pattern_syntax as p
 from presage.lang.builders.terms import depth_over, read_number
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.pattern_syntax import (
-    AndTerm,
-    EventTerm,
-    EveryDistinctTerm,
-    EveryTerm,
-    FollowedBy,
-    NotTerm,
-    OrTerm,
-    PatternSource,
-    PatternTerm,
-    PeriodPart,
-    RepeatTerm,
-    TimerGuard,
-    TimerTerm,
-    WhileGuard,
-)
 from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import Between, Expr
 from presage.model.text import Span
@@ -52,7 +37,7 @@ class Consume(NamedTuple):
     level: int
 
 
-def pattern_source(span: Span, *parts: Token | PatternTerm) -> PatternSource:
+def pattern_source(span: Span, *parts: Token | p.PatternTerm) -> p.PatternSource:
     *notes, term = parts
     chosen: set[str] = set()
     for note in notes:
@@ -62,51 +47,53 @@ def pattern_source(span: Span, *parts: Token | PatternTerm) -> PatternSource:
             fix = did_you_mean(note.text, NOTES, otherwise=f"known: {', '.join('@' + n for n in NOTES)}")
             raise error("SYNTAX", note.span, found=f"@{note.text}", expected="an annotation of patterns", fix=fix)
         chosen.add(name)
-    assert isinstance(term, PatternTerm)
-    return PatternSource(term, NOTES[0] in chosen, NOTES[1] in chosen, span=span)
+    assert isinstance(term, p.PatternTerm)
+    return p.PatternSource(term, NOTES[0] in chosen, NOTES[1] in chosen, span=span)
 
 
-def followed_by(span: Span, *parts: PatternTerm | Arrow) -> FollowedBy:
-    operands = tuple(part for part in parts if isinstance(part, PatternTerm))
+def followed_by(span: Span, *parts: p.PatternTerm | Arrow) -> p.FollowedBy:
+    operands = tuple(part for part in parts if isinstance(part, p.PatternTerm))
     limits = tuple(part.limit for part in parts if isinstance(part, Arrow))
-    return FollowedBy(operands, limits, span=span, depth=_depth(span, *operands))
+    return p.FollowedBy(operands, limits, span=span, depth=_depth(span, *operands))
 
 
-def pattern_all(span: Span, *operands: PatternTerm) -> AndTerm:
-    return AndTerm(operands, span=span, depth=_depth(span, *operands))
+def pattern_all(span: Span, *operands: p.PatternTerm) -> p.AndTerm:
+    return p.AndTerm(operands, span=span, depth=_depth(span, *operands))
 
 
-def pattern_any(span: Span, *operands: PatternTerm) -> OrTerm:
-    return OrTerm(operands, span=span, depth=_depth(span, *operands))
+def pattern_any(span: Span, *operands: p.PatternTerm) -> p.OrTerm:
+    return p.OrTerm(operands, span=span, depth=_depth(span, *operands))
 
 
-def pattern_until(span: Span, operand: PatternTerm, until: PatternTerm) -> RepeatTerm:
-    return RepeatTerm(operand, None, None, until, span=span, depth=_depth(span, operand, until))
+def pattern_until(span: Span, operand: p.PatternTerm, until: p.PatternTerm) -> p.RepeatTerm:
+    return p.RepeatTerm(operand, None, None, until, span=span, depth=_depth(span, operand, until))
 
 
-def pattern_range(span: Span, bounds: Bounds, operand: PatternTerm, until: PatternTerm | None = None) -> RepeatTerm:
+def pattern_range(
+    span: Span, bounds: Bounds, operand: p.PatternTerm, until: p.PatternTerm | None = None
+) -> p.RepeatTerm:
     depth = _depth(span, operand, *([until] if until is not None else []))
-    return RepeatTerm(operand, bounds.low, bounds.high, until, span=span, depth=depth)
+    return p.RepeatTerm(operand, bounds.low, bounds.high, until, span=span, depth=depth)
 
 
-def pattern_distinct(span: Span, *parts: Expr | PatternTerm) -> EveryDistinctTerm:
+def pattern_distinct(span: Span, *parts: Expr | p.PatternTerm) -> p.EveryDistinctTerm:
     *keys, operand = parts
-    assert isinstance(operand, PatternTerm)
-    return EveryDistinctTerm(tuple(keys), operand, span=span, depth=_depth(span, operand))  # type: ignore[arg-type]
+    assert isinstance(operand, p.PatternTerm)
+    return p.EveryDistinctTerm(tuple(keys), operand, span=span, depth=_depth(span, operand))  # type: ignore[arg-type]
 
 
 def timer_guard(
-    span: Span, operand: PatternTerm, space: Token, name: Token, args: tuple[tuple[PeriodPart, ...], ...] | None
-) -> TimerGuard:
-    return TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=_depth(span, operand))
+    span: Span, operand: p.PatternTerm, space: Token, name: Token, args: tuple[tuple[p.PeriodPart, ...], ...] | None
+) -> p.TimerGuard:
+    return p.TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=_depth(span, operand))
 
 
 def event_term(
     span: Span, name: Token, condition: Expr | None, consumed: Consume | None, tag: Token | None = None
-) -> EventTerm:
+) -> p.EventTerm:
     depth = depth_over(span, condition)
     level = consumed.level if consumed is not None else 0
-    return EventTerm(read_name(name.text), _tag(tag), condition, level, span=span, depth=depth)
+    return p.EventTerm(read_name(name.text), _tag(tag), condition, level, span=span, depth=depth)
 
 
 def _tag(token: Token | None) -> str | None:
@@ -131,7 +118,7 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
     return Consume(number)
 
 
-def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
+def period_parts(span: Span, *parts: Expr | Token) -> tuple[p.PeriodPart, ...]:
     made = []
     for value, unit in zip(parts[::2], parts[1::2], strict=True):
         assert isinstance(value, Expr)
@@ -140,7 +127,7 @@ def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
         if name is None:
             fix = did_you_mean(unit.text, UNIT_NAMES, otherwise="the units are msec, sec, min, hour, day, week, month")
             raise error("SYNTAX", unit.span, found=unit.text, expected="a unit of time", fix=fix)
-        made.append(PeriodPart(value, name, span=value.span.to(unit.span)))
+        made.append(p.PeriodPart(value, name, span=value.span.to(unit.span)))
     return tuple(made)
 
 
@@ -152,7 +139,7 @@ def in_range(
     return Between(operand, low, high, negated is not None, above, below, span=span, depth=depth)
 
 
-def _depth(span: Span, *parts: PatternTerm) -> int:
+def _depth(span: Span, *parts: p.PatternTerm) -> int:
     depth = 1 + max(part.depth for part in parts)
     if depth > MAX_DEPTH:
         raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
@@ -174,20 +161,20 @@ BUILDERS: dict[str, Builder] = {
     "repeat_between": lambda span, low, high: Bounds(low, high),
     "repeat_at_least": lambda span, low: Bounds(low, None),
     "repeat_at_most": lambda span, high: Bounds(None, high),
-    "pattern_every": lambda span, operand: EveryTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_every": lambda span, operand: p.EveryTerm(operand, span=span, depth=_depth(span, operand)),
     "pattern_distinct": pattern_distinct,
-    "pattern_not": lambda span, operand: NotTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_not": lambda span, operand: p.NotTerm(operand, span=span, depth=_depth(span, operand)),
     "timer_guard": timer_guard,
-    "while_guard": lambda span, operand, condition: WhileGuard(
+    "while_guard": lambda span, operand, condition: p.WhileGuard(
         operand, condition, span=span, depth=_depth(span, operand)
     ),
     "pattern_group": lambda span, term: term,
     "event_term": event_term,
     "tagged_event": lambda span, tag, name, condition, consumed: event_term(span, name, condition, consumed, tag),
-    "timer_term": lambda span, space, name, args: TimerTerm(f"{space.text}:{name.text}", args or (), span=span),
+    "timer_term": lambda span, space, name, args: p.TimerTerm(f"{space.text}:{name.text}", args or (), span=span),
     "consume": consume,
     "periods": lambda span, *args: args,
-    "period": lambda span, value: (PeriodPart(value, span=value.span),),
+    "period": lambda span, value: (p.PeriodPart(value, span=value.span),),
     "period_parts": period_parts,
     "in_range": in_range,
     "in_range_above": partial(in_range, above=True),

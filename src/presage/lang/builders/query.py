@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from presage.errors import error
+from presage.lang import syntax as s
 from presage.lang.builders.clause import Clause, collect_clauses
 from presage.lang.builders.terms import all_of, read_fixed, read_number
 from presage.lang.identifiers import read_name
@@ -17,17 +18,6 @@ from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
 from presage.lang.recall_syntax import RecallClause, SimilarClause
 from presage.lang.sequence_syntax import SequenceItem
-from presage.lang.syntax import (
-    ApproximateClause,
-    Expr,
-    FromItem,
-    OutputClause,
-    Prefix,
-    ProbabilityClause,
-    Query,
-    SelectItem,
-    WindowClause,
-)
 from presage.model.text import Span
 
 CLAUSE_ORDER = ("WITHIN", "WHERE", "GROUP BY", "HAVING", "OUTPUT", "WITH PROBABILITY", "APPROXIMATE", "VALIDATE EVERY")
@@ -39,7 +29,7 @@ class StreamSource(NamedTuple):
     """`R`, `R(cond)` or PREDICTED before one of them, on its way into a FromItem."""
 
     name: Token
-    condition: Expr | None
+    condition: s.Expr | None
     predicted: bool = False
 
 
@@ -58,7 +48,7 @@ class Alias(NamedTuple):
 class EventId(NamedTuple):
     """`EVENT ID (a, …)` behind an item."""
 
-    terms: tuple[Expr, ...]
+    terms: tuple[s.Expr, ...]
 
 
 class Recalled(NamedTuple):
@@ -78,7 +68,7 @@ class EventSource(NamedTuple):
 class Joined(NamedTuple):
     """An item, with what JOIN says of it and the name that ends it."""
 
-    item: FromItem
+    item: s.FromItem
     bare_alias: Token | None
     joined: bool = False
 
@@ -86,7 +76,7 @@ class Joined(NamedTuple):
 class FromList(NamedTuple):
     """The items of FROM, and the JOINs of the clause form behind them."""
 
-    items: tuple[FromItem, ...]
+    items: tuple[s.FromItem, ...]
     joins: tuple[JoinPart, ...]
 
 
@@ -99,9 +89,9 @@ class Where(NamedTuple):
 
 def query(
     span: Span,
-    *parts: Prefix | Token | Clause | Where | FromList | tuple[SelectItem, ...] | tuple[ClausePart, ...] | None,
-) -> Query:
-    prefixes = tuple(part for part in parts if isinstance(part, Prefix))
+    *parts: s.Prefix | Token | Clause | Where | FromList | tuple[s.SelectItem, ...] | tuple[ClausePart, ...] | None,
+) -> s.Query:
+    prefixes = tuple(part for part in parts if isinstance(part, s.Prefix))
     insert, tentative, distinct, select, listed, *clauses = parts[len(prefixes) :]
     assert isinstance(select, tuple)
     assert isinstance(listed, FromList)
@@ -116,7 +106,7 @@ def query(
         elif isinstance(clause, tuple):
             form.extend(part for part in clause if isinstance(part, ClausePart))
     fields = collect_clauses(tuple(plain), CLAUSE_ORDER)
-    return Query(
+    return s.Query(
         select=select,  # type: ignore[arg-type]
         items=listed.items,
         parts=tuple(form),
@@ -129,20 +119,20 @@ def query(
     )
 
 
-def prefix(span: Span, name: Token, iri: Token) -> Prefix:
-    return Prefix(name.text[:-1], iri.text[1:-1], span=span)
+def prefix(span: Span, name: Token, iri: Token) -> s.Prefix:
+    return s.Prefix(name.text[:-1], iri.text[1:-1], span=span)
 
 
-def select_item(span: Span, expr: Expr, alias: Token | None) -> SelectItem:
-    return SelectItem(expr, read_name(alias.text) if alias else None, span=span)
+def select_item(span: Span, expr: s.Expr, alias: Token | None) -> s.SelectItem:
+    return s.SelectItem(expr, read_name(alias.text) if alias else None, span=span)
 
 
 def from_item(
     span: Span,
     source: StreamSource | EventSource | PatternSource | SequenceItem,
-    *rest: WindowClause | MatchClause | Alias | ValidWindow | EventId | Recalled | None,
+    *rest: s.WindowClause | MatchClause | Alias | ValidWindow | EventId | Recalled | None,
 ) -> Joined:
-    windows = tuple(part for part in rest if isinstance(part, WindowClause))
+    windows = tuple(part for part in rest if isinstance(part, s.WindowClause))
     alias = next((part for part in rest if isinstance(part, Alias)), None)
     match = next((part for part in rest if isinstance(part, MatchClause)), None)
     name = read_name(alias.name.text) if alias else None
@@ -152,12 +142,12 @@ def from_item(
             raise error("SYNTAX", alias.name.span, found="an alias", expected="none behind (?e, Stream)", fix=fix)
         name, source = source.alias.text[1:], StreamSource(source.name, None)
     if isinstance(source, PatternSource):
-        item = FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
+        item = s.FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
     elif isinstance(source, SequenceItem):
-        item = FromItem("", None, windows, name, match=match, sequence=source, name_span=source.span, span=span)
+        item = s.FromItem("", None, windows, name, match=match, sequence=source, name_span=source.span, span=span)
     else:
         stream, condition = read_name(source.name.text), source.condition
-        item = FromItem(
+        item = s.FromItem(
             stream,
             condition,
             windows,
@@ -181,7 +171,7 @@ def from_item(
     return Joined(item, last.name if last and last.bare else None)
 
 
-def join_item(span: Span, right: Joined, on: Expr, analysis: str | None) -> Joined:
+def join_item(span: Span, right: Joined, on: s.Expr, analysis: str | None) -> Joined:
     return Joined(replace(right.item, on=on, analysis=analysis), right.bare_alias, joined=True)
 
 
@@ -196,17 +186,17 @@ def from_list(span: Span, *parts: Joined | JoinPart) -> FromList:
     return FromList(tuple(item.item for item in items), joins)
 
 
-def stream_source(span: Span, name: Token, condition: Expr | None) -> StreamSource:
+def stream_source(span: Span, name: Token, condition: s.Expr | None) -> StreamSource:
     return StreamSource(name, condition)
 
 
-def filters(span: Span, *conditions: Expr) -> Expr:
+def filters(span: Span, *conditions: s.Expr) -> s.Expr:
     """Filters joined by commas must all hold."""
     return conditions[0] if len(conditions) == 1 else all_of(span, *conditions)
 
 
 def output(span: Span, mode: Token | None, every: Token) -> Clause:
-    clause = OutputClause(mode.text.lower() if mode else "all", read_fixed(every, "OUTPUT EVERY"), span=span)
+    clause = s.OutputClause(mode.text.lower() if mode else "all", read_fixed(every, "OUTPUT EVERY"), span=span)
     return Clause("OUTPUT", "output", clause, span)
 
 
@@ -216,14 +206,14 @@ def probability(span: Span, mark: Token, threshold: Token) -> Clause:
         raise error(
             "BAD_VALUE", threshold.span, what="WITH PROBABILITY", found=threshold.text, expected="a number from 0 to 1"
         )
-    clause = ProbabilityClause(mark.text == ">", value, span=span)
+    clause = s.ProbabilityClause(mark.text == ">", value, span=span)
     return Clause("WITH PROBABILITY", "probability", clause, span)
 
 
 def approximate(span: Span, *parts: Clause) -> Clause:
     # The defaults of the language (docs/language/probability.md).
     given = {"error": 0.05, "confidence": 0.95} | collect_clauses(parts)
-    return Clause("APPROXIMATE", "approximate", ApproximateClause(**given, span=span), span)
+    return Clause("APPROXIMATE", "approximate", s.ApproximateClause(**given, span=span), span)
 
 
 def approximation(span: Span, word: Token, value: Token) -> Clause:

@@ -6,33 +6,12 @@ import math
 import re
 
 from presage.errors import error
+from presage.lang import syntax as s
 from presage.lang.builders.types import TypeAt
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
 from presage.lang.scanner import MAX_DEPTH
-from presage.lang.syntax import (
-    AllOf,
-    AnyOf,
-    Between,
-    Binary,
-    Call,
-    Case,
-    Cast,
-    DurationLiteral,
-    Expr,
-    Index,
-    InList,
-    IsNull,
-    Like,
-    Literal,
-    Member,
-    Method,
-    Name,
-    Not,
-    Star,
-    Unary,
-)
 from presage.model.text import Span
 from presage.model.time import count_months, parse_duration, part_of_month
 
@@ -44,7 +23,7 @@ _ESCAPE = re.compile(r"\\([ntr\\'\"])|''|\"\"")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def depth_over(span: Span, *parts: Expr | None) -> int:
+def depth_over(span: Span, *parts: s.Expr | None) -> int:
     """The depth of a node over these parts."""
     depth = 1 + max((part.depth for part in parts if part is not None), default=0)
     if depth > MAX_DEPTH:
@@ -83,9 +62,9 @@ def read_number(token: Token) -> int | float:
     return value
 
 
-def read_span(token: Token) -> DurationLiteral:
+def read_span(token: Token) -> s.DurationLiteral:
     """A duration of which months are those of the calendar."""
-    return DurationLiteral(read_duration(token), count_months(token.text), span=token.span)
+    return s.DurationLiteral(read_duration(token), count_months(token.text), span=token.span)
 
 
 def read_fixed(token: Token, where: str) -> int:
@@ -119,95 +98,97 @@ def read_duration(token: Token) -> int:
     return micros
 
 
-def all_of(span: Span, *operands: Expr) -> AllOf:
-    return AllOf(operands, span=span, depth=depth_over(span, *operands))
+def all_of(span: Span, *operands: s.Expr) -> s.AllOf:
+    return s.AllOf(operands, span=span, depth=depth_over(span, *operands))
 
 
-def any_of(span: Span, *operands: Expr) -> AnyOf:
-    return AnyOf(operands, span=span, depth=depth_over(span, *operands))
+def any_of(span: Span, *operands: s.Expr) -> s.AnyOf:
+    return s.AnyOf(operands, span=span, depth=depth_over(span, *operands))
 
 
-def negate(span: Span, operand: Expr) -> Not:
-    return Not(operand, span=span, depth=depth_over(span, operand))
+def negate(span: Span, operand: s.Expr) -> s.Not:
+    return s.Not(operand, span=span, depth=depth_over(span, operand))
 
 
-def binary(span: Span, left: Expr, mark: Token, right: Expr) -> Binary:
+def binary(span: Span, left: s.Expr, mark: Token, right: s.Expr) -> s.Binary:
     op = {"!=": "<>", "==": "="}.get(mark.text, mark.text)
-    return Binary(op, left, right, span=span, depth=depth_over(span, left, right))
+    return s.Binary(op, left, right, span=span, depth=depth_over(span, left, right))
 
 
-def unary(span: Span, mark: Token, operand: Expr) -> Unary:
-    return Unary(mark.text, operand, span=span, depth=depth_over(span, operand))
+def unary(span: Span, mark: Token, operand: s.Expr) -> s.Unary:
+    return s.Unary(mark.text, operand, span=span, depth=depth_over(span, operand))
 
 
-def between(span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr) -> Between:
-    return Between(operand, low, high, negated is not None, span=span, depth=depth_over(span, operand, low, high))
+def between(span: Span, operand: s.Expr, negated: Token | None, low: s.Expr, high: s.Expr) -> s.Between:
+    return s.Between(operand, low, high, negated is not None, span=span, depth=depth_over(span, operand, low, high))
 
 
-def in_list(span: Span, operand: Expr, negated: Token | None, *items: Expr) -> InList:
-    return InList(operand, items, negated is not None, span=span, depth=depth_over(span, operand, *items))
+def in_list(span: Span, operand: s.Expr, negated: Token | None, *items: s.Expr) -> s.InList:
+    return s.InList(operand, items, negated is not None, span=span, depth=depth_over(span, operand, *items))
 
 
-def like(span: Span, operand: Expr, negated: Token | None, pattern: Expr) -> Like:
-    return Like(operand, pattern, negated is not None, span=span, depth=depth_over(span, operand, pattern))
+def like(span: Span, operand: s.Expr, negated: Token | None, pattern: s.Expr) -> s.Like:
+    return s.Like(operand, pattern, negated is not None, span=span, depth=depth_over(span, operand, pattern))
 
 
-def is_null(span: Span, operand: Expr, negated: Token | None) -> IsNull:
-    return IsNull(operand, negated is not None, span=span, depth=depth_over(span, operand))
+def is_null(span: Span, operand: s.Expr, negated: Token | None) -> s.IsNull:
+    return s.IsNull(operand, negated is not None, span=span, depth=depth_over(span, operand))
 
 
-def member(span: Span, base: Expr, name: Token) -> Member:
-    return Member(base, read_name(name.text), span=span, depth=depth_over(span, base))
+def member(span: Span, base: s.Expr, name: Token) -> s.Member:
+    return s.Member(base, read_name(name.text), span=span, depth=depth_over(span, base))
 
 
-def method(span: Span, base: Expr, name: Token, arguments: tuple[Token | None, tuple[Expr, ...]] | None) -> Method:
+def method(
+    span: Span, base: s.Expr, name: Token, arguments: tuple[Token | None, tuple[s.Expr, ...]] | None
+) -> s.Method:
     distinct, args = arguments or (None, ())
     if distinct is not None:
         expected = "the arguments of a method"
         raise error(
             "SYNTAX", distinct.span, found="DISTINCT", expected=expected, fix="only an aggregate takes DISTINCT"
         )
-    return Method(base, read_name(name.text), args, span=span, depth=depth_over(span, base, *args))
+    return s.Method(base, read_name(name.text), args, span=span, depth=depth_over(span, base, *args))
 
 
-def index(span: Span, base: Expr, at: Expr) -> Index:
-    return Index(base, at, span=span, depth=depth_over(span, base, at))
+def index(span: Span, base: s.Expr, at: s.Expr) -> s.Index:
+    return s.Index(base, at, span=span, depth=depth_over(span, base, at))
 
 
-def call(span: Span, name: Token, arguments: tuple[Token | None, tuple[Expr, ...]] | None) -> Call:
+def call(span: Span, name: Token, arguments: tuple[Token | None, tuple[s.Expr, ...]] | None) -> s.Call:
     distinct, args = arguments or (None, ())
-    return Call(read_name(name.text), args, distinct is not None, span=span, depth=depth_over(span, *args))
+    return s.Call(read_name(name.text), args, distinct is not None, span=span, depth=depth_over(span, *args))
 
 
-def arguments(span: Span, distinct: Token | None, *args: Expr) -> tuple[Token | None, tuple[Expr, ...]]:
+def arguments(span: Span, distinct: Token | None, *args: s.Expr) -> tuple[Token | None, tuple[s.Expr, ...]]:
     return distinct, args
 
 
-def star_of(span: Span, base: Expr) -> Star:
-    if not isinstance(base, Name):
+def star_of(span: Span, base: s.Expr) -> s.Star:
+    if not isinstance(base, s.Name):
         fix = "write alias.* for all attributes of one item of FROM"
         raise error("SYNTAX", base.span, found="a term before .*", expected="an alias", fix=fix)
-    return Star(base.name, span=span)
+    return s.Star(base.name, span=span)
 
 
-def case(span: Span, *parts: Expr | tuple[Expr, Expr] | Otherwise | None) -> Case:
+def case(span: Span, *parts: s.Expr | tuple[s.Expr, s.Expr] | Otherwise | None) -> s.Case:
     operand, *branches, last = parts
     pairs = tuple(branch for branch in branches if isinstance(branch, tuple))
     otherwise = last.value if isinstance(last, Otherwise) else None
-    assert operand is None or isinstance(operand, Expr)
+    assert operand is None or isinstance(operand, s.Expr)
     inner = [part for pair in pairs for part in pair]
-    return Case(operand, pairs, otherwise, span=span, depth=depth_over(span, operand, otherwise, *inner))
+    return s.Case(operand, pairs, otherwise, span=span, depth=depth_over(span, operand, otherwise, *inner))
 
 
 class Otherwise:
     """The ELSE of a CASE, told apart from its branches."""
 
-    def __init__(self, span: Span, value: Expr) -> None:
+    def __init__(self, span: Span, value: s.Expr) -> None:
         self.value = value
 
 
-def cast(span: Span, operand: Expr, target: TypeAt) -> Cast:
-    return Cast(operand, target.type, span=span, depth=depth_over(span, operand))
+def cast(span: Span, operand: s.Expr, target: TypeAt) -> s.Cast:
+    return s.Cast(operand, target.type, span=span, depth=depth_over(span, operand))
 
 
 BUILDERS: dict[str, Builder] = {
@@ -228,15 +209,15 @@ BUILDERS: dict[str, Builder] = {
     "index": index,
     "call": call,
     "arguments": arguments,
-    "star": lambda span: Star(span=span),
+    "star": lambda span: s.Star(span=span),
     "star_of": star_of,
-    "name": lambda span, token: Name(read_name(token.text), span=span),
-    "number": lambda span, token: Literal(read_number(token), span=span),
-    "string": lambda span, token: Literal(read_string(token), span=span),
+    "name": lambda span, token: s.Name(read_name(token.text), span=span),
+    "number": lambda span, token: s.Literal(read_number(token), span=span),
+    "string": lambda span, token: s.Literal(read_string(token), span=span),
     "duration": lambda span, token: read_span(token),
-    "true": lambda span, *_: Literal(True, span=span),
-    "false": lambda span, *_: Literal(False, span=span),
-    "null": lambda span: Literal(None, span=span),
+    "true": lambda span, *_: s.Literal(True, span=span),
+    "false": lambda span, *_: s.Literal(False, span=span),
+    "null": lambda span: s.Literal(None, span=span),
     "case": case,
     "when": lambda span, condition, result: (condition, result),
     "otherwise": Otherwise,
