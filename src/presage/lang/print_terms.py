@@ -1,4 +1,4 @@
-"""The printer of terms, conditions and types, with as few parentheses as the tree allows."""
+"""The printer of terms, conditions, types, options and SELECTs over history, with as few parentheses as possible."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from presage.errors import error
 from presage.lang import syntax as s
 from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
-from presage.lang.print_selects import print_order, print_select
-from presage.lang.recall_syntax import Exists, InSelect, Over, ScalarSelect
+from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InSelect, OrderTerm, Over, ScalarSelect
 from presage.model.time import MICROS, format_duration
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 
@@ -27,7 +26,7 @@ def print_duration(micros: int, months: int = 0) -> str:
 
 
 def print_type(data_type: DataType) -> str:
-    """The text of a type; unlike `str()` it puts odd names of fields in back-ticks."""
+    """The text of a type; unlike `str()` it puts irregular names of fields in back-ticks."""
     if isinstance(data_type, ArrayOf):
         return f"ARRAY<{print_type(data_type.element)}>"
     if isinstance(data_type, MapOf):
@@ -38,7 +37,7 @@ def print_type(data_type: DataType) -> str:
 
 
 def _text(expr: s.Expr, level: int) -> str:
-    """The text of a term where the grammar wants one that binds at least as tightly as `level`."""
+    """The text of a term, in parentheses if it binds more loosely than `level`."""
     own = _level(expr)
     return _bare(expr) if own >= level else f"({_bare(expr)})"
 
@@ -58,7 +57,7 @@ def _level(expr: s.Expr) -> int:
         case s.Unary() | s.RowsSeen():
             return SIGN
         case s.DurationLiteral() | s.Literal(value=int() | float()) if not _is_truth(expr):
-            # `5.x` could be read, but not by people.
+            # `5.x` would parse, but is unreadable.
             return SIGN
     return POSTFIX
 
@@ -70,7 +69,7 @@ def _is_truth(expr: s.Expr) -> bool:
 def _bare(expr: s.Expr) -> str:
     match expr:
         case s.Literal():
-            return _literal(expr)
+            return _literal(expr.value)
         case s.DurationLiteral(micros=micros, months=months):
             return print_duration(micros, months)
         case s.Name(name=name):
@@ -94,12 +93,12 @@ def _bare(expr: s.Expr) -> str:
         case InTable(table=table, args=args, values=values):
             return f"{table}({_listed((*args, *values))})"
         case ScalarSelect(select=select):
-            return f"({print_select(select, print_expression)})"
+            return f"({print_select(select)})"
         case Exists(select=select):
-            return f"EXISTS ({print_select(select, print_expression)})"
+            return f"EXISTS ({print_select(select)})"
         case Over(call=call, partition=partition, order=order):
             parts = [f"PARTITION BY {_listed(partition)}"] if partition else []
-            parts += [print_order(order, print_expression)] if order else []
+            parts += [_order_by(order)] if order else []
             return f"{_bare(call)} OVER ({' '.join(parts)})"
         case EventVariable(name=name):
             return f"?{name}"
@@ -137,7 +136,7 @@ def _operation(expr: s.Expr) -> str:
         case s.InList(operand=operand, items=items, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({_listed(items)})"
         case InSelect(operand=operand, select=select, negated=negated):
-            return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({print_select(select, print_expression)})"
+            return f"{_text(operand, CONCAT)} {_negated(negated)}IN ({print_select(select)})"
         case s.Like(operand=operand, pattern=pattern, negated=negated):
             return f"{_text(operand, CONCAT)} {_negated(negated)}LIKE {_text(pattern, CONCAT)}"
         case s.IsNull(operand=operand, negated=negated):
@@ -145,8 +144,7 @@ def _operation(expr: s.Expr) -> str:
     raise error("INTERNAL", what=f"a {type(expr).__name__} has no text")
 
 
-def _literal(literal: s.Literal) -> str:
-    value = literal.value
+def _literal(value: str | int | float | bool | None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -173,3 +171,62 @@ def _listed(parts: tuple[s.Expr, ...]) -> str:
 
 def _negated(negated: bool) -> str:
     return "NOT " if negated else ""
+
+
+def print_options(options: tuple[s.Option, ...]) -> str:
+    """`WITH (…)`."""
+    return f"WITH ({', '.join(f'{_option_name(option.name)} = {_literal(option.value)}' for option in options)})"
+
+
+def _option_name(name: str) -> str:
+    """Each part of a dotted name; the whole name if a part is empty."""
+    parts = name.split(".")
+    return ".".join(spell_name(part) for part in parts) if all(parts) else spell_name(name)
+
+
+# -- SELECTs over history ------------------------------------------------------------------------------
+
+
+def print_select(select: HistorySelect) -> str:
+    """`SELECT … FROM … WHERE …` on one line, without parentheses around it."""
+    items = ", ".join([print_item(item) for item in select.select])
+    parts = [f"SELECT {'DISTINCT ' if select.distinct else ''}{items}"]
+    if select.sources:
+        first, *others = [_source(source) for source in select.sources]
+        parts.append(f"FROM {first.removeprefix(', ')}" + "".join(others))
+    for recall in select.recalls:
+        back = f"LAST {format_duration(recall.last)} " if recall.last is not None else ""
+        parts.append(f"RECALL {back}({print_select(recall.select)}) AS {spell_name(recall.alias)}")
+    if select.where is not None:
+        parts.append(f"WHERE {print_expression(select.where)}")
+    if select.group_by:
+        parts.append(f"GROUP BY {_listed(select.group_by)}")
+    if select.having is not None:
+        parts.append(f"HAVING {print_expression(select.having)}")
+    if select.order_by:
+        parts.append(_order_by(select.order_by))
+    if select.limit is not None:
+        parts.append(f"LIMIT {select.limit}")
+    return " ".join(parts)
+
+
+def print_item(item: s.SelectItem) -> str:
+    return print_expression(item.expr) + (f" AS {spell_name(item.alias)}" if item.alias is not None else "")
+
+
+def _source(source: HistorySource) -> str:
+    """A source with the comma or the JOIN before it."""
+    text = f"({print_select(source.select)})" if source.select is not None else spell_name(source.name)
+    if source.alias is not None:
+        text += f" AS {spell_name(source.alias)}"
+    if source.window is not None:
+        text += f" WINDOW {format_duration(source.window)}"
+    if source.on is None:
+        return f", {text}"
+    return f" {'LEFT ' if source.outer else ''}JOIN {text} ON {print_expression(source.on)}"
+
+
+def _order_by(terms: tuple[OrderTerm, ...]) -> str:
+    nulls = {None: "", True: " NULLS FIRST", False: " NULLS LAST"}
+    keys = [f"{print_expression(t.expr)}{' DESC' if t.descending else ''}{nulls[t.nulls_first]}" for t in terms]
+    return f"ORDER BY {', '.join(keys)}"

@@ -1,7 +1,7 @@
 """The printer of syntax trees: canonical text, from which parsing gives the same tree.
 
-Queries have one clause on a line. Parentheses stand only where the tree needs them; names are in back-ticks if they
-are reserved or odd; strings are in single quotes.
+Queries have one clause on a line. Parentheses are printed only where the tree needs them; names are in back-ticks if
+they are reserved or irregular; strings are in single quotes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from presage.errors import error
 from presage.lang import knowledge_syntax as k
 from presage.lang import syntax as s
 from presage.lang.identifiers import spell_name, spell_new, spell_string
-from presage.lang.print_commands import ACTING, print_acting
-from presage.lang.print_options import print_options
+from presage.lang.print_commands import COMMANDS, print_command
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
-from presage.lang.print_terms import print_duration, print_expression, print_type
+from presage.lang.print_terms import print_duration, print_expression, print_item, print_options, print_type
 from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.model.time import format_duration, format_timestamp
@@ -65,8 +64,8 @@ def print_statement(statement: s.Statement) -> str:
         return f"DROP {statement.kind.upper()} {spell_name(statement.name)}{cascade}"
     if isinstance(statement, RecallCommand):
         return print_recall_command(statement)
-    if isinstance(statement, ACTING):
-        return print_acting(statement, _query)
+    if isinstance(statement, COMMANDS):
+        return print_command(statement, _query)
     raise error("INTERNAL", what=f"a {type(statement).__name__} has no text")
 
 
@@ -75,7 +74,7 @@ def _query(query: s.Query) -> str:
     if query.insert_into is not None:
         lines.append(f"INSERT INTO {spell_name(query.insert_into)}")
     modifiers = ("TENTATIVE " if query.tentative else "") + ("DISTINCT " if query.distinct else "")
-    lines.append(f"SELECT {modifiers}{', '.join(_select_item(item) for item in query.select)}")
+    lines.append(f"SELECT {modifiers}{', '.join(print_item(item) for item in query.select)}")
     first, *others = query.items
     lines.append(f"FROM {_from_item(first)}" + "".join(_further_item(item) for item in others))
     if query.within is not None:
@@ -100,10 +99,9 @@ def _query(query: s.Query) -> str:
 
 
 def _clause_parts(query: s.Query) -> list[str]:
-    """The clause form. A JOIN in front needs its WHERE, where it cannot be taken for one of FROM."""
+    """The clause form. A JOIN in front needs a WHERE before it, to be no JOIN of FROM."""
     lines = [_clause_part(part) for part in query.parts]
-    first_is_join = bool(query.parts) and isinstance(query.parts[0], k.JoinPart)
-    if first_is_join and query.where is None:
+    if query.parts and isinstance(query.parts[0], k.JoinPart) and query.where is None:
         lines[0] = f"WHERE {lines[0]}"
     return lines
 
@@ -121,10 +119,6 @@ def _clause_part(part: k.ClausePart) -> str:
         case k.PathPart(condition=condition):
             return print_expression(condition)
     raise error("INTERNAL", what=f"a {type(part).__name__} has no text")
-
-
-def _select_item(item: s.SelectItem) -> str:
-    return print_expression(item.expr) + (f" AS {spell_name(item.alias)}" if item.alias is not None else "")
 
 
 def _further_item(item: s.FromItem) -> str:

@@ -1,4 +1,4 @@
-"""Builders of commands: CREATE STATEMENT, INSERT … VALUES, ADVANCE, SCENARIO, INCLUDE and ASSERT."""
+"""Builders of commands: CREATE STATEMENT, INSERT … VALUES, EXPLAIN, SHOW, DESCRIBE, DROP, and those of scenarios."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from presage.lang.command_syntax import Advance, Assertion, CreateStatement, Inc
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.syntax import Expr, Prefix, Query
+from presage.lang.syntax import Describe, Drop, Explain, Expr, Prefix, Query, Show
 from presage.model.text import Span
 
-Rows = tuple[tuple[Expr, ...], ...]
+FORMATS = ("text", "svg")
 
 
 def create_statement(span: Span, *parts: Prefix | bool | Token | Clause | Query | None) -> CreateStatement:
@@ -65,6 +65,20 @@ def expect_rows(span: Span, *parts: Any) -> dict[str, Any]:
     return {"rows": tuple(rows), "any_order": any_order is not None, "tolerance": tolerance}
 
 
+def explain(span: Span, query: Query, form: Token | None) -> Explain:
+    if form is None:
+        return Explain(query, span=span)
+    chosen = form.text.lower()
+    if chosen not in FORMATS:
+        expected = " or ".join(FORMATS)
+        raise error("BAD_VALUE", form.span, what="the FORMAT of EXPLAIN", found=form.text, expected=expected)
+    return Explain(query, chosen, span=span)
+
+
+def drop(span: Span, kind: Token, name: Token, cascade: Token | None) -> Drop:
+    return Drop(kind.text.lower(), read_name(name.text), cascade is not None, span=span)
+
+
 BUILDERS: dict[str, Builder] = {
     "create_statement": create_statement,
     "or_replace": lambda span, *words: True,
@@ -78,5 +92,9 @@ BUILDERS: dict[str, Builder] = {
     "expect_count": expect_count,
     "expect_rows": expect_rows,
     "any_order": lambda span, *words: True,
+    "explain": explain,
+    "show": lambda span, what: Show(what.text.lower(), span=span),
+    "describe": lambda span, name: Describe(read_name(name.text), span=span),
+    "drop": drop,
     "tolerance": lambda span, number: float(read_number(number)),
 }

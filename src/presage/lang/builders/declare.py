@@ -1,4 +1,4 @@
-"""Builders of declarations: CREATE SCHEMA, STREAM and RELATION."""
+"""Builders of declarations: CREATE SCHEMA, STREAM, RELATION and SINK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presage.lang.builders.types import ColumnAt
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.syntax import Column, CreateRelation, CreateType, Option
+from presage.lang.syntax import Column, CreateRelation, CreateSink, CreateType, Option
 from presage.model.text import Span
 from presage.model.time import format_duration
 
@@ -51,6 +51,11 @@ def relation_file(span: Span, path: Token, options: Clause | None) -> dict[str, 
     return {"path": read_string(path), "options": options.value if options is not None else ()}
 
 
+def create_sink(span: Span, absent: Token | None, name: Token, statement: Token, options: Clause | None) -> CreateSink:
+    given = options.value if options is not None else ()
+    return CreateSink(read_name(name.text), read_name(statement.text), given, absent is not None, span=span)
+
+
 BUILDERS: dict[str, Builder] = {
     "create_type": create_type,
     "column_list": column_list,
@@ -67,6 +72,7 @@ BUILDERS: dict[str, Builder] = {
     "option_duration": lambda span, token: format_duration(read_duration(token)),
     "option_truth": lambda span, token: token.text.upper() == "TRUE",
     "create_relation": create_relation,
+    "create_sink": create_sink,
     "relation_file": relation_file,
     "relation_values": lambda span, *rows: {"rows": rows},
     "row": lambda span, *values: values,

@@ -1,4 +1,4 @@
-"""Builders of queries: SELECT and its clauses."""
+"""Builders of queries: SELECT, its items of FROM with their windows, and its clauses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from presage.lang.sequence_syntax import SequenceItem
 from presage.model.text import Span
 
 CLAUSE_ORDER = ("WITHIN", "WHERE", "GROUP BY", "HAVING", "OUTPUT", "WITH PROBABILITY", "APPROXIMATE", "VALIDATE EVERY")
-# Words of SQL's other joins, which would pass for an alias: FROM A LEFT JOIN B.
+# EPL's namespaces of windows; they are redundant.
+NAMESPACES = ("win", "std")
+# Words of SQL's other joins, which the grammar reads as an alias: FROM A LEFT JOIN B.
 OTHER_JOINS = ("LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "ANTI")
 
 
@@ -190,6 +192,15 @@ def stream_source(span: Span, name: Token, condition: s.Expr | None) -> StreamSo
     return StreamSource(name, condition)
 
 
+def window(span: Span, name: Token, qualified: Token | None, args: tuple[s.Expr, ...] | None) -> s.WindowClause:
+    if qualified is not None:
+        namespace, name = name, qualified
+        if namespace.text.lower() not in NAMESPACES:
+            whole, fix = f"{namespace.text}:{name.text}", "the namespaces are win and std, and both may be left out"
+            raise error("UNKNOWN_WINDOW", namespace.span.to(name.span), name=whole, fix=fix)
+    return s.WindowClause(read_name(name.text), args or (), span=span)
+
+
 def filters(span: Span, *conditions: s.Expr) -> s.Expr:
     """Filters joined by commas must all hold."""
     return conditions[0] if len(conditions) == 1 else all_of(span, *conditions)
@@ -244,6 +255,8 @@ BUILDERS: dict[str, Builder] = {
     "bare_alias": lambda span, name: Alias(name, bare=True),
     "stream_source": stream_source,
     "filters": filters,
+    "window": window,
+    "window_arguments": lambda span, *args: tuple(arg for arg in args if arg is not None),
     "event_source": lambda span, alias, name: EventSource(alias, name),
     "join_condition": lambda span, condition: JoinPart(condition, span=span),
     "where": lambda span, condition, *joins: Where(Clause("WHERE", "where", condition, span), joins),
