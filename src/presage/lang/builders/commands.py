@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from presage.errors import error
-from presage.lang.builders.clause import Clause
+from presage.lang.builders.clause import Clause, bad_value
 from presage.lang.builders.declare import names
 from presage.lang.builders.terms import read_number, read_string
 from presage.lang.command_syntax import Advance, Assertion, CreateStatement, Include, InsertValues, Scenario
@@ -25,9 +25,8 @@ def create_statement(span: Span, *parts: Prefix | bool | Token | Clause | Query 
     assert isinstance(name, Token)
     assert isinstance(query, Query)
     if replaces is not None and isinstance(absent, Token):
-        raise error(
-            "SYNTAX", absent.span, found="IF NOT EXISTS", expected="a name", fix="leave out OR REPLACE, or this"
-        )
+        fix = "leave out OR REPLACE, or this"
+        raise error("SYNTAX", absent.span, found="IF NOT EXISTS", expected="a name", fix=fix)
     whole = replace(query, prefixes=(*front, *query.prefixes)) if front else query
     given = options.value if isinstance(options, Clause) else ()
     return CreateStatement(read_name(name.text), whole, replaces is not None, given, absent is not None, span=span)
@@ -43,20 +42,15 @@ def advance(span: Span, stream: Token | None, to: Token) -> Advance:
 
 def assertion(span: Span, name: Token, columns: tuple[str, ...] | None, expected: dict[str, Any]) -> Assertion:
     if columns is not None and "rows" not in expected:
-        raise error(
-            "SYNTAX",
-            span,
-            found="columns without VALUES",
-            expected="EMPTY or COUNT n alone",
-            fix="leave out the columns: no row is compared",
-        )
+        alone, fix = "EMPTY or COUNT n alone", "leave out the columns: no row is compared"
+        raise error("SYNTAX", span, found="columns without VALUES", expected=alone, fix=fix)
     return Assertion(read_name(name.text), columns, **expected, span=span)
 
 
 def expect_count(span: Span, number: Token) -> dict[str, Any]:
     count = read_number(number)
     if not isinstance(count, int):
-        raise error("BAD_VALUE", number.span, what="COUNT", found=number.text, expected="a whole number of rows")
+        raise bad_value(number, "COUNT", "a whole number of rows")
     return {"count": count}
 
 
@@ -70,8 +64,7 @@ def explain(span: Span, query: Query, form: Token | None) -> Explain:
         return Explain(query, span=span)
     chosen = form.text.lower()
     if chosen not in FORMATS:
-        expected = " or ".join(FORMATS)
-        raise error("BAD_VALUE", form.span, what="the FORMAT of EXPLAIN", found=form.text, expected=expected)
+        raise bad_value(form, "the FORMAT of EXPLAIN", " or ".join(FORMATS))
     return Explain(query, chosen, span=span)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from presage.errors import error
 from presage.lang import knowledge_syntax as k
-from presage.lang.builders.clause import Clause
-from presage.lang.builders.terms import depth_over, read_number, read_span, read_string
+from presage.lang.builders.clause import Clause, bad_value, depth_over
+from presage.lang.builders.terms import read_number, read_span, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
@@ -24,14 +24,7 @@ def create_knowledge(span: Span, absent: Token | None, name: Token, *rest: Token
     if reasoning is not None:
         chosen = reasoning.text.upper()
         if chosen not in REASONINGS:
-            raise error(
-                "BAD_VALUE",
-                reasoning.span,
-                what="REASONING",
-                found=reasoning.text,
-                expected="OWL_RL",
-                fix="write REASONING OWL_RL, or leave it out",
-            )
+            raise bad_value(reasoning, "REASONING", "OWL_RL", "write REASONING OWL_RL, or leave it out")
     files = tuple(read_string(p) for p in paths if p)
     return k.CreateKnowledge(read_name(name.text), files, chosen, absent is not None, span=span)
 
@@ -39,9 +32,9 @@ def create_knowledge(span: Span, absent: Token | None, name: Token, *rest: Token
 def path(span: Span, token: Token) -> k.Path:
     opening = token.text.index("{") + 1
     text = token.text[opening:-1]
-    kept = text.strip()
-    start = token.start + opening + text.find(kept)
-    return k.Path(kept, Span(start, start + len(kept)), span=span)
+    body = text.strip()
+    start = token.start + opening + text.find(body)
+    return k.Path(body, Span(start, start + len(body)), span=span)
 
 
 def not_path(span: Span, token: Token) -> Not:
@@ -58,7 +51,7 @@ def qualified(span: Span, base: Expr, term: Token) -> k.Qualified:
     return k.Qualified(base, prefix, name, span=span, depth=depth_over(span, base))
 
 
-# -- the clause form: every builder gives the parts that its text holds ------------------------------------
+# -- the clause form: every builder returns its own part and the JOINs after it ------------------------------------
 
 
 def clause_filter(span: Span, word: Token, condition: Expr, *joins: k.JoinPart) -> Parts:
@@ -82,17 +75,10 @@ def clause_window(span: Span, word: Token, *rest: Token | k.JoinPart) -> Parts:
         named = terms.pop(0)
         form = named.text.lower()
         if form not in WINDOW_FORMS:
-            raise error(
-                "BAD_VALUE", named.span, what="the form of WINDOW", found=named.text, expected=" or ".join(WINDOW_FORMS)
-            )
+            raise bad_value(named, "the form of WINDOW", " or ".join(WINDOW_FORMS))
     if not events or len(terms) != 1 or terms[0].kind not in ("DURATION", "NUMBER"):
-        raise error(
-            "SYNTAX",
-            span,
-            found="WINDOW with other terms",
-            expected="events, sliding or batch, and a size",
-            fix="write WINDOW (?e, sliding, 5 min)",
-        )
+        expected, fix = "events, sliding or batch, and a size", "write WINDOW (?e, sliding, 5 min)"
+        raise error("SYNTAX", span, found="WINDOW with other terms", expected=expected, fix=fix)
     (size,) = terms
     joins = (part for part in rest if isinstance(part, k.JoinPart))
     return k.WindowPart(tuple(events), form, _size(size), span=span), *joins

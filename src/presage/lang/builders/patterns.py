@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
 from presage.lang import pattern_syntax as p
-from presage.lang.builders.terms import depth_over, read_number
+from presage.lang.builders.clause import bad_value, depth_over
+from presage.lang.builders.terms import read_number
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import Between, Expr
 from presage.model.text import Span
 from presage.model.time import UNIT_NAMES
@@ -54,38 +54,25 @@ def pattern_source(span: Span, *parts: Token | p.PatternTerm) -> p.PatternSource
 def followed_by(span: Span, *parts: p.PatternTerm | Arrow) -> p.FollowedBy:
     operands = tuple(part for part in parts if isinstance(part, p.PatternTerm))
     limits = tuple(part.limit for part in parts if isinstance(part, Arrow))
-    return p.FollowedBy(operands, limits, span=span, depth=_depth(span, *operands))
-
-
-def pattern_all(span: Span, *operands: p.PatternTerm) -> p.AndTerm:
-    return p.AndTerm(operands, span=span, depth=_depth(span, *operands))
-
-
-def pattern_any(span: Span, *operands: p.PatternTerm) -> p.OrTerm:
-    return p.OrTerm(operands, span=span, depth=_depth(span, *operands))
-
-
-def pattern_until(span: Span, operand: p.PatternTerm, until: p.PatternTerm) -> p.RepeatTerm:
-    return p.RepeatTerm(operand, None, None, until, span=span, depth=_depth(span, operand, until))
+    return p.FollowedBy(operands, limits, span=span, depth=depth_over(span, *operands))
 
 
 def pattern_range(
     span: Span, bounds: Bounds, operand: p.PatternTerm, until: p.PatternTerm | None = None
 ) -> p.RepeatTerm:
-    depth = _depth(span, operand, *([until] if until is not None else []))
-    return p.RepeatTerm(operand, bounds.low, bounds.high, until, span=span, depth=depth)
+    return p.RepeatTerm(operand, *bounds, until, span=span, depth=depth_over(span, operand, until))
 
 
 def pattern_distinct(span: Span, *parts: Expr | p.PatternTerm) -> p.EveryDistinctTerm:
     *keys, operand = parts
     assert isinstance(operand, p.PatternTerm)
-    return p.EveryDistinctTerm(tuple(keys), operand, span=span, depth=_depth(span, operand))  # type: ignore[arg-type]
+    return p.EveryDistinctTerm(tuple(keys), operand, span=span, depth=depth_over(span, operand))  # type: ignore[arg-type]
 
 
 def timer_guard(
     span: Span, operand: p.PatternTerm, space: Token, name: Token, args: tuple[tuple[p.PeriodPart, ...], ...] | None
 ) -> p.TimerGuard:
-    return p.TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=_depth(span, operand))
+    return p.TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=depth_over(span, operand))
 
 
 def event_term(
@@ -107,14 +94,8 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
     number = read_number(level) if level is not None else 1
     if not isinstance(number, int) or not 0 <= number <= MOST_LEVEL:
         assert level is not None
-        raise error(
-            "BAD_VALUE",
-            level.span,
-            what="the level of @consume",
-            found=number,
-            expected=f"a whole number from 0 to {MOST_LEVEL}",
-            fix="write @consume(1), or @consume alone",
-        )
+        expected, fix = f"a whole number from 0 to {MOST_LEVEL}", "write @consume(1), or @consume alone"
+        raise bad_value(level, "the level of @consume", expected, fix)
     return Consume(number)
 
 
@@ -134,16 +115,9 @@ def period_parts(span: Span, *parts: Expr | Token) -> tuple[p.PeriodPart, ...]:
 def in_range(
     span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr, above: bool = False, below: bool = False
 ) -> Between:
-    """EPL's `x IN [low:high]` means BETWEEN; a round bracket leaves its bound out."""
+    """EPL's `x IN [low:high]` means BETWEEN; a round bracket excludes its bound."""
     depth = depth_over(span, operand, low, high)
     return Between(operand, low, high, negated is not None, above, below, span=span, depth=depth)
-
-
-def _depth(span: Span, *parts: p.PatternTerm) -> int:
-    depth = 1 + max(part.depth for part in parts)
-    if depth > MAX_DEPTH:
-        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
-    return depth
 
 
 BUILDERS: dict[str, Builder] = {
@@ -152,21 +126,21 @@ BUILDERS: dict[str, Builder] = {
     "followed_by": followed_by,
     "arrow": lambda span: Arrow(None),
     "limited_arrow": lambda span, limit: Arrow(limit),
-    "pattern_any": pattern_any,
-    "pattern_all": pattern_all,
-    "pattern_until": pattern_until,
+    "pattern_any": lambda span, *operands: p.OrTerm(operands, span=span, depth=depth_over(span, *operands)),
+    "pattern_all": lambda span, *operands: p.AndTerm(operands, span=span, depth=depth_over(span, *operands)),
+    "pattern_until": lambda span, operand, until: pattern_range(span, Bounds(None, None), operand, until),
     "pattern_range": pattern_range,
     "pattern_counted": pattern_range,
     "repeat_exactly": lambda span, count: Bounds(count, count),
     "repeat_between": lambda span, low, high: Bounds(low, high),
     "repeat_at_least": lambda span, low: Bounds(low, None),
     "repeat_at_most": lambda span, high: Bounds(None, high),
-    "pattern_every": lambda span, operand: p.EveryTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_every": lambda span, operand: p.EveryTerm(operand, span=span, depth=depth_over(span, operand)),
     "pattern_distinct": pattern_distinct,
-    "pattern_not": lambda span, operand: p.NotTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_not": lambda span, operand: p.NotTerm(operand, span=span, depth=depth_over(span, operand)),
     "timer_guard": timer_guard,
     "while_guard": lambda span, operand, condition: p.WhileGuard(
-        operand, condition, span=span, depth=_depth(span, operand)
+        operand, condition, span=span, depth=depth_over(span, operand)
     ),
     "pattern_group": lambda span, term: term,
     "event_term": event_term,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from presage.errors import error
 from presage.lang import syntax as s
-from presage.lang.builders.clause import Clause, collect_clauses
+from presage.lang.builders.clause import Clause, bad_value, collect_clauses
 from presage.lang.builders.terms import all_of, read_fixed, read_number
 from presage.lang.identifiers import read_name
 from presage.lang.knowledge_syntax import ClausePart, JoinPart
@@ -28,7 +28,7 @@ OTHER_JOINS = ("LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL", "SEMI", "AN
 
 
 class StreamSource(NamedTuple):
-    """`R`, `R(cond)` or PREDICTED before one of them, on its way into a FromItem."""
+    """`R`, `R(cond)` or PREDICTED before one of them: the source of a FromItem."""
 
     name: Token
     condition: s.Expr | None
@@ -54,7 +54,7 @@ class EventId(NamedTuple):
 
 
 class Recalled(NamedTuple):
-    """A RECALL behind an item, with its alias as it was written."""
+    """A RECALL behind an item, with its alias as written."""
 
     clause: RecallClause | SimilarClause
     alias: Alias
@@ -68,7 +68,7 @@ class EventSource(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """An item, with what JOIN says of it and the name that ends it."""
+    """An item, with its last alias if that is without AS, and whether it is joined by JOIN."""
 
     item: s.FromItem
     bare_alias: Token | None
@@ -149,16 +149,9 @@ def from_item(
         item = s.FromItem("", None, windows, name, match=match, sequence=source, name_span=source.span, span=span)
     else:
         stream, condition = read_name(source.name.text), source.condition
-        item = s.FromItem(
-            stream,
-            condition,
-            windows,
-            name,
-            match=match,
-            predicted=source.predicted,
-            name_span=source.name.span,
-            span=span,
-        )
+        place = source.name.span
+        item = s.FromItem(stream, condition, windows, name, match=match, name_span=place, span=span)
+        item = replace(item, predicted=source.predicted)
     valid = next((part for part in rest if isinstance(part, ValidWindow)), None)
     if valid is not None and not item.predicted:
         fix = "write PREDICTED before the stream, or #time(…) behind it for a window of events"
@@ -214,9 +207,7 @@ def output(span: Span, mode: Token | None, every: Token) -> Clause:
 def probability(span: Span, mark: Token, threshold: Token) -> Clause:
     value = float(read_number(threshold))
     if value > 1:
-        raise error(
-            "BAD_VALUE", threshold.span, what="WITH PROBABILITY", found=threshold.text, expected="a number from 0 to 1"
-        )
+        raise bad_value(threshold, "WITH PROBABILITY", "a number from 0 to 1")
     clause = s.ProbabilityClause(mark.text == ">", value, span=span)
     return Clause("WITH PROBABILITY", "probability", clause, span)
 
@@ -230,13 +221,7 @@ def approximate(span: Span, *parts: Clause) -> Clause:
 def approximation(span: Span, word: Token, value: Token) -> Clause:
     number = float(read_number(value))
     if not 0 < number < 1:
-        raise error(
-            "BAD_VALUE",
-            value.span,
-            what=f"{word.text.upper()} of APPROXIMATE",
-            found=value.text,
-            expected="a number between 0 and 1",
-        )
+        raise bad_value(value, f"{word.text.upper()} of APPROXIMATE", "a number between 0 and 1")
     return Clause(word.text.upper(), word.text.lower(), number, span)
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from presage.errors import error
 from presage.lang import recall_syntax as r
-from presage.lang.builders.clause import Clause, collect_clauses
+from presage.lang.builders.clause import Clause, bad_value, collect_clauses, depth_over
 from presage.lang.builders.query import OTHER_JOINS, Alias, EventId, Recalled
-from presage.lang.builders.terms import call, depth_over, read_duration, read_number, read_string
+from presage.lang.builders.terms import Arguments, call, read_duration, read_number, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
@@ -21,19 +21,19 @@ from presage.model.text import Span
 
 CLAUSE_ORDER = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 AROUND = ("before", "after")
-# Walks over a tree take several calls for each select, where an operator takes one or two.
+# A recursive walk takes several calls for each select, but one or two for an operator.
 SELECT_DEPTH = 8
 
 
 class Tail(NamedTuple):
-    """What stands behind the parentheses of a RECALL."""
+    """The end of a RECALL, after its parentheses."""
 
     alias: Alias | None
     notes: tuple[Clause, ...]
 
 
 class Source(NamedTuple):
-    """A source of a select, with its alias as it was written and whether JOIN stands before it."""
+    """A source of a select, with its alias as written and whether it is joined by JOIN."""
 
     node: r.HistorySource
     alias: Alias | None
@@ -64,13 +64,8 @@ def history_select(
     for before, part in pairwise(rest):
         if isinstance(part, r.RecallClause) and not isinstance(before, r.RecallClause):
             word = Span(part.span.start, part.span.start + len("RECALL"))
-            raise error(
-                "SYNTAX",
-                word,
-                found="RECALL",
-                expected="it behind FROM",
-                fix="write it before WHERE and the other clauses",
-            )
+            fix = "write it before WHERE and the other clauses"
+            raise error("SYNTAX", word, found="RECALL", expected="it behind FROM", fix=fix)
     clauses = [part for part in rest if not isinstance(part, r.RecallClause)]
     where = next((clause for clause in clauses if isinstance(clause, Where)), None)
     plain = tuple(clause.clause if isinstance(clause, Where) else clause for clause in clauses)
@@ -84,7 +79,7 @@ def history_select(
 
 
 def _windowed(sources: tuple[r.HistorySource, ...], window: Window) -> tuple[r.HistorySource, ...]:
-    """The one WINDOW of a select goes to every source with a name that has none of its own."""
+    """The sources with the WINDOW of the select, where a named source has none of its own."""
     open_sources = [source for source in sources if source.select is None and source.window is None]
     if not open_sources:
         fix = "leave it out, or name the stream that it is for in FROM"
@@ -93,7 +88,7 @@ def _windowed(sources: tuple[r.HistorySource, ...], window: Window) -> tuple[r.H
 
 
 def _depth(span: Span, select: r.HistorySelect) -> int:
-    """The depth of a select, counted so that no walk over it exhausts the stack."""
+    """The depth of a select, limited so that no recursive walk exhausts the stack."""
     terms: list[Expr | None] = [item.expr for item in select.select]
     terms += [select.where, select.having, *select.group_by, *(term.expr for term in select.order_by)]
     terms += [source.on for source in select.sources]
@@ -155,7 +150,7 @@ def in_select(span: Span, operand: Expr, negated: Token | None, select: r.Histor
 def over(
     span: Span,
     name: Token,
-    args: tuple[Token | None, tuple[Expr, ...]] | None,
+    args: Arguments | None,
     word: Token,
     partition: tuple[Expr, ...] | None,
     order: tuple[r.OrderTerm, ...] | None,
@@ -167,16 +162,12 @@ def over(
 
 
 def refuse_subqueries(tree: object) -> None:
-    """Selects within terms, and window functions, stand in RECALL only."""
+    """Reject selects within terms and window functions outside of RECALL."""
     for node in nodes_of(tree, leave_out=(r.RecallClause, r.SimilarClause)):
         if isinstance(node, r.Over):
-            raise error(
-                "UNSUPPORTED",
-                node.span,
-                what="OVER",
-                where="in queries: only the select of a RECALL has it",
-                fix="write a window behind the stream, such as R#time(5 min), or RECALL",
-            )
+            where = "in queries: only the select of a RECALL has it"
+            fix = "write a window behind the stream, such as R#time(5 min), or RECALL"
+            raise error("UNSUPPORTED", node.span, what="OVER", where=where, fix=fix)
     found = [
         node.select.span.start
         for node in nodes_of(tree, leave_out=(r.RecallClause, r.SimilarClause))
@@ -245,6 +236,10 @@ def _pace(notes: tuple[Clause, ...]) -> r.Pace:
     return r.Pace(**collect_clauses(notes), span=notes[0].span.to(notes[-1].span))
 
 
+def _pace_clause(word: str, value: int, span: Span) -> Clause:
+    return Clause(word, word.lower().replace(" ", "_"), value, span)
+
+
 def recall_tail(span: Span, *parts: Clause | Alias) -> Tail:
     alias = next((part for part in parts if isinstance(part, Alias)), None)
     return Tail(alias, tuple(part for part in parts if isinstance(part, Clause)))
@@ -258,14 +253,8 @@ def bandwidth(span: Span, name: Token, sign: Token | None, number: Token) -> r.B
     width = float(read_number(number))
     if width <= 0 or (sign is not None and sign.text == "-"):
         found = f"{sign.text if sign else ''}{number.text}"
-        raise error(
-            "BAD_VALUE",
-            number.span,
-            what=f"the BANDWIDTH of {name.text}",
-            found=found,
-            expected="more than 0",
-            fix="say how far apart two alike numbers may be",
-        )
+        what, fix = f"the BANDWIDTH of {name.text}", "say how far apart two alike numbers may be"
+        raise error("BAD_VALUE", number.span, what=what, found=found, expected="more than 0", fix=fix)
     return r.Bandwidth(read_name(name.text), width, span=span)
 
 
@@ -276,14 +265,7 @@ def _named(alias: Alias | None) -> str | None:
 def _positive(what: str, token: Token) -> int:
     micros = read_duration(token)
     if micros == 0:
-        raise error(
-            "BAD_VALUE",
-            token.span,
-            what=what,
-            found=token.text,
-            expected="more than 0",
-            fix="write a longer duration, or leave it out",
-        )
+        raise bad_value(token, what, "more than 0", "write a longer duration, or leave it out")
     return micros
 
 
@@ -307,13 +289,11 @@ BUILDERS: dict[str, Builder] = {
     "similar_count": lambda span, sign, number: _count("SIMILAR", sign, number, 1),
     "recall_unnamed": recall_tail,
     "recall_tail": recall_tail,
-    "report_every": lambda span, word, every: Clause(
-        "REPORT EVERY", "report_every", _positive("REPORT EVERY", every), span
+    "report_every": lambda span, word, every: _pace_clause("REPORT EVERY", _positive("REPORT EVERY", every), span),
+    "pause_every": lambda span, word, sign, number: _pace_clause(
+        "PAUSE EVERY", _count("PAUSE EVERY … CHUNKS", sign, number, 1), span
     ),
-    "pause_every": lambda span, word, sign, number: Clause(
-        "PAUSE EVERY", "pause_every", _count("PAUSE EVERY … CHUNKS", sign, number, 1), span
-    ),
-    "drop_after": lambda span, word, after: Clause("DROP AFTER", "drop_after", _positive("DROP AFTER", after), span),
+    "drop_after": lambda span, word, after: _pace_clause("DROP AFTER", _positive("DROP AFTER", after), span),
     "around": around,
     "similar_parts": lambda span, *parts: parts,
     "similar_next": lambda span, comma, part: part,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from presage.errors import error
 from presage.lang import sequence_syntax as q
-from presage.lang.builders.clause import Clause
+from presage.lang.builders.clause import Clause, bad_value
 from presage.lang.builders.terms import all_of, read_number, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
@@ -20,7 +20,7 @@ ANYTHING = "_"
 
 
 class Method(NamedTuple):
-    """The method of inference, on its way into an Inference."""
+    """The method of an Inference."""
 
     name: str
     particles: int | None = None
@@ -37,14 +37,14 @@ def subgoal_events(span: Span, name: Token, terms: tuple[q.SubgoalTerm, ...] | N
 
 
 def subgoal_where(span: Span, subgoal: q.Subgoal, condition: Expr) -> q.Subgoal:
-    """A second WHERE, outside of parentheses, is one more condition on the same candidates."""
+    """Add a condition; a second WHERE, outside of parentheses, is one more condition on the same events."""
     if subgoal.condition is not None:
         condition = all_of(span, subgoal.condition, condition)
     return replace(subgoal, condition=condition, span=span)
 
 
 def kleene_plus(span: Span, subgoal: q.Subgoal, braces: q.KleenePlus | None) -> q.Subgoal:
-    # Without braces the plus is the one mark behind the subgoal.
+    # Without braces the plus is the last character.
     plus = braces if braces is not None else q.KleenePlus(span=Span(span.end - 1, span.end))
     return replace(subgoal, plus=plus, span=span)
 
@@ -60,7 +60,7 @@ def plus_braces(span: Span, shared: tuple[Token, ...] | None, condition: Expr | 
 
 
 def subgoal_name(span: Span, token: Token) -> q.SubgoalTerm:
-    # In back-ticks it is a name like any other.
+    # In back-ticks `_` is an ordinary name.
     return q.Anything(span=span) if token.text == ANYTHING else q.Variable(read_name(token.text), span=span)
 
 
@@ -82,14 +82,8 @@ def inference(span: Span, over: Token, model: Token, method: Method) -> Clause:
 def particles(span: Span, number: Token) -> Method:
     count = read_number(number)
     if not isinstance(count, int) or not 1 <= count <= MOST_PARTICLES:
-        raise error(
-            "BAD_VALUE",
-            number.span,
-            what="the number of PARTICLES",
-            found=number.text,
-            expected=f"a whole number from 1 to {MOST_PARTICLES}",
-            fix="write PARTICLES 1000",
-        )
+        expected = f"a whole number from 1 to {MOST_PARTICLES}"
+        raise bad_value(number, "the number of PARTICLES", expected, "write PARTICLES 1000")
     return Method("particles", count)
 
 
