@@ -1,6 +1,6 @@
-"""The rules that suggest a fix for a syntax error, in order: the first one that applies is shown.
+"""The table of rules that suggest a fix for a syntax error, in order: the first one that applies is shown.
 
-Apart from `diagnosis`, which says what was found and what was expected: a rule here is a guess at what was meant.
+Apart from `diagnosis`, which states facts: a rule here guesses what the user meant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STATEMENTS = (
     *("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP", "REFRESH"),
     *("CANCEL", "ACCELERATE", "CONTINUE"),
 )
-# Reserved words that a user here means as a name and not as the start of a clause.
+# Reserved words that users write as names.
 _NAMELIKE = {"WINDOW", "CONTEXT", "FINAL", "DEFINE"}
 _COMPARISONS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
 _VALUE_STARTS = (NAME, ANY_NAME, "NUMBER", "STRING", "DURATION", "CASE", "CAST")
@@ -25,8 +25,8 @@ _NO_TOKEN = Token("", "", 0, 0)
 
 @dataclass(frozen=True)
 class Failure:
-    """The token at which parsing failed, the token before it, and what the grammar accepts there: `accepts` as
-    terminals, `written` as a user spells them. `only` is the single word or mark that could follow, if there is one."""
+    """The failing token, the token before it, and what the grammar accepts there: `accepts` as terminals, `written` as
+    users spell them. `only` is the single word or mark that could follow, if there is one."""
 
     token: Token
     previous: Token | None
@@ -60,7 +60,7 @@ class Failure:
 
     @property
     def two_words(self) -> str:
-        """Two names in a row as the one name that may be meant."""
+        """Two names in a row as one quoted name, if that may be meant."""
         first, second = self.before.text, self.token.text
         if self.token.kind != NAME or self.before.kind not in (NAME, ANY_NAME) or "`" in first + second:
             return ""
@@ -68,7 +68,7 @@ class Failure:
 
     @property
     def reserved(self) -> str:
-        """The reserved word that was written as a name. Only WINDOW starts a term: it fails one token later."""
+        """The reserved word that was written as a name. WINDOW also starts a term, so it fails one token later."""
         if is_reserved(self.token.text) and self.accepts_name:
             return self.token.text
         return self.before.text if self.before.kind == "WINDOW" and is_reserved(self.before.text) else ""
