@@ -13,7 +13,7 @@ from presage.lang.syntax import Expr, Index, Member, Method
 ARROW, ANY, ALL, REPEAT, UNARY, GUARDED = range(1, 7)
 # And in the pattern of MATCH_RECOGNIZE.
 ALTERNATIVES, SEQUENCE, FACTOR, ATOM = range(1, 5)
-# Words that mean something where a name could stand.
+# Words with a meaning where a name is possible.
 _OF_TERMS = frozenset({"EVERY"})
 _OF_REGEX = frozenset({"PERMUTE", "MATCH_RECOGNIZE_PERMUTE"})
 _OF_CLAUSES = frozenset(["PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "SUBSET", "DEFINE"])
@@ -78,7 +78,7 @@ def _written(term: p.PatternTerm) -> tuple[int, str]:
 
 
 def _operand(term: p.PatternTerm) -> str:
-    """What EVERY and NOT take: a term of their own level, or a repeat without UNTIL."""
+    """The operand of EVERY and NOT: a term of their own level, or a repeat without UNTIL."""
     if isinstance(term, p.RepeatTerm) and term.until is None:
         return f"{_range(term)}{_term(term.operand, UNARY)}"
     return _term(term, UNARY)

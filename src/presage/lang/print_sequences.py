@@ -7,7 +7,7 @@ from presage.lang import sequence_syntax as q
 from presage.lang.identifiers import spell_name, spell_new, spell_string
 from presage.lang.print_terms import print_expression
 
-# What stands for any value, and is no variable's name.
+# `_` is any value, and no variable.
 _OF_TERMS = frozenset({"_"})
 
 
