@@ -76,7 +76,7 @@ class SequencePart(ClausePart):
 
 @dataclass(frozen=True)
 class WindowPart(ClausePart):
-    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case (sliding, batch), sliding by default.
+    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case: sliding (the default) or batch.
 
     The size is a duration or a number of events.
     """

@@ -111,22 +111,20 @@ _RULES: tuple[Rule, ...] = (
     (lambda f: f.word in STATEMENTS and END in f.accepts, lambda f: f"is a ';' missing before {f.shown}?"),
     (
         lambda f: f.token.text == "@" and "ANY_TAG" in f.accepts,
-        "annotations stand before the bracket: PATTERN @Name [ … ]; @consume behind its event: a=A@consume",
+        "annotations come before the bracket: PATTERN @Name [ … ]; @consume after its event: a=A@consume",
     ),
     (
         lambda f: f.token.text == ";" and len(f.written) > 1,
-        "leave it out: within a statement a ';' stands between the subgoals of SEQUENCE [ … ; … ] only",
+        "leave it out: within a statement a ';' only separates the subgoals of SEQUENCE [ … ; … ]",
     ),
-    (lambda f: f.token.text in (",", "->") and ";" in f.written, "subgoals are parted by ';'"),
+    (lambda f: f.token.text in (",", "->") and ";" in f.written, "separate subgoals by ';'"),
     (
         lambda f: f.token.kind == "WHERE" and ";" in f.written,
-        "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat",
+        "write a condition on repeated events inside: (g WHERE c)+{p | d}, where d is tested at every repeat",
     ),
     (
         lambda f: f.before.kind == "QUALIFIED" and ":" in f.written,
-        lambda f: (
-            f"between the bounds of a range the ':' stands alone: {f.before.text[:MAX_SHOWN].replace(':', ' : ')}"
-        ),
+        lambda f: f"write blanks around the ':' of a range: {f.before.text[:MAX_SHOWN].replace(':', ' : ')}",
     ),
     (
         lambda f: f.token.text == ":" and f.before.kind == NAME and "AND" in f.written,
@@ -134,18 +132,18 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         lambda f: f.word == "WITHIN" and "UNTIL" in f.written,
-        "a term's time limit stands behind it: a=A -> b=B WHERE timer:within(1 min)",
+        "a term's time limit comes after it: a=A -> b=B WHERE timer:within(1 min)",
     ),
     (
         lambda f: f.token.kind == "DURATION" and f.before.kind == "WITHIN",
         lambda f: (
-            "WITHIN bounds the whole query: WITHIN [2024-03-01, now]; a pattern's limit stands in its brackets: "
+            "WITHIN bounds the whole query: WITHIN [2024-03-01, now]; a pattern's limit goes into its brackets: "
             f"WHERE timer:within({f.short})"
         ),
     ),
     (
         lambda f: f.token.kind == "STRING" and f.before.text.upper() == "INTERVAL",
-        "a duration stands without INTERVAL and quotes: 1 min",
+        "write a duration without INTERVAL and quotes: 1 min",
     ),
     (lambda f: f.token.text == "." and "#" in f.written, "a window is written with #: #time(1 min), #length(10)"),
     (
@@ -181,7 +179,7 @@ _RULES: tuple[Rule, ...] = (
     (lambda f: f.token.kind == "NUMBER" and "DURATION" in f.accepts, lambda f: f"add the unit: {f.short} sec"),
     (
         lambda f: f.token.kind == "STRING" and f.accepts_name,
-        "a name stands without quotes, or in back-ticks: `odd name`",
+        "write a name without quotes, or in back-ticks: `odd name`",
     ),
     (lambda f: f.token.kind == NAME and "STRING" in f.accepts, lambda f: f"put it in quotes: '{f.short}'"),
     (

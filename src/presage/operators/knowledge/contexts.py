@@ -184,7 +184,7 @@ def read_context(text: str, path: str) -> Context:
     if isinstance(local, dict) and "@context" in local:
         beside = next((name for name in local if name != "@context"), None)
         if beside is not None:
-            _refuse(path, f"'{beside}' stands beside \"@context\", where it means nothing", "move it into the context")
+            _refuse(path, f"'{beside}' is outside of \"@context\", where it has no meaning", "move it into the context")
         local = local["@context"]
     elif not isinstance(local, dict):
         _refuse(path, f"its text is {_kind(local)}, not an object", 'write {"@context": {…}}')
@@ -199,7 +199,7 @@ def _parse(text: str, path: str) -> Any:
         seen: dict[str, Any] = {}
         for name, value in found:
             if name in seen:
-                _refuse(path, f"the name '{name}' stands twice in one object", "remove one of them")
+                _refuse(path, f"the name '{name}' occurs twice in one object", "remove one of them")
             seen[name] = value
         return seen
 

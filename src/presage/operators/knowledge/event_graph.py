@@ -23,8 +23,8 @@ def hold_for(graph: Graph, pattern: str, event: str, events: Sequence[Sequence[F
     names = [_new_name() for _ in events]
     facts = {triple for name, several in zip(names, events, strict=True) for triple in _triples(graph, name, several)}
     listed = " ".join(map(str, names))
-    asked = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
-    found = set(graph.select_beside(facts, asked, event))
+    query = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
+    found = set(graph.select_with(facts, query, event))
     return [name in found for name in names]
 
 

@@ -89,8 +89,7 @@ class Graph:
         """The solutions of a SELECT: the terms of these variables."""
         solutions = self._store.query(sparql)
         assert isinstance(solutions, ox.QuerySolutions), sparql
-        known = {variable.value for variable in solutions.variables}
-        assert known.issuperset(variables), sparql
+        assert {variable.value for variable in solutions.variables}.issuperset(variables), sparql
         return [tuple([solution[name] for name in variables]) for solution in solutions]
 
     def ask(self, sparql: str) -> bool:
@@ -98,7 +97,7 @@ class Graph:
         assert isinstance(answer, ox.QueryBoolean), sparql
         return bool(answer)
 
-    def select_beside(self, facts: Collection[Fact], sparql: str, variable: str) -> list[Term | None]:
+    def select_with(self, facts: Collection[Fact], sparql: str, variable: str) -> list[Term | None]:
         """The terms of a variable in the solutions of a SELECT over the knowledge and these facts."""
         place = ox.NamedNode("urn:presage:events")
         with self._adding:

@@ -155,8 +155,8 @@ class _EventSearch:
     def _of_events(self, predicate: q.Iri) -> tuple[bool, bool]:
         """Whether events have the property, and whether its values may be events."""
         typed = predicate.value == q.RDF_TYPE and self.vocabulary.class_iri is not None
-        says = typed or bool(self.vocabulary.says(predicate.value))
-        return says, bool(self.vocabulary.is_said(predicate.value))
+        says = typed or bool(self.vocabulary.readings_of(predicate.value))
+        return says, bool(self.vocabulary.inverse_readings_of(predicate.value))
 
 
 def _groups_of(element: q.Element) -> list[q.Group]:

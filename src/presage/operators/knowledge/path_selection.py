@@ -112,7 +112,7 @@ def _columns(found: Solutions) -> dict[str, str]:
     return {name: found.table.value_columns[place][0] for name, place in found.places.items()}
 
 
-def named_by_words(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
+def with_aliases(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
     """The items with aliases of their terms: `airflow` for e.hvc:airflow, `loc` for PATH { … }.loc; the whole text if
     two would have the same alias."""
     named = (Qualified, s.Name, s.Member)

@@ -114,17 +114,17 @@ class PathReader:
         if not isinstance(element, q.Triple) or not isinstance(element.predicate, q.Iri):
             raise NotNativeError
         iri = element.predicate.value
-        readings = (*self.vocabulary.says(iri), *self.vocabulary.is_said(iri))
+        readings = (*self.vocabulary.readings_of(iri), *self.vocabulary.inverse_readings_of(iri))
         if any(r.meaning.is_entity and r.type != STRING for r in readings):
             raise NotNativeError  # entities are named by strings
         if element.subject == event and element.object != event:
-            ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.says(iri)]
+            ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.readings_of(iri)]
             if iri == q.RDF_TYPE and self.vocabulary.class_iri is not None:
                 ways.append(_has_class(q.Iri(self.vocabulary.class_iri), element.object))
             return ways
         if element.object == event and element.subject != event:
             turned = q.Triple(event, element.predicate, element.subject)
-            return [(turned, r) for r in self.vocabulary.is_said(iri)]
+            return [(turned, r) for r in self.vocabulary.inverse_readings_of(iri)]
         raise NotNativeError
 
     # -- one choice ------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class PathReader:
         try:
             measured = _Measured(plan, unit.filters, self.value)
         except NotNativeError:
-            return self._asked(unit, plan)
+            return self._computed(unit, plan)
         if measured.condition == FALSE:
             return FALSE
         if not unit.elements and not unit.keys:
@@ -239,7 +239,7 @@ class PathReader:
         self.note(rule, " ".join([table.pattern, _printed(unit.filters)]).strip(), print_expression(made))
         return made
 
-    def _asked(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
+    def _computed(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
         """Filters on the event's values that only Oxigraph can compute, once for each new value."""
         if unit.elements or unit.keys or any(isinstance(n, q.Exists) for f in unit.filters for n in q.walk(f)):
             raise NotNativeError

@@ -79,7 +79,7 @@ def _check_xml(data: bytes, path: str) -> None:
         nonlocal depth
         depth += 1
         if depth > MAX_LEVELS:
-            _refuse(path, "levels of elements", MAX_LEVELS, "name inner nodes with rdf:about, and put them beside")
+            _refuse(path, "levels of elements", MAX_LEVELS, "name inner nodes with rdf:about, and move them out")
 
     def end(name: str) -> None:
         nonlocal depth
@@ -88,7 +88,7 @@ def _check_xml(data: bytes, path: str) -> None:
     def entity(name: str, of_dtd: bool, value: str | None, *elsewhere: Any) -> None:
         nonlocal replaced
         if of_dtd or value is None or "&" in value:
-            why = f"the entity '{name}' is made of others, or lies in another file"
+            why = f"the entity '{name}' contains others, or is in another file"
             raise _malformed(path, ox.RdfFormat.RDF_XML, why, "write out what it stands for")
         replaced += data.count(f"&{name};".encode()) * len(value.encode())
         if replaced > MAX_ENTITY_BYTES:
@@ -149,7 +149,7 @@ class _Json:
                     self._too_deep()
 
     def _too_deep(self) -> NoReturn:
-        _refuse(self._path, "levels of JSON", MAX_LEVELS, "name inner objects with @id, and put them beside")
+        _refuse(self._path, "levels of JSON", MAX_LEVELS, "name inner objects with @id, and move them out")
 
     def _collect(self, root: Any) -> None:
         """Collect the scoped contexts of terms, and check the chains of definitions."""

@@ -10,7 +10,7 @@ from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import Catalog
 
 
-def speaks_of_knowledge(query: s.Query) -> bool:
+def uses_knowledge(query: s.Query) -> bool:
     return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
 
 

@@ -27,11 +27,11 @@ from presage.operators.knowledge.graph_patterns import BLANK, meets_events, unli
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.notes import RELATE, normalised, shortened
 from presage.operators.knowledge.owl_terms import OWL, RDFS
-from presage.operators.knowledge.path_selection import Selected, can_be_one, marks_of, named_by_words
+from presage.operators.knowledge.path_selection import Selected, can_be_one, marks_of, with_aliases
 from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_other_rows, unknown_prefix, unsupported
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
-from presage.operators.knowledge.references import events_of, speaks_of_knowledge
+from presage.operators.knowledge.references import events_of, uses_knowledge
 from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ class _Rewriter:
             raise unsupported(node.span, "knowledge", "in a query over SEQUENCE […]", fix)
         refuse_other_rows(self.query, self.catalog.relations, self._parsed)
         self._collect_selected()
-        query = self._changed(replace(self.query, select=named_by_words(self.query.select)))
+        query = self._changed(replace(self.query, select=with_aliases(self.query.select)))
         assert isinstance(query, s.Query)
         if self.solutions:
             query = self._with_solutions(query)
@@ -104,7 +104,7 @@ class _Rewriter:
             catalog = catalog.with_relation(relation)
         for name, virtual in self.virtual.items():
             catalog = catalog.with_type(replace(catalog.types[name], virtual=tuple(virtual.values())))
-        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), speaks_of_knowledge(self.query))
+        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), uses_knowledge(self.query))
 
     def _changed(self, node: object) -> object:
         match node:
@@ -137,7 +137,7 @@ class _Rewriter:
         iri = self.prefixes[node.prefix] + node.name
         event_type = self._type_of(node.base, node.span)
         streams = self._streams(event_type, node.span)
-        found = {stream.name: self._vocabulary(stream).says(iri) for stream in streams}
+        found = {stream.name: self._vocabulary(stream).readings_of(iri) for stream in streams}
         for stream, readings in found.items():
             if len(readings) > 1:
                 names = [r.attribute for r in readings]

@@ -18,14 +18,14 @@ from presage.plan.nodes import Node
 
 def with_answers(plan: Node, context: BatchContext) -> BatchContext:
     """The context with a table for every question of the plan; the same one if there is none."""
-    asked: dict[str, list[pa.Table]] = {}
+    keys: dict[str, list[pa.Table]] = {}
     for node in plan.walk():
         for expr in node.expressions():
             for found in expr.walk():
                 if isinstance(found, InRelation) and isinstance(context.relations[found.relation], Answers):
-                    asked.setdefault(found.relation, []).extend(_keys(node, found, context))
+                    keys.setdefault(found.relation, []).extend(_keys(node, found, context))
     tables = {}
-    for name, several in asked.items():
+    for name, several in keys.items():
         answers = context.relations[name]
         assert isinstance(answers, Answers)
         tables[name] = answers.among(pa.concat_tables(several))

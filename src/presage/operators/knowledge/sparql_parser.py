@@ -136,7 +136,7 @@ class _Patterns(Expressions):
             self.expect_op("(")
             while not self.accept_op(")"):
                 column = self.var("a variable or ')'")
-                _check_new(column, {c.name for c in columns}, "stands in this VALUES already")
+                _check_new(column, {c.name for c in columns}, "is in this VALUES already")
                 columns.append(column)
         self.expect_op("{")
         while not self.accept_op("}"):
@@ -193,7 +193,7 @@ class _Patterns(Expressions):
         while True:
             if self.token.kind == VAR:
                 variable = self.var()
-                _check_new(variable, {v.name for v in made}, "is made by this SELECT already")
+                _check_new(variable, {v.name for v in made}, "is defined by this SELECT already")
                 head.append(f"?{variable.name}")
             elif self.accept_op("("):
                 self.aggregates = True

@@ -120,7 +120,7 @@ class Terms(Cursor):
         if token.kind != BLANK:
             self.unexpected(expected)
         if self._pattern_of_label.setdefault(token.text, self.pattern) != self.pattern:
-            why = "stands in another part of the pattern already; use a variable"
+            why = "is used in another part of the pattern; use a variable"
             self.reject(token, f"the blank node '{token.text}' {why}")
         self.take()
         return q.Blank(token.text[2:], span=self.span(token.start))
@@ -179,7 +179,7 @@ class Terms(Cursor):
         return self.token.kind == VAR or self.at_iri() or self.token.text == "a" or self.token.is_op("^", "!", "(")
 
     def _properties(self, subject: q.Term, out: list[q.Triple], whole: Span | None) -> None:
-        """`verb object, object; verb object …`; `whole` is the subject's place, if it stands right before."""
+        """`verb object, object; verb object …`; `whole` is the subject's place, if it comes right before."""
         while True:
             verb = self.var() if self.token.kind == VAR else self.path()
             while True:

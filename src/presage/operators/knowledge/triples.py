@@ -1,4 +1,4 @@
-"""A graph as numbers: for each predicate the sorted pairs of subject and object, and the joins that rules are made of.
+"""A graph as numbers: for each predicate the sorted pairs of subject and object, and the joins that rules use.
 
 A set of pairs is a sorted array of uint64 without repetition: the subject in the upper half, the object in the lower.
 Sorting and searching then work on plain numbers.

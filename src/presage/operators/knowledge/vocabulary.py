@@ -50,17 +50,17 @@ class Vocabulary:
         self.readings = tuple(Reading(a.name, a.type, m, context) for a, m in found if m is not None)
         self.class_iri = class_of(context, stream.name) if stream.context is not None else None
 
-    def says(self, iri: str) -> list[Reading]:
+    def readings_of(self, iri: str) -> list[Reading]:
         """The attributes that hold values of this property of the event."""
         below = self._graph.below(iri)
         return [r for r in self.readings if r.meaning.term in below]
 
-    def is_said(self, iri: str) -> list[Reading]:
+    def inverse_readings_of(self, iri: str) -> list[Reading]:
         """The attributes whose values have the event as their value of this property: those of its inverses."""
         found: dict[str, Reading] = {}
         for lower in sorted(self._graph.below(iri)):
             for inverse in sorted(self._graph.inverses(lower)):
-                found |= {r.attribute: r for r in self.says(inverse)}
+                found |= {r.attribute: r for r in self.readings_of(inverse)}
         return list(found.values())
 
     def seen_by(self, group: Group) -> list[Reading]:
@@ -73,7 +73,7 @@ class Vocabulary:
         named = {n.value for triple in triples for n in walk(triple.predicate) if isinstance(n, Iri)}
         found: dict[str, Reading] = {}
         for iri in named:
-            found |= {r.attribute: r for r in (*self.says(iri), *self.is_said(iri))}
+            found |= {r.attribute: r for r in (*self.readings_of(iri), *self.inverse_readings_of(iri))}
         return [r for r in self.readings if r.attribute in found]
 
     def knows(self, iri: str) -> bool:

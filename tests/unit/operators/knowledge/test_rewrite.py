@@ -374,7 +374,7 @@ def test_a_function_of_a_measured_value_is_computed_without_the_store(
 ) -> None:
     from presage.operators.knowledge.graph import Graph
 
-    monkeypatch.setattr(Graph, "select_beside", lambda *_: pytest.fail("the store was asked"))
+    monkeypatch.setattr(Graph, "select_with", lambda *_: pytest.fail("the store was asked"))
     found = rows_of(campus, f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {ROUNDED}", EVENTS)
     assert [row["sensorID"] for row in found] == ["D105VOL", "a2", "t1"]
 
@@ -665,7 +665,7 @@ def test_a_path_needs_a_knowledge_base_and_a_term_needs_none(tmp_path: Path) -> 
             "n.jsonld",
             '{"@context": {"a": "http://x/a", "a": "http://x/b"}}',
             "BAD_CONTEXT",
-            "'a' stands twice",
+            "'a' occurs twice",
         ),
         (
             "CREATE STREAM N (a INT, at TIMESTAMP) EVENT TIME at CONTEXT 'n.jsonld'",
