@@ -19,9 +19,9 @@ def is_reserved(word: str) -> bool:
     return word.isascii() and word.upper() in RESERVED
 
 
-def spell_name(name: str, besides: frozenset[str] = frozenset()) -> str:
-    """The spelling from which parsing gives this name; `besides` are further words with a meaning there."""
-    if _PLAIN.fullmatch(name) and not is_reserved(name) and not (name.isascii() and name.upper() in besides):
+def spell_name(name: str, keywords: frozenset[str] = frozenset()) -> str:
+    """The spelling from which parsing gives this name; `keywords` are further words with a meaning there."""
+    if _PLAIN.fullmatch(name) and not is_reserved(name) and not (name.isascii() and name.upper() in keywords):
         return name
     return f"`{name.replace('`', '``')}`"
 

@@ -21,7 +21,7 @@ def print_command(statement: COMMANDS, print_query: Callable[[Query], str]) -> s
         case InsertValues(stream=stream, attributes=attributes, rows=rows):
             return f"INSERT INTO {spell_name(stream)}{_names(attributes)} {_values(rows)}"
         case Advance(stream=of, to=to):
-            one = "" if of is None else f"{spell_name(of, besides=frozenset({'TO'}))} "
+            one = "" if of is None else f"{spell_name(of, keywords=frozenset({'TO'}))} "
             return f"ADVANCE {one}TO {spell_string(to)}"
         case Scenario(title=title):
             return f"SCENARIO {spell_string(title)}"

@@ -128,7 +128,7 @@ def _operation(expr: s.Expr) -> str:
             return " OR ".join(_text(operand, AND) for operand in operands)
         case s.Between(operand=operand, low=low, high=high, negated=negated, above=above, below=below):
             if above or below:
-                # Blanks, because x:y is a term of the domain behind a dot.
+                # Blanks, because x:y is a term of the domain after a dot.
                 bounds = f"{'[('[above]}{_text(low, CONCAT)} : {_text(high, CONCAT)}{'])'[below]}"
                 return f"{_text(operand, CONCAT)} {_negated(negated)}IN {bounds}"
             bounds = f"{_text(low, CONCAT)} AND {_text(high, CONCAT)}"

@@ -1,4 +1,4 @@
-"""Syntax nodes of history: RECALL behind an item of FROM, its SELECTs, and the commands to running recalls."""
+"""Syntax nodes of history: RECALL after an item of FROM, its SELECTs, and the commands to running recalls."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Anything(SubgoalTerm):
 
 @dataclass(frozen=True)
 class KleenePlus(Node):
-    """`+{V | cond}` behind a subgoal; V is empty and the condition None by default."""
+    """`+{V | cond}` after a subgoal; V is empty and the condition None by default."""
 
     shared: tuple[str, ...] = ()
     condition: Expr | None = None

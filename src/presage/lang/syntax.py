@@ -230,8 +230,8 @@ class WindowClause(Node):
 @dataclass(frozen=True)
 class FromItem(Node):
     """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
-    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R,
-    `event_id` and `recalls` for EVENT ID (…) and RECALL … behind the item."""
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW after PREDICTED R,
+    `event_id` and `recalls` for EVENT ID (…) and RECALL … after the item."""
 
     name: str
     condition: Expr | None = None

@@ -36,7 +36,7 @@ class StreamSource(NamedTuple):
 
 
 class ValidWindow(NamedTuple):
-    """`WINDOW 3 sec` behind an item: how far apart in time two values may be."""
+    """`WINDOW 3 sec` after an item: how far apart in time two values may be."""
 
     micros: int
     span: Span
@@ -48,13 +48,13 @@ class Alias(NamedTuple):
 
 
 class EventId(NamedTuple):
-    """`EVENT ID (a, …)` behind an item."""
+    """`EVENT ID (a, …)` after an item."""
 
     terms: tuple[s.Expr, ...]
 
 
 class Recalled(NamedTuple):
-    """A RECALL behind an item, with its alias as written."""
+    """A RECALL after an item, with its alias as written."""
 
     clause: RecallClause | SimilarClause
     alias: Alias
@@ -76,14 +76,14 @@ class Joined(NamedTuple):
 
 
 class FromList(NamedTuple):
-    """The items of FROM, and the JOINs of the clause form behind them."""
+    """The items of FROM, and the JOINs of the clause form after them."""
 
     items: tuple[s.FromItem, ...]
     joins: tuple[JoinPart, ...]
 
 
 class Where(NamedTuple):
-    """WHERE with JOINs of the clause form behind its condition."""
+    """WHERE with JOINs of the clause form after its condition."""
 
     clause: Clause
     joins: tuple[JoinPart, ...]
@@ -141,7 +141,7 @@ def from_item(
     if isinstance(source, EventSource):
         if alias is not None:
             fix = f"leave out {alias.name.text}: the event goes by {source.alias.text}"
-            raise error("SYNTAX", alias.name.span, found="an alias", expected="none behind (?e, Stream)", fix=fix)
+            raise error("SYNTAX", alias.name.span, found="an alias", expected="none after (?e, Stream)", fix=fix)
         name, source = source.alias.text[1:], StreamSource(source.name, None)
     if isinstance(source, PatternSource):
         item = s.FromItem("", None, windows, name, pattern=source, match=match, name_span=source.span, span=span)
@@ -154,8 +154,8 @@ def from_item(
         item = replace(item, predicted=source.predicted)
     valid = next((part for part in rest if isinstance(part, ValidWindow)), None)
     if valid is not None and not item.predicted:
-        fix = "write PREDICTED before the stream, or #time(…) behind it for a window of events"
-        raise error("SYNTAX", valid.span, found="WINDOW with a duration", expected="it behind PREDICTED only", fix=fix)
+        fix = "write PREDICTED before the stream, or #time(…) after it for a window of events"
+        raise error("SYNTAX", valid.span, found="WINDOW with a duration", expected="it after PREDICTED only", fix=fix)
     item = item if valid is None else replace(item, valid_window=valid.micros)
     last = alias
     event_id = next((part for part in rest if isinstance(part, EventId)), None)

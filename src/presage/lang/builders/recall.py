@@ -65,7 +65,7 @@ def history_select(
         if isinstance(part, r.RecallClause) and not isinstance(before, r.RecallClause):
             word = Span(part.span.start, part.span.start + len("RECALL"))
             fix = "write it before WHERE and the other clauses"
-            raise error("SYNTAX", word, found="RECALL", expected="it behind FROM", fix=fix)
+            raise error("SYNTAX", word, found="RECALL", expected="it after FROM", fix=fix)
     clauses = [part for part in rest if not isinstance(part, r.RecallClause)]
     where = next((clause for clause in clauses if isinstance(clause, Where)), None)
     plain = tuple(clause.clause if isinstance(clause, Where) else clause for clause in clauses)
@@ -119,7 +119,7 @@ def history_source(span: Span, name: Token, alias: Alias | None, window: Window 
 def history_subselect(span: Span, select: r.HistorySelect, alias: Alias | None) -> Source:
     if alias is None:
         fix = "name it: ( SELECT … ) AS h"
-        raise error("SYNTAX", span, found="a SELECT without a name", expected="an alias behind it", fix=fix)
+        raise error("SYNTAX", span, found="a SELECT without a name", expected="an alias after it", fix=fix)
     return Source(r.HistorySource("", select, _named(alias), name_span=select.span, span=span), alias)
 
 
@@ -166,7 +166,7 @@ def refuse_subqueries(tree: object) -> None:
     for node in nodes_of(tree, leave_out=(r.RecallClause, r.SimilarClause)):
         if isinstance(node, r.Over):
             where = "in queries: only the select of a RECALL has it"
-            fix = "write a window behind the stream, such as R#time(5 min), or RECALL"
+            fix = "write a window after the stream, such as R#time(5 min), or RECALL"
             raise error("UNSUPPORTED", node.span, what="OVER", where=where, fix=fix)
     found = [
         node.select.span.start
@@ -226,7 +226,7 @@ def similar(
 def _alias(span: Span, tail: Tail, example: str) -> Alias:
     if tail.alias is None:
         fix = f"name what is recalled: RECALL … ( … ) AS {example}"
-        raise error("SYNTAX", span, found="a RECALL without a name", expected="an alias behind it", fix=fix)
+        raise error("SYNTAX", span, found="a RECALL without a name", expected="an alias after it", fix=fix)
     return tail.alias
 
 

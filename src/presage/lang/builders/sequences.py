@@ -54,7 +54,7 @@ def plus_braces(span: Span, shared: tuple[Token, ...] | None, condition: Expr | 
     for token in shared or ():
         name = read_name(token.text)
         if name in names:
-            raise error("DUPLICATE_NAME", token.span, name=name, where="the braces behind +", fix="leave one out")
+            raise error("DUPLICATE_NAME", token.span, name=name, where="the braces after +", fix="leave one out")
         names.append(name)
     return q.KleenePlus(tuple(names), condition, tuple(token.span for token in shared or ()), span=span)
 

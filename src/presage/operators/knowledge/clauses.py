@@ -140,7 +140,7 @@ def _sequence(
     for window in windows:
         if window.form != "sliding" or not isinstance(window.size, s.DurationLiteral) or len(window.events) < 2:
             fix = "write WINDOW (?a, ?b, 5 min): the time between the first event and the last"
-            raise unsupported(window.span, "this WINDOW", "beside SEQ", fix)
+            raise unsupported(window.span, "this WINDOW", "together with SEQ", fix)
     chain = _chain(terms, _guards(part, windows), part.span)
     source = pattern.PatternSource(chain, span=part.span)
     return replace(query, items=(s.FromItem("", pattern=source, name_span=part.span, span=part.span),))
@@ -158,7 +158,7 @@ def _guards(part: SequencePart, windows: Sequence[WindowPart]) -> list[Guard]:
             apart = low >= other_high or high <= other_low
             if not apart and not (other_low <= low and high <= other_high):
                 what, fix = "a WINDOW that overlaps another", "let one of them hold the other"
-                raise unsupported(window.span, what, "beside SEQ", fix)
+                raise unsupported(window.span, what, "together with SEQ", fix)
     return found
 
 

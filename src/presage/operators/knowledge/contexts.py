@@ -182,9 +182,11 @@ def read_context(text: str, path: str) -> Context:
     """The context that a file holds: `{"@context": …}`, or the context itself."""
     local = _parse(text, path)
     if isinstance(local, dict) and "@context" in local:
-        beside = next((name for name in local if name != "@context"), None)
-        if beside is not None:
-            _refuse(path, f"'{beside}' is outside of \"@context\", where it has no meaning", "move it into the context")
+        outside = next((name for name in local if name != "@context"), None)
+        if outside is not None:
+            _refuse(
+                path, f"'{outside}' is outside of \"@context\", where it has no meaning", "move it into the context"
+            )
         local = local["@context"]
     elif not isinstance(local, dict):
         _refuse(path, f"its text is {_kind(local)}, not an object", 'write {"@context": {…}}')

@@ -1,7 +1,7 @@
 """Questions about events that only the store can evaluate, keyed on values of the events.
 
 The answer depends on the attributes that the pattern can see: their values are the key. New keys are evaluated in
-batches, once, as nodes beside the knowledge bases.
+batches, once, as temporary nodes of the graph.
 """
 
 from __future__ import annotations
