@@ -44,7 +44,7 @@ from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP
 from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.library import Library
-from presage.operators.knowledge.references import speaks_of_knowledge
+from presage.operators.knowledge.references import uses_knowledge
 from presage.operators.registry import parts
 from presage.operators.sequence.analyze_inference import check_inferred
 from presage.operators.sequence.inference.model import model_of_text
@@ -378,7 +378,7 @@ class Workspace:
         found = []
         for stream in self.catalog.types.values():
             for query in (parse_producer(producer.text) for producer in stream.producers):
-                if (known and speaks_of_knowledge(query)) or (stream.name != name and reads(query, name)):
+                if (known and uses_knowledge(query)) or (stream.name != name and reads(query, name)):
                     found.append(stream.name)
         return found
 
@@ -387,7 +387,7 @@ class Workspace:
         for stream in self.catalog.types.values():
             for producer in stream.producers:
                 query = parse_producer(producer.text)
-                if speaks_of_knowledge(query):
+                if uses_knowledge(query):
                     try:
                         self.bind(query, producer.since)
                     except PresageError as problem:
