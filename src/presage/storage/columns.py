@@ -23,13 +23,7 @@ TABLES = (EVENTS, LATE, REJECTED)
 ORDER = {EVENTS: SEQ, LATE: SEQ, REJECTED: "load"}  # the column that tells the order of arrival
 
 REJECTED_SCHEMA = pa.schema(
-    [
-        ("reason", pa.string()),
-        ("raw", pa.string()),
-        ("at", TIMESTAMP),
-        ("origin", pa.string()),
-        ("load", pa.int64()),
-    ]
+    [("reason", pa.string()), ("raw", pa.string()), ("at", TIMESTAMP), ("origin", pa.string()), ("load", pa.int64())]
 )
 
 

@@ -18,17 +18,7 @@ import pyarrow.compute as pc
 
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, STRING
-from presage.storage.columns import (
-    EVENTS,
-    LATE,
-    MIN_TIME,
-    REJECTED,
-    SEQ,
-    TIME,
-    TIMESTAMP,
-    events_schema,
-    late_schema,
-)
+from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, SEQ, TIME, TIMESTAMP, events_schema, late_schema
 from presage.storage.delta import delta_schema
 from presage.storage.home_state import StreamState, greatest
 from presage.storage.ingest import Checked, Rejected

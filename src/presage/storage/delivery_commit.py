@@ -10,15 +10,7 @@ from presage.storage.archive import state_of
 from presage.storage.columns import EVENTS, LATE, REJECTED, SEQ
 from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
-from presage.storage.delivery import (
-    TAKEN_SCHEMA,
-    Brought,
-    Delivery,
-    SourceState,
-    bring,
-    delivered_schemas,
-    taken_table,
-)
+from presage.storage.delivery import TAKEN_SCHEMA, Brought, Delivery, SourceState, bring, delivered_schemas, taken_table
 from presage.storage.distributions import Distributions
 from presage.storage.home import Home
 from presage.storage.journal import Part, Record, Turn

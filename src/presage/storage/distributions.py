@@ -84,10 +84,7 @@ class Distributions:
         rows = rows.filter(pa.array(times >= oldest))
         if rows.column(0).num_chunks > MANY_CHUNKS:
             rows = rows.combine_chunks()
-        self._known[event_type.name] = (
-            _Known(state.last_seq, known),
-            _Known(last_seq, rows),
-        )
+        self._known[event_type.name] = (_Known(state.last_seq, known), _Known(last_seq, rows))
 
     def _rows(self, event_type: EventType, state: StreamState) -> pa.Table:
         for known in self._known.get(event_type.name, ()):

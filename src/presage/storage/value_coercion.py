@@ -19,18 +19,7 @@ import numpy as np
 
 from presage.model.json_values import NOT_FINITE
 from presage.model.time import parse_timestamp, to_micros
-from presage.model.types import (
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    ArrayOf,
-    DataType,
-    MapOf,
-    StructOf,
-)
+from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
 from presage.storage.columns import MAX_TIME, MIN_TIME
 
 RANGES = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
