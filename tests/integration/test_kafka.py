@@ -18,7 +18,7 @@ from integration.install import connector
 from integration.kafka_broker import PASSWORD, USER, Broker, Topics
 from presage import Engine
 from presage.execution.spark.kafka import WRITE_SECONDS, write_kafka
-from presage.sources.status import SourceStatus
+from presage.sources.source import SourceStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,8 +10,7 @@ from presage.lang import syntax as s
 from presage.live.program import relations_of
 from presage.operators.knowledge.lookup import Browser, Selected
 from presage.storage import Log
-from presage.storage.event_reader import read_events
-from presage.storage.newest import newest_events
+from presage.storage.event_reader import newest_events, read_events
 from presage.workspace import Workspace
 
 

@@ -14,8 +14,16 @@ from presage.storage import StreamInfo
 
 if TYPE_CHECKING:
     from presage.live.meters import StatementCost
-    from presage.sinks.status import SinkStatus
+    from presage.sinks.sink import SinkStatus
     from presage.sources import SourceStatus
+import time
+
+from presage.operations.metrics import Metrics
+from presage.storage import SourceState
+from presage.storage.archive import stream_info
+from presage.storage.columns import EVENTS
+from presage.storage.home import DERIVED, RESULTS
+from presage.storage.snapshot_reader import Glance
 
 Figures = dict[str, Any]
 
@@ -113,3 +121,43 @@ def results_figures(info: StreamInfo | None) -> Figures:
 
 def seconds(micros: int | None) -> float | None:
     return None if micros is None else micros / 1e6
+
+
+def closed_home_metrics(seen: Glance) -> Metrics:
+    """The figures of a home that no engine has open, as the journal and the tables keep them."""
+    state, live = seen.state, seen.state.live
+    tables = {
+        name: stream_info(name, state.streams[name], tuple(seen.table(name, EVENTS).files.values()))
+        for name in state.streams
+        if not name.startswith("#") or name == RESULTS or name.startswith(DERIVED)
+    }
+    every = [Statement.from_json(content) for content in live.statements.values()]
+    sizes, marks = state_sizes(every, live.job.get("families", {})), live.job.get("marks", {})
+    caught_up = live.job.get("arrivals") == state.arrivals
+    statements = {}
+    for statement in latest(every):
+        streams = statement.streams or list(marks)
+        clock = min((marks.get(stream, NOTHING_KNOWN) for stream in streams), default=NOTHING_KNOWN)
+        place = statement.own_position or InputPosition(live.job.get("position", 0), clock)
+        behind = statement.deployed and not (statement.own_position is None and caught_up)
+        lag = max(0, state.position - place.offset) if behind else 0
+        statements[statement.name] = statement_figures(statement, place, lag, False, sizes[statement.number], None)
+    sources = {}
+    for name, stream in state.streams.items():
+        for kind, cursor in stream.cursors.items():
+            known = SourceState.of(cursor)
+            sources[name] = {"source": kind, "state": "stopped", "rows": known.rows, "rejected": known.rejected}
+    shown = {name.removeprefix(DERIVED): info for name, info in tables.items() if name != RESULTS}
+    values = {
+        "at": time.time(),
+        "streams": {name: stream_figures(info) for name, info in shown.items()},
+        "statements": statements,
+        "sources": sources,
+        "job": {
+            "position": state.position,
+            "reached": live.job.get("position"),
+            "records": state.n,
+            **results_figures(tables.get(RESULTS)),
+        },
+    }
+    return Metrics(values)

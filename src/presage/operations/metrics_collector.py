@@ -28,7 +28,7 @@ from presage.operations.figures import (
     trouble_figures,
 )
 from presage.operations.metrics import Metrics
-from presage.sinks.status import SinkStatus
+from presage.sinks.sink import SinkStatus
 from presage.sources import SourceStatus
 from presage.storage import Log, StreamInfo
 from presage.storage.home import DERIVED, RESULTS

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from presage.model.paths import home_path
-from presage.operations.closed_home import closed_home_metrics
 from presage.operations.engine_report import STALE, Report, rates, read_report
+from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
 from presage.storage.home import FOLDERS, read_format
 from presage.storage.lock import is_locked

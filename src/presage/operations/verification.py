@@ -19,16 +19,14 @@ from presage.errors import PresageError
 from presage.live.state_files import chains_from_json, read_chain
 from presage.live.statement import Statement
 from presage.operators.knowledge.library import Library
-from presage.storage.catalog_codec import damaged_copies
+from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME
 from presage.storage.data_files import archived
 from presage.storage.delta import LiveFile, Table, generation_of
-from presage.storage.disk import Disk
-from presage.storage.failures import first_line
+from presage.storage.disk import Disk, first_line
 from presage.storage.home import DERIVED
 from presage.storage.home_state import changed_tables
-from presage.storage.knowledge import SOURCES
 from presage.storage.snapshot_reader import Glance, glance
 
 FROM_COPY = "restore it from a copy of the home"

@@ -14,8 +14,7 @@ from presage.declarations.permissions import reachable
 from presage.errors import PresageError, error
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
-from presage.sinks.rows import rows_as_json
-from presage.sinks.sink import Batch, NotTaken
+from presage.sinks.sink import Batch, NotTaken, rows_as_json
 
 ROWS = 10_000
 # Writes keys and values, both texts: all of them, or it raises. Options: servers, topic, user, password, kafka.*

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+
+from presage.model.json_values import plain_column
 
 # The column with the stable id of a row, wherever rows leave us.
 ID = "_id"
@@ -111,3 +114,51 @@ class Statements(Protocol):
     def statement(self, number: int) -> Followed: ...
     def heir(self, number: int) -> int | None: ...
     def rows(self, number: int, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]: ...
+
+
+RUNNING, WAITING, FAILED, FINISHED, STOPPED = "running", "waiting", "failed", "finished", "stopped"
+
+
+@dataclass(frozen=True)
+class SinkStatus:
+    """A sink at one moment. `why`: what it waits for, or why it has failed. `rows`: delivered since it was declared;
+    `skipped`: those that its target refused and that it left out. `position`: the id of the next row. `left`: rows of
+    the statement that are made and not delivered. `retries` and `last_error`: since the engine was opened."""
+
+    name: str
+    sink: str
+    statement: str
+    state: str  # running, waiting, failed, finished (its statement has ended), stopped
+    why: str
+    position: str
+    rows: int
+    skipped: int
+    left: int
+    retries: int = 0
+    last_error: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.why}" if self.why else self.state
+
+    def described(self) -> list[tuple[str, str]]:
+        """Properties and values, for DESCRIBE."""
+        figures = [("rows", self.rows), ("skipped", self.skipped), ("left", self.left), ("retries", self.retries)]
+        shown = [(name, str(figure)) for name, figure in figures]
+        return [("state", str(self)), ("position", self.position), *shown, ("last error", self.last_error or "")]
+
+
+COLUMNS = ("name", "sink", "statement", "state", "rows", "skipped", "left", "position", "retries", "last_error")
+
+
+def show_row(status: SinkStatus) -> tuple[object, ...]:
+    """A row of SHOW SINKS."""
+    known = (status.name, status.sink, status.statement, str(status), status.rows, status.skipped, status.left)
+    return (*known, status.position, status.retries, status.last_error or "")
+
+
+def rows_as_json(batch: Batch) -> list[str]:
+    """Times in ISO 8601; NaN and infinities as texts, since JSON has no numbers for them."""
+    table = batch.with_ids()
+    columns = [plain_column(column) for column in table.columns]
+    names = table.column_names
+    return [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in zip(*columns, strict=True)]

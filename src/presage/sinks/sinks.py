@@ -19,14 +19,12 @@ from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
-from presage.sinks.callback import CallbackTarget, Function
+from presage.sinks.callback import CallbackTarget, Function, Subscribed
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
 from presage.sinks.position import PlaceFile, clear_places
 from presage.sinks.runner import ALL, Running
-from presage.sinks.sink import Statements, Target
-from presage.sinks.status import COLUMNS, FAILED, STOPPED, SinkStatus, show_row
-from presage.sinks.subscription import Subscribed
+from presage.sinks.sink import COLUMNS, FAILED, STOPPED, SinkStatus, Statements, Target, show_row
 from presage.sinks.webhook import WebhookTarget
 from presage.storage import Log
 from presage.storage.catalog_codec import BEGIN

@@ -21,8 +21,7 @@ from presage.errors import error
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
 from presage.model.time import parse_duration
-from presage.sinks.rows import rows_as_json
-from presage.sinks.sink import Batch, NotTaken
+from presage.sinks.sink import Batch, NotTaken, rows_as_json
 
 ROWS = 100
 TIMEOUT = "10 sec"

@@ -8,10 +8,11 @@ that whatever becomes of the topic meanwhile, a delivery is either that range or
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,6 @@ from presage.declarations.kafka import columns_of
 from presage.model.catalog import Attribute, EventType
 from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
-from presage.sources.in_step import Numbers, in_step
 from presage.sources.messages import LINE, Reader
 from presage.sources.prefetch import Ahead, Held, Offsets, Ranges, in_order, together
 from presage.sources.source import PAUSE
@@ -301,3 +301,17 @@ def _next(cursor: Cursor) -> Offsets:
 def _plain(offsets: Offsets) -> dict[str, int]:
     """As JSON holds it."""
     return {str(partition): offsets[partition] for partition in sorted(offsets)}
+
+
+Numbers = npt.NDArray[np.int64]
+
+
+def in_step(rows: Mapping[int, tuple[Numbers, Numbers]], ended: Mapping[int, bool]) -> dict[int, int]:
+    """`rows`: offsets and times of what was read, by partition; `ended`: nothing comes after that now. Out: the offset
+    from which on a partition must wait. The one with the least bound goes on as a whole, so there is always progress.
+    """
+    bounds = [int(times.max()) for p, (_, times) in rows.items() if len(times) and not ended[p]]
+    if not bounds:
+        return {}
+    beyond = {p: np.flatnonzero(times > min(bounds)) for p, (_, times) in rows.items()}
+    return {p: int(rows[p][0][late[0]]) for p, late in beyond.items() if len(late)}

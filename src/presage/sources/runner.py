@@ -11,8 +11,7 @@ from typing import Any
 from presage.errors import PresageError
 from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import EventType
-from presage.sources.source import PAUSE, Source
-from presage.sources.status import FAILED, FINISHED, RUNNING, STOPPED, WAITING, SourceStatus
+from presage.sources.source import FAILED, FINISHED, PAUSE, RUNNING, STOPPED, WAITING, Source, SourceStatus
 from presage.storage import Log, SourceState
 
 TRY_AGAIN_SECONDS = 1.0

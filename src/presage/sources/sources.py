@@ -20,8 +20,7 @@ from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
 from presage.sources.rate import RateSource
 from presage.sources.runner import Reached, Running
-from presage.sources.source import Source
-from presage.sources.status import SourceStatus
+from presage.sources.source import Source, SourceStatus
 from presage.storage import Log
 
 ROWS_AHEAD = 1_000_000

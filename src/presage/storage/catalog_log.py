@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError, error
-from presage.storage.disk import Disk
-from presage.storage.failures import first_line
+from presage.storage.disk import Disk, first_line
 from presage.storage.sealed_json import seal, unseal
 
 

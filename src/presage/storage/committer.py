@@ -26,9 +26,8 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.columns import TABLES
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
-from presage.storage.disk import is_full
+from presage.storage.disk import KEPT, NOT_DONE, is_full, storage, storage_error
 from presage.storage.failpoints import CrashPoints
-from presage.storage.failures import KEPT, NOT_DONE, storage, storage_error
 from presage.storage.home import Home
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn

@@ -25,8 +25,7 @@ from presage.storage.columns import ORDER, SEQ, TIME
 from presage.storage.committer import Committer
 from presage.storage.data_files import is_missing, read_data
 from presage.storage.delta import LiveFile
-from presage.storage.disk import is_full
-from presage.storage.failures import storage_error
+from presage.storage.disk import is_full, storage_error
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd, Part, Record, Turn
 from presage.storage.staging import discard, stage, stage_one

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.errors import PresageError, error
-from presage.storage.failures import first_line
+from presage.storage.disk import first_line
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # in front of the footer: a mark, and the checksum

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +22,9 @@ from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 from presage.model.time import parse_timestamp
-from presage.storage.checkpoints import Checkpoints
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete
-from presage.storage.failures import first_line
+from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
+from presage.storage.disk import Disk, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
@@ -280,3 +280,37 @@ def _live_file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[
 
 def _spelled(value: Any) -> Any:
     return timestamp_text(value) if isinstance(value, datetime) else value
+
+
+class Checkpoints:
+    """Not thread-safe: one thread starts and waits at a time, as the committer's lock sees to."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._running: dict[Path, threading.Thread] = {}
+
+    def start(self, folder: Path) -> None:
+        """Write a checkpoint of the version that is newest now, or of a later one, unless one is being written."""
+        if folder not in self._running or not self._running[folder].is_alive():
+            self._running[folder] = threading.Thread(target=self._write, args=(folder,), name="presage-checkpoint")
+            self._running[folder].start()
+
+    def wait(self, under: Path) -> None:
+        """Return when nothing is written any more into a folder or one of its own."""
+        for folder in [folder for folder in self._running if folder.is_relative_to(under)]:
+            self._running.pop(folder).join()
+
+    def _write(self, folder: Path) -> None:
+        try:
+            handle = DeltaTable(str(folder))
+            handle.create_checkpoint()
+            seal = seal_checkpoint(folder, handle.version())
+            if self._disk.durable:
+                log = folder / "_delta_log"
+                self._disk.sync_file(seal)
+                self._disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
+                self._disk.sync_file(log / "_last_checkpoint")
+                self._disk.sync_folder(log)
+        except (OSError, DeltaError):
+            # It only shortens the way of readers, and the disk may be full: the next one will do.
+            return

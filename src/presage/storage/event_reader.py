@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from presage.model.time import to_micros
 from presage.storage.archive import Bounds, FileSet, within
 from presage.storage.columns import SEQ, TIME
 from presage.storage.data_files import archived
+
+if TYPE_CHECKING:
+    from presage.storage.log import Log
 
 # Fewer are read as quickly by the thread that asks for them.
 MANY_ROWS = 100_000
@@ -84,3 +87,17 @@ def _range(group: Any, place: int) -> tuple[int | None, int | None]:
 
 def _whole(value: int | datetime) -> int:
     return to_micros(value) if isinstance(value, datetime) else value
+
+
+# Positions of the log that are read first; then this many times as many, until enough events are found.
+FIRST_READ, MORE = 4_096, 16
+
+
+def newest_events(log: Log, stream: str, attributes: Sequence[str], limit: int) -> pa.Table:
+    """SEQ, TIME and the attributes, the event that came last first."""
+    position, reach = log.position, FIRST_READ
+    while True:
+        table = read_events(log.archive.snapshot(stream, position, after_seq=position - reach), attributes)
+        if table.num_rows >= limit or reach >= position:
+            return table.sort_by([(SEQ, "descending")]).slice(0, limit)
+        reach *= MORE

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
+import socket
+import stat
+import tempfile
 import uuid
 import weakref
 from datetime import UTC, datetime
@@ -12,12 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.model.paths import home_path
 from presage.storage.disk import Disk
 from presage.storage.lock import LOCK_FILE, HomeLock
 from presage.storage.sealed_json import seal, unseal
-from presage.storage.temporary_homes import make_temporary, temporary_mark
 
 FORMAT = 1
 FORMAT_FILE = "presage.json"
@@ -211,3 +214,43 @@ def _content(folder: Path) -> dict[str, Any]:
         fix = "use the version of Presage that made it, or a new home"
         raise error("HOME_VERSION", path=folder, found=found, expected=FORMAT, fix=fix)
     return content
+
+
+PREFIX = "presage-"
+TEMPORARY = "temporary"  # in the format file: the host whose process made the home
+
+
+def make_temporary() -> Path:
+    """A folder for a temporary home; those of processes that are dead are removed first."""
+    folder = Path(tempfile.gettempdir())
+    remove_abandoned(folder)
+    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder))
+
+
+def temporary_mark() -> dict[str, str]:
+    """What the format file of a temporary home says beside the rest."""
+    return {TEMPORARY: socket.gethostname()}
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary homes in a folder that no process has open any more."""
+    for path in folder.glob(f"{PREFIX}*"):
+        if not _is_ours(path):
+            continue
+        try:
+            lock = HomeLock.take(path)
+        except (PresageError, OSError):
+            continue  # in use, or just removed by another process
+        shutil.rmtree(path, ignore_errors=True)
+        lock.release()
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return False
+        content = json.loads((path / "presage.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get(TEMPORARY) == socket.gethostname()

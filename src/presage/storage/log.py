@@ -21,12 +21,11 @@ from presage.storage.catalog_log import CatalogEntry
 from presage.storage.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
 from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
-from presage.storage.delivery import Delivery, taken_table
-from presage.storage.delivery_commit import Deliveries
+from presage.storage.delivery import Deliveries, Delivery, taken_table
 from presage.storage.delta import DeltaTables, Tables, delta_schema
+from presage.storage.disk import storage
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import CrashPoints
-from presage.storage.failures import storage
 from presage.storage.home import DERIVED, Home
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check

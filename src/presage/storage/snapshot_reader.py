@@ -16,7 +16,7 @@ from presage.errors import PresageError, error
 from presage.model.paths import home_path
 from presage.storage.columns import TABLES
 from presage.storage.delta import Table, read_table
-from presage.storage.failures import storage
+from presage.storage.disk import storage
 from presage.storage.home import Places, read_format
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import (

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from presage.errors import error
 from presage.live.meters import BOUNDS, Histogram
 from presage.model import redaction
-from presage.operations.closed_home import closed_home_metrics
 from presage.operations.engine_report import FILE, Reporter
+from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import METRICS, Metrics
 from presage.storage.snapshot_reader import glance
 from recovery.living import Living

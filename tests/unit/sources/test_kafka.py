@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.sources import kafka
-from presage.sources.in_step import in_step
+from presage.sources.kafka import in_step
 from presage.storage import Log
 from unit.sources.topics import FakeTopic, SteppedTopic, event
 
