@@ -20,7 +20,7 @@ from presage.storage.columns import EVENTS, REJECTED, SEQ, TIME
 from presage.storage.data_files import archived, is_missing
 from presage.storage.event_reader import read_events
 from presage.storage.home import DERIVED
-from presage.storage.snapshot_reader import Glance, glance
+from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 
 ROWS_AT_ONCE = 500_000
 END_OF_TIME = 2**62
@@ -43,9 +43,9 @@ class Export:
         self._home = home
         self._asked = asked
         self._rows = rows_at_once
-        seen = glance(home)
-        known = [name for name in seen.state.streams if not name.startswith("#")]
-        made = {name.removeprefix(DERIVED): name for name in seen.state.streams if name.startswith(DERIVED)}
+        snapshot = read_snapshot(home)
+        known = [name for name in snapshot.state.streams if not name.startswith("#")]
+        made = {name.removeprefix(DERIVED): name for name in snapshot.state.streams if name.startswith(DERIVED)}
         self._stream = made.get(asked.stream, asked.stream)
         if asked.stream not in (*known, *made):
             fix = did_you_mean(asked.stream, [*known, *made]) or "this home has no streams"
@@ -53,8 +53,8 @@ class Export:
         if asked.table == REJECTED and (asked.low is not None or asked.high is not None):
             where = "for rejected records, which have no event time"
             raise error("UNSUPPORTED", what="a span of time", where=where, fix="export all of them")
-        self._position = seen.state.position
-        whole = seen.table(self._stream, asked.table).schema
+        self._position = snapshot.state.position
+        whole = snapshot.table(self._stream, asked.table).schema
         hidden = (SEQ, TIME) if asked.table == EVENTS else (TIME,)
         self.schema = pa.schema([field for field in whole if field.name not in hidden])
 
@@ -64,7 +64,7 @@ class Export:
             return
         low = self._asked.low
         while True:
-            files = self._files(glance(self._home), low)
+            files = self._files(read_snapshot(self._home), low)
             if not files.paths:
                 return
             first = (files.min_time or 0) if low is None else max(low, files.min_time or low)
@@ -75,7 +75,7 @@ class Export:
                 piece = self._read(files, low, high)
             except PresageError as problem:
                 # Compacted meanwhile, the same rows are in other files now; a file that is still named is lost.
-                if is_missing(problem) and self._files(glance(self._home), low).paths != files.paths:
+                if is_missing(problem) and self._files(read_snapshot(self._home), low).paths != files.paths:
                     continue
                 raise
             if piece.num_rows:
@@ -84,11 +84,11 @@ class Export:
                 return
             low = cut + 1
 
-    def _files(self, seen: Glance, low: int | None) -> FileSet:
-        table = seen.table(self._stream, self._asked.table)
+    def _files(self, snapshot: HomeSnapshot, low: int | None) -> FileSet:
+        table = snapshot.table(self._stream, self._asked.table)
         bounds = Bounds(None, self._position, low, self._asked.high)
         files = [file for file in table.files.values() if not bounds.excludes(file)]
-        folder = seen.places.table_folder(self._stream, self._asked.table)
+        folder = snapshot.layout.table_folder(self._stream, self._asked.table)
         return FileSet(
             self._stream,
             tuple(str(folder / file.name) for file in files),
@@ -108,9 +108,9 @@ class Export:
 
     def _as_stored(self) -> Iterator[pa.Table]:
         """In the order of the loads, as far as files tell."""
-        seen = glance(self._home)
-        table = seen.table(self._stream, self._asked.table)
-        folder = seen.places.table_folder(self._stream, self._asked.table)
+        snapshot = read_snapshot(self._home)
+        table = snapshot.table(self._stream, self._asked.table)
+        folder = snapshot.layout.table_folder(self._stream, self._asked.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
             with archived(folder / file.name) as data:
                 for batch in data.iter_batches(self._rows, columns=self.schema.names):

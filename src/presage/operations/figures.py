@@ -23,7 +23,7 @@ from presage.storage import SourceState
 from presage.storage.archive import stream_info
 from presage.storage.columns import EVENTS
 from presage.storage.home import DERIVED, RESULTS
-from presage.storage.snapshot_reader import Glance
+from presage.storage.snapshot_reader import HomeSnapshot
 
 Figures = dict[str, Any]
 
@@ -123,11 +123,11 @@ def seconds(micros: int | None) -> float | None:
     return None if micros is None else micros / 1e6
 
 
-def closed_home_metrics(seen: Glance) -> Metrics:
+def closed_home_metrics(snapshot: HomeSnapshot) -> Metrics:
     """The figures of a home that no engine has open, as the journal and the tables keep them."""
-    state, live = seen.state, seen.state.live
+    state, live = snapshot.state, snapshot.state.live
     tables = {
-        name: stream_info(name, state.streams[name], tuple(seen.table(name, EVENTS).files.values()))
+        name: stream_info(name, state.streams[name], tuple(snapshot.table(name, EVENTS).files.values()))
         for name in state.streams
         if not name.startswith("#") or name == RESULTS or name.startswith(DERIVED)
     }

@@ -13,38 +13,38 @@ from presage.storage.archive import stream_info
 from presage.storage.columns import EVENTS
 from presage.storage.delta import LiveFile
 from presage.storage.journal import Part, Record
-from presage.storage.snapshot_reader import Glance
+from presage.storage.snapshot_reader import HomeSnapshot
 
 Figures = dict[str, Any]
 
 
-def inspect_home(seen: Glance, records: int = 10) -> Figures:
+def inspect_home(snapshot: HomeSnapshot, records: int = 10) -> Figures:
     """Plain values; `records`: how many of the last records of the journal to tell."""
-    live = seen.state.live
+    live = snapshot.state.live
     return {
-        "home": str(seen.places.path),
-        "id": seen.id,
-        "owner": seen.owner(),
-        "position": seen.state.position,
+        "home": str(snapshot.layout.path),
+        "id": snapshot.id,
+        "owner": snapshot.owner(),
+        "position": snapshot.state.position,
         "journal": {
-            "records": seen.state.n,
-            "head": seen.base,
-            "since_head": len(seen.records),
-            "pending": sorted(seen.pending),
-            "once_keys": seen.state.keys(),
-            "catalog_version": seen.state.catalog_version,
+            "records": snapshot.state.n,
+            "head": snapshot.base,
+            "since_head": len(snapshot.records),
+            "pending": sorted(snapshot.pending),
+            "once_keys": snapshot.state.keys(),
+            "catalog_version": snapshot.state.catalog_version,
         },
-        "tables": [_table(seen, stream, table) for stream, table in seen.tables()],
+        "tables": [_table(snapshot, stream, table) for stream, table in snapshot.tables()],
         "readers": _readers([Statement.from_json(content) for content in live.statements.values()], live.job),
-        "states": _states(seen.places.states),
-        "records": [_record(record) for record in seen.records[-records:]] if records else [],
+        "states": _states(snapshot.layout.states),
+        "records": [_record(record) for record in snapshot.records[-records:]] if records else [],
     }
 
 
-def _table(seen: Glance, stream: str, table: str) -> Figures:
-    known = seen.table(stream, table)
+def _table(snapshot: HomeSnapshot, stream: str, table: str) -> Figures:
+    known = snapshot.table(stream, table)
     files = list(known.files.values())
-    chunks = stream_info(stream, seen.state.streams[stream], files).chunks if table == EVENTS else {}
+    chunks = stream_info(stream, snapshot.state.streams[stream], files).chunks if table == EVENTS else {}
     return {
         "stream": stream,
         "table": table,

@@ -17,7 +17,7 @@ from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
 from presage.storage.home import FOLDERS, read_format
 from presage.storage.lock import is_locked
-from presage.storage.snapshot_reader import glance
+from presage.storage.snapshot_reader import read_snapshot
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def metrics_of(home: Path) -> tuple[Metrics, Report | None]:
     report = read_report(home)
     if report is not None and report.is_alive:
         return report.metrics, report
-    return closed_home_metrics(glance(home)), report
+    return closed_home_metrics(read_snapshot(home)), report
 
 
 def disk_use(home: Path) -> dict[str, int]:

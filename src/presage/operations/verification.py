@@ -27,7 +27,7 @@ from presage.storage.delta import LiveFile, Table, generation_of
 from presage.storage.disk import Disk, first_line
 from presage.storage.home import DERIVED
 from presage.storage.home_state import changed_tables
-from presage.storage.snapshot_reader import Glance, glance
+from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 
 FROM_COPY = "restore it from a copy of the home"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
@@ -43,7 +43,7 @@ class Finding:
 
 
 @dataclass
-class Checked:
+class VerifiedCounts:
     """What was looked at."""
 
     tables: int = 0
@@ -60,39 +60,39 @@ class Verification:
         self._home = home
         self._quick = quick
         self._told = told
-        self.checked = Checked()
+        self.checked = VerifiedCounts()
 
     def findings(self) -> Iterator[Finding]:
         try:
-            seen = glance(self._home)
+            snapshot = read_snapshot(self._home)
         except PresageError as problem:
             if problem.code == "NOT_A_HOME":
                 raise
             yield Finding(".", problem.message, problem.fix)
             return
-        damaged = list(self._catalog(seen))
+        damaged = list(self._catalog(snapshot))
         entries: list[CatalogEntry] = []
         if not damaged:
             try:
-                entries = CatalogLog(seen.places.catalog, Disk(durable=False)).entries()
+                entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False)).entries()
             except PresageError as problem:  # one that the journal does not name
-                damaged = [Finding(self._below(seen.places.catalog), problem.message, problem.fix)]
+                damaged = [Finding(self._below(snapshot.layout.catalog), problem.message, problem.fix)]
         yield from damaged
-        yield from self._copies(seen, entries)
-        numbers = Numbers(seen.state.position)
-        for stream in seen.state.streams:
-            yield from self._stream(seen, stream, numbers)
-        if not damaged and _never_removed(seen, entries):
+        yield from self._copies(snapshot, entries)
+        numbers = Numbers(snapshot.state.position)
+        for stream in snapshot.state.streams:
+            yield from self._stream(snapshot, stream, numbers)
+        if not damaged and _never_removed(snapshot, entries):
             yield from numbers.missing()
-        yield from self._states(seen)
+        yield from self._states(snapshot)
 
     # -- declarations ----------------------------------------------------------------------------------
 
-    def _catalog(self, seen: Glance) -> Iterator[Finding]:
+    def _catalog(self, snapshot: HomeSnapshot) -> Iterator[Finding]:
         """Each version of the catalog is there, and says something."""
-        entries = CatalogLog(seen.places.catalog, Disk(durable=False))
-        for version in range(1, seen.state.catalog_version + 1):
-            path = seen.places.catalog / f"{version:014d}.json"
+        entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False))
+        for version in range(1, snapshot.state.catalog_version + 1):
+            path = snapshot.layout.catalog / f"{version:014d}.json"
             try:
                 entries.read(path.name)
             except PresageError as problem:
@@ -100,13 +100,13 @@ class Verification:
                     yield Finding(self._below(path), f"a declaration cannot be read: {problem.__cause__ or problem}")
                 # A record that is written and not carried out yet is carried out by the next opening.
                 elif not any(
-                    r.catalog and r.catalog["version"] == version and r.n in seen.pending for r in seen.records
+                    r.catalog and r.catalog["version"] == version and r.n in snapshot.pending for r in snapshot.records
                 ):
                     yield Finding(self._below(path), "a declaration is missing")
 
-    def _copies(self, seen: Glance, entries: list[CatalogEntry]) -> Iterator[Finding]:
+    def _copies(self, snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> Iterator[Finding]:
         """What the files of declarations held, and is kept: an opening, or the first question, reads it."""
-        home = seen.places.path
+        home = snapshot.layout.path
         bases: dict[str, list[list[str]]] = {}
         for relative, problem in damaged_copies(home, entries):
             yield Finding(relative, problem.message, problem.fix)
@@ -124,9 +124,9 @@ class Verification:
 
     # -- tables ------------------------------------------------------------------------------------------
 
-    def _stream(self, seen: Glance, stream: str, numbers: Numbers) -> Iterator[Finding]:
-        folder, state = seen.places.stream_folder(stream), seen.state.streams[stream]
-        if state.generation in seen.pending:
+    def _stream(self, snapshot: HomeSnapshot, stream: str, numbers: Numbers) -> Iterator[Finding]:
+        folder, state = snapshot.layout.stream_folder(stream), snapshot.state.streams[stream]
+        if state.generation in snapshot.pending:
             return  # it is about to be made
         if not folder.is_dir():
             yield Finding(self._below(folder), f"the folder of stream '{stream}' is missing")
@@ -135,21 +135,23 @@ class Verification:
             found = f"record {generation_of(folder)}, the journal says record {state.generation}"
             yield Finding(self._below(folder), f"the folder of stream '{stream}' was made by {found}")
         for table in state.changes:
-            if not seen.places.table_folder(stream, table).is_dir():
+            if not snapshot.layout.table_folder(stream, table).is_dir():
                 yield Finding(self._below(folder / table), f"table '{table}' of '{stream}' is missing")
-        for name, table in [pair for pair in seen.tables() if pair[0] == stream]:
-            yield from self._table(seen, name, table, numbers)
+        for name, table in [pair for pair in snapshot.tables() if pair[0] == stream]:
+            yield from self._table(snapshot, name, table, numbers)
 
-    def _table(self, seen: Glance, stream: str, table: str, numbers: Numbers) -> Iterator[Finding]:
+    def _table(self, snapshot: HomeSnapshot, stream: str, table: str, numbers: Numbers) -> Iterator[Finding]:
         self._told(f"{stream}/{table}")
-        folder = seen.places.table_folder(stream, table)
+        folder = snapshot.layout.table_folder(stream, table)
         try:
-            known = seen.table(stream, table)
+            known = snapshot.table(stream, table)
         except PresageError as problem:
             yield Finding(self._below(folder), problem.message, problem.fix)
             return
         self.checked.tables += 1
-        carried_out = [r.n for r in seen.records if r.n not in seen.pending and (stream, table) in changed_tables(r)]
+        carried_out = [
+            r.n for r in snapshot.records if r.n not in snapshot.pending and (stream, table) in changed_tables(r)
+        ]
         if carried_out and known.transaction < max(carried_out):
             said = f"its Delta log ends with record {known.transaction}, the journal has carried out {max(carried_out)}"
             yield Finding(self._below(folder), said)
@@ -158,10 +160,10 @@ class Verification:
             rows += file.rows
             for finding in self._file(folder / file.name, file, known, counted):
                 # An engine may have compacted the table since, and deleted the file.
-                if (folder / file.name).exists() or file.name in seen.table(stream, table).files:
+                if (folder / file.name).exists() or file.name in snapshot.table(stream, table).files:
                     yield finding
-        expected = None if seen.pending else seen.state.streams[stream].rows_of(stream, table)
-        if expected is not None and known.transaction <= seen.state.n and rows != expected:
+        expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
+        if expected is not None and known.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
     def _file(self, path: Path, file: LiveFile, known: Table, numbers: Numbers | None) -> Iterator[Finding]:
@@ -201,8 +203,8 @@ class Verification:
 
     # -- states ------------------------------------------------------------------------------------------
 
-    def _states(self, seen: Glance) -> Iterator[Finding]:
-        live = seen.state.live
+    def _states(self, snapshot: HomeSnapshot) -> Iterator[Finding]:
+        live = snapshot.state.live
         owned = {
             f"statement '{content['name']}'": Statement.from_json(content).states
             for content in live.statements.values()
@@ -213,11 +215,11 @@ class Verification:
             for chain in chains.values():
                 self.checked.states += 1
                 try:
-                    read_chain(seen.places.states, chain)
+                    read_chain(snapshot.layout.states, chain)
                 except PresageError as problem:
                     # A batch may have written a newer one since, and taken this one away.
                     if chain in _current(self._home):
-                        where = self._below(seen.places.states / chain[0].file)
+                        where = self._below(snapshot.layout.states / chain[0].file)
                         yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
 
     def _below(self, path: Path) -> str:
@@ -225,7 +227,7 @@ class Verification:
 
 
 class Numbers:
-    """Sequence numbers that were seen, one bit each: every event has one of its own, from 1 to the position."""
+    """Sequence numbers that were snapshot, one bit each: every event has one of its own, from 1 to the position."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -260,16 +262,16 @@ def _is_numbered(stream: str, table: str) -> bool:
     return table in (EVENTS, LATE) and (not stream.startswith("#") or stream.startswith(DERIVED))
 
 
-def _never_removed(seen: Glance, entries: list[CatalogEntry]) -> bool:
+def _never_removed(snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> bool:
     """Whether all events that the home ever had are still in some stream: none was dropped, nothing has expired."""
-    if any(stream.removed for stream in seen.state.streams.values()):
+    if any(stream.removed for stream in snapshot.state.streams.values()):
         return False
     return not any(entry.action == "drop" and entry.kind != "statement" for entry in entries)
 
 
 def _current(home: Path) -> set[tuple[object, ...]]:
     """The chains of states that the journal names now."""
-    live = glance(home).state.live
+    live = read_snapshot(home).state.live
     own = [chain for content in live.statements.values() for chain in Statement.from_json(content).states.values()]
     shared = [c for places in live.job.get("families", {}).values() for c in chains_from_json(places).values()]
     return {*own, *shared}

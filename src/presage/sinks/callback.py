@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from presage.errors import error
-from presage.sinks.runner import Running
+from presage.sinks.runner import SinkRunner
 from presage.sinks.sink import FAILED, STOPPED, Batch, NotTaken
 
 ROWS = 1_000
@@ -72,12 +72,12 @@ class Subscribed:
     def __init__(self, function: Callable[[dict[str, Any], str], object], number: int) -> None:
         self._function = function
         self._number = number
-        self._running: Running | None = None
+        self._running: SinkRunner | None = None
         self._detach: Callable[[], None] = lambda: None
         self._cancelled = False
         self.error: Exception | None = None
 
-    def attach(self, running: Running, detach: Callable[[], None]) -> None:
+    def attach(self, running: SinkRunner, detach: Callable[[], None]) -> None:
         self._running, self._detach = running, detach
 
     def __call__(self, values: dict[str, Any], identity: str) -> None:

@@ -25,7 +25,7 @@ MOST_REASON = 1_000  # characters
 
 
 @dataclass(frozen=True)
-class Place:
+class SinkPosition:
     """The next row is row `row` of statement `number`; no record of the log before `record` holds it. If `end` is set,
     the rows before it may have gone already."""
 
@@ -37,7 +37,7 @@ class Place:
     skipped: int = 0
 
 
-class PlaceFile:
+class PositionFile:
     """Where the place of one sink is kept. A sink that is declared anew under the same name has another file."""
 
     def __init__(self, home: Home, sink: Sink) -> None:
@@ -46,19 +46,19 @@ class PlaceFile:
         self._path = home.path / FOLDER / f"{sink.version:014d}.json"
         self._skipped = self._path.with_suffix(".skipped")
 
-    def read(self) -> Place:
+    def read(self) -> SinkPosition:
         """The place; of a sink that has not begun, where its declaration says."""
         number, row = self._sink.begin
         try:
-            return Place(**unseal(self._path.read_bytes()))
+            return SinkPosition(**unseal(self._path.read_bytes()))
         except FileNotFoundError:
-            return Place(number, row)
+            return SinkPosition(number, row)
         except (OSError, ValueError, TypeError) as broken:
             fix = "restore the file from a copy of the home, or drop the sink and create it again"
             what = f"the place of sink '{self._sink.name}'"
             raise error("HOME_CORRUPT", what=what, path=self._path, why=str(broken), fix=fix) from broken
 
-    def write(self, place: Place) -> None:
+    def write(self, place: SinkPosition) -> None:
         self._folder()
         self._home.disk.write_atomically(self._path, seal(asdict(place)))
 
@@ -96,7 +96,7 @@ class PlaceFile:
             self._home.disk.sync_folder(self._home.path)
 
 
-def clear_places(home: Home, known: set[int]) -> None:
+def clear_positions(home: Home, known: set[int]) -> None:
     """Remove what is kept of sinks that are not declared any more."""
     folder = home.path / FOLDER
     for path in list(folder.iterdir()) if folder.is_dir() else []:

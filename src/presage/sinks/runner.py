@@ -13,7 +13,7 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import Sink
-from presage.sinks.position import Place, PlaceFile
+from presage.sinks.position import PositionFile, SinkPosition
 from presage.sinks.sink import (
     FAILED,
     FINISHED,
@@ -21,7 +21,7 @@ from presage.sinks.sink import (
     STOPPED,
     WAITING,
     Batch,
-    Followed,
+    FollowedStatement,
     NotTaken,
     SinkStatus,
     Statements,
@@ -38,7 +38,7 @@ FINAL = ("HOME_CORRUPT", "ENV_NOT_ALLOWED", "HOST_NOT_ALLOWED")
 ALL = 1 << 62  # more rows than any statement makes
 
 
-class Running:
+class SinkRunner:
     """One sink. Its place is in the home: one that is made again goes on from there."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Running:
         sink: Sink,
         make: Callable[[], Target],
         statements: Statements,
-        file: PlaceFile,
+        file: PositionFile,
         reach: Callable[[str], None] = lambda point: None,
     ) -> None:
         self.sink = sink
@@ -56,7 +56,7 @@ class Running:
         self._file = file
         self._reader = Reader(statements)
         self._target: Target | None = None
-        self._place: Place | None = None
+        self._place: SinkPosition | None = None
         self._is_sure = False  # whether rows that an earlier life was about to deliver have gone is known
         self._narrow = 0  # rows before this one go one by one: one of them is refused
         self._since: float | None = None  # when rows began to wait
@@ -121,7 +121,7 @@ class Running:
     def state(self) -> str:
         return self._state
 
-    def place(self) -> Place:
+    def place(self) -> SinkPosition:
         self._place = self._place or self._file.read()
         return self._place
 
@@ -131,7 +131,7 @@ class Running:
             statement = self._statements.statement(place.number)
             left = max(0, statement.rows - max(place.row, statement.removed))
         except PresageError as problem:
-            place, left = Place(*self.sink.begin), 0
+            place, left = SinkPosition(*self.sink.begin), 0
             self._state, self._why = FAILED, problem.message
         position = f"{self.sink.statement}/{place.number}/{place.row}"
         said = self._state, self._why, position, place.delivered, place.skipped, left, self._retries
@@ -202,7 +202,7 @@ class Running:
         self._deliver(target, place)
         return 0.0
 
-    def _deliver(self, target: Target, place: Place) -> None:
+    def _deliver(self, target: Target, place: SinkPosition) -> None:
         """One batch: made ready, noted, handed over, noted."""
         assert place.end is not None
         batch, record = self._reader.read(self.sink.statement, place, place.end)
@@ -233,11 +233,11 @@ class Running:
         self._since = None
         self._say(RUNNING)
 
-    def _after(self, place: Place, row: int, record: int) -> Place:
+    def _after(self, place: SinkPosition, row: int, record: int) -> SinkPosition:
         delivered = place.delivered + row - place.row
         return replace(place, row=row, record=record, end=None, delivered=delivered)
 
-    def _keep(self, place: Place) -> Place:
+    def _keep(self, place: SinkPosition) -> SinkPosition:
         if place != self._place or place.end is not None:
             self._file.write(place)
         self._place = place
@@ -251,15 +251,15 @@ class Running:
             return 0.0
         return target.every - (now - self._since)
 
-    def _go_over(self, place: Place, statement: Followed) -> float:
+    def _go_over(self, place: SinkPosition, statement: FollowedStatement) -> float:
         """All rows of a statement are delivered: on to the next one of its name, once there is one."""
         self._hurry.clear()
         self._since = None
         self._reader.let_go()
-        heir = self._statements.heir(place.number) if statement.ended else None
-        if heir is not None:
+        successor = self._statements.successor(place.number) if statement.ended else None
+        if successor is not None:
             self._narrow = 0
-            self._keep(replace(place, number=heir, row=0, end=None))
+            self._keep(replace(place, number=successor, row=0, end=None))
             return 0.0
         self._say(FINISHED if statement.ended else RUNNING)
         return LOOK_SECONDS
@@ -274,7 +274,7 @@ class Running:
             tell(WARNING, "SINK_STATE", told, sink=self.sink.name, state=state, why=why)
 
 
-def _run(running: weakref.ref[Running], stopped: threading.Event, changed: threading.Condition) -> None:
+def _run(running: weakref.ref[SinkRunner], stopped: threading.Event, changed: threading.Condition) -> None:
     pause: float | None = 0.0
     while pause is not None and not stopped.is_set():
         alive = running()
@@ -307,7 +307,7 @@ class Reader:
         self._at: tuple[int, int] | None = None  # statement and row that the pieces go on with
         self._piece: tuple[int, pa.Table] | None = None  # record, and rows from that row on
 
-    def read(self, name: str, place: Place, end: int) -> tuple[Batch, int]:
+    def read(self, name: str, place: SinkPosition, end: int) -> tuple[Batch, int]:
         """Rows up to `end`, and the record that holds the last of them."""
         if self._at != (place.number, place.row):
             self._begin(place)
@@ -324,7 +324,7 @@ class Reader:
         self._at = (place.number, end)
         return Batch(name, place.number, place.row, rows), record
 
-    def _begin(self, place: Place) -> None:
+    def _begin(self, place: SinkPosition) -> None:
         self.let_go()
         self._pieces = self._statements.rows(place.number, place.record, place.row)
         self._at = (place.number, place.row)

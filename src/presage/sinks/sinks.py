@@ -22,8 +22,8 @@ from presage.model.permissions import Permissions
 from presage.sinks.callback import CallbackTarget, Function, Subscribed
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
-from presage.sinks.position import PlaceFile, clear_places
-from presage.sinks.runner import ALL, Running
+from presage.sinks.position import PositionFile, clear_positions
+from presage.sinks.runner import ALL, SinkRunner
 from presage.sinks.sink import COLUMNS, FAILED, STOPPED, SinkStatus, Statements, Target, show_row
 from presage.sinks.webhook import WebhookTarget
 from presage.storage import Log
@@ -52,7 +52,7 @@ class Sinks(Mapping[str, SinkStatus]):
         self._declaring = declaring
         self._kafka = kafka
         self._permissions = workspace.permissions or Permissions()
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, SinkRunner] = {}
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
         self._started = self._closed = False
@@ -87,7 +87,7 @@ class Sinks(Mapping[str, SinkStatus]):
         return statement.number, statement.rows if sink.options.get("begin", "start") == "now" else 0
 
     def start(self) -> None:
-        clear_places(self._log.home, {sink.version for sink in self._declared()})
+        clear_positions(self._log.home, {sink.version for sink in self._declared()})
         self._started = True
         self.follow()
 
@@ -103,7 +103,7 @@ class Sinks(Mapping[str, SinkStatus]):
         for running in gone:
             running.stop()
         if gone and not self._closed:
-            clear_places(self._log.home, {sink.version for sink in wanted.values()})
+            clear_positions(self._log.home, {sink.version for sink in wanted.values()})
             for running in gone:
                 self._functions.pop(running.sink.name, None)
 
@@ -133,7 +133,7 @@ class Sinks(Mapping[str, SinkStatus]):
                 time.sleep(LOOK_SECONDS)
                 running.hurry()
 
-    def _check_going(self, running: Running, until: float | None) -> None:
+    def _check_going(self, running: SinkRunner, until: float | None) -> None:
         if running.state in (FAILED, STOPPED):
             fix = (
                 "Engine.sinks.start() lets it run"
@@ -153,9 +153,9 @@ class Sinks(Mapping[str, SinkStatus]):
         if found is None:
             known = [sink.name for sink in self._declared()]
             raise error("UNKNOWN_OBJECT", kind="sink", name=name, fix=did_you_mean(name, known))
-        return PlaceFile(self._log.home, found).skipped()
+        return PositionFile(self._log.home, found).skipped()
 
-    def look_at(self, statement: s.Show | s.Describe) -> Shown | None:
+    def describe(self, statement: s.Show | s.Describe) -> Shown | None:
         """SHOW SINKS, or DESCRIBE the name of one; None for anything else."""
         if isinstance(statement, s.Show):
             return (COLUMNS, [show_row(status) for status in self.values()]) if statement.what == "sinks" else None
@@ -206,9 +206,9 @@ class Sinks(Mapping[str, SinkStatus]):
 
     # -- making them ---------------------------------------------------------------------------------
 
-    def _new(self, sink: Sink) -> Running:
-        file = PlaceFile(self._log.home, sink)
-        return Running(sink, partial(self._made, sink), self._statements, file, self._log.reach)
+    def _new(self, sink: Sink) -> SinkRunner:
+        file = PositionFile(self._log.home, sink)
+        return SinkRunner(sink, partial(self._made, sink), self._statements, file, self._log.reach)
 
     def _made(self, sink: Sink) -> Target:
         # Again: the home may have been made before these checks, or opened with other permissions.

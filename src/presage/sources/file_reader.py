@@ -46,7 +46,7 @@ SIGNATURES = {
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePosition:
     """Where in a file the next row begins: a byte of text, or a row of Parquet. Plain values, as in the cursor."""
 
     file: str
@@ -67,7 +67,7 @@ class Piece:
     """Rows of a file that arrive together. `done`: nothing of it is left; `note`: why, if that is not its end."""
 
     arrival: Arrival
-    place: Place
+    place: FilePosition
     done: bool
     note: str = ""
 
@@ -76,7 +76,7 @@ class _Unreadable(Exception):  # noqa: N818 (a finding about a file: the others 
     """Why the rest of a file cannot be read, now or later."""
 
 
-class Pieces:
+class FileReader:
     """Reads files of a stream. A Parquet file stays open between its pieces; that is all it remembers."""
 
     def __init__(self, event_type: EventType, roots: Roots = ANYWHERE) -> None:
@@ -84,9 +84,9 @@ class Pieces:
         self._nulls = read_nulls(event_type.options.get("nulls"))
         self._attributes = event_type.attributes
         self._required = event_type.event_time
-        self._open: tuple[Place, _ParquetRows] | None = None
+        self._open: tuple[FilePosition, _ParquetRows] | None = None
 
-    def read(self, path: Path, kind: str, place: Place, of: DeltaFile | None = None) -> Piece:
+    def read(self, path: Path, kind: str, place: FilePosition, of: DeltaFile | None = None) -> Piece:
         """The next piece; an `OSError` if the file cannot be opened now. `of`: it is a file of a Delta table."""
         try:
             found = os.stat(path)
@@ -110,7 +110,7 @@ class Pieces:
             shown = b"" if kind == PARQUET else self._shown(path, place.at)
             return self._given_up(place, why, shown)
 
-    def _text(self, path: Path, kind: str, place: Place) -> Piece:
+    def _text(self, path: Path, kind: str, place: FilePosition) -> Piece:
         if place.at == 0 or (kind == CSV and place.names is None):
             head = self._bytes(path, place.at, min(HEADER_BYTES, place.size - place.at))
             if place.at == 0 and kind == JSON and is_array(head.removeprefix(BOM)):
@@ -135,14 +135,14 @@ class Pieces:
         lines = data.count(b"\n") + (data.replace(b"\r\n", b"").count(b"\r") if kind == CSV else 0)
         return self._piece(checked, place, place.at + size, lines)
 
-    def _array(self, path: Path, place: Place) -> Piece:
+    def _array(self, path: Path, place: FilePosition) -> Piece:
         """An array has no place between its rows where it could be cut without being read from the start."""
         if place.size > RECORD_BYTES:
             raise _Unreadable(f"it is one array of more than {RECORD_BYTES >> 20} MB; write one object on each line")
         data = self._bytes(path, 0, place.size)
         return self._piece(read_json(data, place.file, self._attributes, self._required), place, place.size, 0)
 
-    def _parquet(self, path: Path, place: Place, of: DeltaFile | None) -> Piece:
+    def _parquet(self, path: Path, place: FilePosition, of: DeltaFile | None) -> Piece:
         known, reader = self._open or (None, None)
         if reader is None or known != place:
             self.close()
@@ -162,7 +162,7 @@ class Pieces:
             self._open[1].close()
             self._open = None
 
-    def _piece(self, checked: Checked, place: Place, at: int, lines: int, end: int | None = None) -> Piece:
+    def _piece(self, checked: Checked, place: FilePosition, at: int, lines: int, end: int | None = None) -> Piece:
         records = checked.table.num_rows + len(checked.rejected)
         after = replace(
             place,
@@ -174,7 +174,7 @@ class Pieces:
         done = at >= (place.size if end is None else end)
         return Piece(Arrival(place.file, self._with_rows(checked, place)), after, done)
 
-    def _given_up(self, place: Place, why: str, shown: bytes) -> Piece:
+    def _given_up(self, place: FilePosition, why: str, shown: bytes) -> Piece:
         """What is left of a file as one rejected record."""
         self.close()
         rest = (
@@ -201,7 +201,7 @@ class Pieces:
     def _nothing(self) -> Checked:
         return Checked(attributes_schema(self._attributes).empty_table())
 
-    def _with_rows(self, checked: Checked, place: Place) -> Checked:
+    def _with_rows(self, checked: Checked, place: FilePosition) -> Checked:
         """The rows with their numbers in the file, which count rejected records too."""
         count, known = checked.table.num_rows, checked.place
         numbers = place.rows + 1 + np.arange(count)
@@ -255,7 +255,7 @@ class _ParquetRows:
         self._open.close()
 
 
-def _begun(head: bytes, kind: str, place: Place) -> Place:
+def _begun(head: bytes, kind: str, place: FilePosition) -> FilePosition:
     """The place of the first row, behind a byte order mark or the names of columns."""
     for signature, why in SIGNATURES.items():
         if place.at == 0 and head.startswith(signature):
@@ -270,7 +270,7 @@ def _begun(head: bytes, kind: str, place: Place) -> Place:
     return replace(place, at=place.at + header.size, lines=place.lines + header.lines, names=header.names)
 
 
-def _is_begun(place: Place) -> bool:
+def _is_begun(place: FilePosition) -> bool:
     return place.at > 0
 
 

@@ -23,7 +23,7 @@ from presage.errors import PresageError
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.time import parse_duration
-from presage.sources.file_reader import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, Piece, Pieces, Place
+from presage.sources.file_reader import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, FilePosition, FileReader, Piece
 from presage.sources.followed_tables import FollowedTable, Position
 from presage.sources.source import PAUSE
 from presage.storage import Arrival, Cursor, Delivery, Taken
@@ -67,7 +67,7 @@ class FilesSource:
         self._resolve = resolve
         self._clock = clock
         self._roots = roots
-        self._pieces = Pieces(event_type, roots)
+        self._reader = FileReader(event_type, roots)
         self._tables: dict[str, FollowedTable] = {}  # by the name of their folders below this one
         self._taken = [_one(taken["partition"])]
         last = taken.slice(max(0, taken.num_rows - RECENT))
@@ -75,7 +75,7 @@ class FilesSource:
         self._recent = dict(
             zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True), strict=True)
         )
-        self._ready: deque[Place] = deque()
+        self._ready: deque[FilePosition] = deque()
         self._is_within = False  # a file of which a part is brought
         # Files that may still grow: what was seen of each, and when that was first so.
         self._growing: dict[str, tuple[int, int, float]] = {}
@@ -87,7 +87,7 @@ class FilesSource:
 
     def read(self, cursor: Cursor | None) -> Delivery | None:
         begun = cursor["file"] if cursor is not None else None
-        place = Place(**begun) if begun is not None else None
+        place = FilePosition(**begun) if begun is not None else None
         positions = (cursor or {}).get("tables", {})
         if place is None and not self._ready:
             self._look(positions)
@@ -148,7 +148,7 @@ class FilesSource:
         return len(self._ready) + len(self._growing) + self._is_within
 
     def close(self) -> None:
-        self._pieces.close()
+        self._reader.close()
 
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:
@@ -161,14 +161,14 @@ class FilesSource:
         ]
         return f"{cursor['files']} files{inside}{''.join(tables)}"
 
-    def _piece(self, place: Place) -> Piece:
+    def _piece(self, place: FilePosition) -> Piece:
         table = self._table_of(place.file)
         if table is None:
-            return self._pieces.read(self._folder() / place.file, self._kind(place.file), place)
+            return self._reader.read(self._folder() / place.file, self._kind(place.file), place)
         path = table.path(place.file)
         if not path.exists():
             raise table.gap(place.file)
-        return self._pieces.read(path, PARQUET, place, table.pending[place.file])
+        return self._reader.read(path, PARQUET, place, table.pending[place.file])
 
     def _table_of(self, name: str) -> FollowedTable | None:
         return next((table for table in self._tables.values() if name in table.pending), None)
@@ -214,7 +214,7 @@ class FilesSource:
             table.look(positions.get(name), is_taken)
             self._ready.extend(table.place(each) for each in table.pending if each != begun)
 
-    def _know_again(self, positions: dict[str, Position], begun: Place) -> None:
+    def _know_again(self, positions: dict[str, Position], begun: FilePosition) -> None:
         """After a restart within a file of a table: its log says how the file is read."""
         if any(not name or begun.file.startswith(f"{name}/") for name in positions):
             folder = self._folder()
@@ -256,7 +256,7 @@ class FilesSource:
             return False
         return self._pattern == "*" or fnmatch.fnmatchcase(name, self._pattern)
 
-    def _settled(self, folder: Path, name: str, now: float) -> Place | None:
+    def _settled(self, folder: Path, name: str, now: float) -> FilePosition | None:
         """The beginning of a file, if it has been the same for long enough."""
         try:
             found = os.lstat(folder / name)
@@ -279,9 +279,9 @@ class FilesSource:
             return None
         del self._growing[name]
         self._refused.pop(name, None)
-        return Place(name, found.st_size, found.st_mtime_ns)
+        return FilePosition(name, found.st_size, found.st_mtime_ns)
 
-    def _refuse(self, place: Place, failure: OSError) -> None:
+    def _refuse(self, place: FilePosition, failure: OSError) -> None:
         """Leave a file for later that cannot be opened now."""
         self._ready.remove(place)
         self._listed = None

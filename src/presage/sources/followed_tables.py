@@ -15,7 +15,7 @@ from typing import Any
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
-from presage.sources.file_reader import Place
+from presage.sources.file_reader import FilePosition
 from presage.storage.delta_folder import DeltaFile, DeltaFolder, Snapshot
 
 Position = dict[str, Any]  # version, whole, table: what tells it from another
@@ -74,13 +74,13 @@ class FollowedTable:
         for name in [*self.pending.keys() & taken]:
             del self.pending[name]
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> FilePosition:
         """The beginning of a file."""
         try:
             found = os.stat(self.path(name))
         except FileNotFoundError:
             raise self.gap(name) from None
-        return Place(name, found.st_size, found.st_mtime_ns)
+        return FilePosition(name, found.st_size, found.st_mtime_ns)
 
     def path(self, name: str) -> Path:
         return DeltaFolder(self.folder, self.roots).path(self.pending[name].name)

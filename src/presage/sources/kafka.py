@@ -21,7 +21,7 @@ from presage.model.catalog import Attribute, EventType
 from presage.model.time import parse_timestamp
 from presage.model.types import LONG, STRING
 from presage.sources.messages import LINE, Reader
-from presage.sources.prefetch import Ahead, Held, Offsets, Ranges, in_order, together
+from presage.sources.prefetch import Fetched, Offsets, Prefetch, Ranges, in_order, together
 from presage.sources.source import PAUSE
 from presage.storage import PART, ROW, Arrival, Checked, Cursor, Delivery
 from presage.storage.columns import attributes_schema
@@ -85,7 +85,7 @@ class KafkaSource:
         self._looked = 0.0
         self._early: set[int] = set()  # partitions that wait for others to come to their time
         self._bytes_each: float | None = None
-        self._ahead = Ahead()
+        self._prefetch = Prefetch()
         self._behind = 0
         self.why = ""
         self.pause = PAUSE
@@ -102,7 +102,7 @@ class KafkaSource:
             found = self._read(cursor)
         except OSError as failure:
             self._known = None
-            self._ahead.drop()
+            self._prefetch.drop()
             self.why = str(failure)
             self.pause = REFUSED_PAUSE if isinstance(failure, PermissionError) else AWAY_PAUSE
             return None
@@ -158,8 +158,8 @@ class KafkaSource:
         cursor = {"topic": identity, "made": 1, "next": _plain(start), "lost": 0}
         left = {p: ends[p] - at for p, at in start.items() if at < ends[p]}
         if sum(left.values()) >= WORTH_READING_AHEAD:
-            self._ahead.left_over(identity, start)
-            self._ahead.read_on(self._topic.read, self._ranges(start, left))
+            self._prefetch.left_over(identity, start)
+            self._prefetch.read_on(self._topic.read, self._ranges(start, left))
         return Delivery(self.name, None, cursor, [])
 
     def _go_on(self, cursor: Cursor, identity: str, begins: Offsets, ends: Offsets) -> Delivery | None:
@@ -215,24 +215,24 @@ class KafkaSource:
         still = {p: start[p] + n - ranges.get(p, (0, start[p]))[1] for p, n in several.items()}
         if sum(still.values()) >= WORTH_READING_AHEAD:
             ends = {p: start[p] + several[p] - n for p, n in still.items()}
-            self._ahead.read_on(self._topic.read, self._ranges(ends, {p: n for p, n in still.items() if n}))
+            self._prefetch.read_on(self._topic.read, self._ranges(ends, {p: n for p, n in still.items() if n}))
         checked = self._reader.read(self._labelled(messages, made))
         ended = {p: ranges[p][1] == start[p] + left[p] for p in ranges}
         cuts = in_step(self._rows_of(checked, made, ranges), ended)
         self._early = {p for p, cut in cuts.items() if cut == start[p]}
-        self._ahead.keep(read.beyond(cuts))
+        self._prefetch.keep(read.beyond(cuts))
         return self._up_to(checked, made, cuts), {p: cuts.get(p, end) for p, (_, end) in ranges.items()}
 
-    def _next(self, identity: str, start: Offsets, left: Offsets) -> Held:
+    def _next(self, identity: str, start: Offsets, left: Offsets) -> Fetched:
         """Messages from `start` on, of which some may have been read before."""
-        over = self._ahead.left_over(identity, start)
+        over = self._prefetch.left_over(identity, start)
         at = {p: over.ranges.get(p, (0, first))[1] for p, first in start.items()}
-        more = self._ahead.come(at)
+        more = self._prefetch.come(at)
         if more is None:
             # A partition of which messages are left, since it is early, gets no more of them.
             wanted = {p: start[p] + n - at[p] for p, n in left.items() if p not in self._early or p not in over.ranges}
             ranges = self._ranges(at, {p: n for p, n in wanted.items() if n})
-            more = Held(ranges, in_order(self._topic.read(ranges))) if ranges else Held({}, over.messages)
+            more = Fetched(ranges, in_order(self._topic.read(ranges))) if ranges else Fetched({}, over.messages)
         return together([over, more])
 
     def _ranges(self, start: Offsets, left: Offsets) -> Ranges:

@@ -27,7 +27,7 @@ BLOCK = 4_096  # messages that are read again together when one of them is poiso
 LINE = "line"
 MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), (LINE, pa.binary())])
 LINE_FEED, BEGIN, END = b"\n{}"
-Place = Callable[[int], tuple[str, str]]
+Locate = Callable[[int], tuple[str, str]]
 
 
 class Reader:
@@ -147,7 +147,7 @@ class Reader:
         return dict(zip(self._columns, (field or None for field in lines[0]), strict=True))
 
     @staticmethod
-    def _place(messages: pa.Table) -> Place:
+    def _place(messages: pa.Table) -> Locate:
         """Raw text and origin, by the row's number among the messages."""
 
         def place(row: int) -> tuple[str, str]:

@@ -21,23 +21,23 @@ PARTITION, OFFSET = "partition", "offset"
 
 
 @dataclass(frozen=True)
-class Held:
+class Fetched:
     """Messages of these ranges, by partition and offset."""
 
     ranges: Ranges
     messages: pa.Table
 
-    def beyond(self, cuts: Offsets) -> Held | None:
+    def beyond(self, cuts: Offsets) -> Fetched | None:
         """Those from the cuts on, of the partitions that have one."""
         ranges = {p: (cut, self.ranges[p][1]) for p, cut in cuts.items() if cut < self.ranges[p][1]}
         parts = [self.messages.slice(0, 0)]
         for partition, (first, _) in sorted(ranges.items()):
             rows = _of(self.messages, partition)
             parts.append(rows.slice(int(np.searchsorted(rows[OFFSET].to_numpy(), first))))
-        return Held(ranges, pa.concat_tables(parts)) if ranges else None
+        return Fetched(ranges, pa.concat_tables(parts)) if ranges else None
 
 
-class Coming:
+class PendingFetch:
     """Messages that are being read in a thread of their own."""
 
     def __init__(self, read: Read, ranges: Ranges) -> None:
@@ -52,32 +52,32 @@ class Coming:
 
         threading.Thread(target=run, name="presage-kafka-ahead", daemon=True).start()
 
-    def held(self) -> Held:
-        return Held(self.ranges, in_order(self._messages.result()))
+    def held(self) -> Fetched:
+        return Fetched(self.ranges, in_order(self._messages.result()))
 
 
-class Ahead:
+class Prefetch:
     """What has been read of one topic and was not delivered yet."""
 
     def __init__(self) -> None:
         self._topic: str | None = None  # one that was made again is another
-        self._held: Held | None = None
-        self._coming: Coming | None = None
+        self._held: Fetched | None = None
+        self._coming: PendingFetch | None = None
 
     def drop(self) -> None:
         self._held = self._coming = None
 
-    def left_over(self, topic: str, start: Offsets) -> Held:
+    def left_over(self, topic: str, start: Offsets) -> Fetched:
         """What the last delivery left of the messages from `start` on."""
         if topic != self._topic:
             self.drop()
         self._topic = topic
         held, self._held = self._held, None
         if held is None or any(start.get(p) != first for p, (first, _) in held.ranges.items()):
-            return Held({}, pa.table({}))
+            return Fetched({}, pa.table({}))
         return held
 
-    def come(self, start: Offsets) -> Held | None:
+    def come(self, start: Offsets) -> Fetched | None:
         """What was read meanwhile, if it goes on from there; whoever asks waits for it."""
         coming, self._coming = self._coming, None
         if coming is None or any(start.get(p) != first for p, (first, _) in coming.ranges.items()):
@@ -85,9 +85,9 @@ class Ahead:
         return coming.held()
 
     def read_on(self, read: Read, ranges: Ranges) -> None:
-        self._coming = Coming(read, ranges)
+        self._coming = PendingFetch(read, ranges)
 
-    def keep(self, held: Held | None) -> None:
+    def keep(self, held: Fetched | None) -> None:
         self._held = held
 
 
@@ -99,7 +99,7 @@ def in_order(messages: pa.Table) -> pa.Table:
     return messages
 
 
-def together(several: Iterable[Held]) -> Held:
+def together(several: Iterable[Fetched]) -> Fetched:
     """Ranges that go on from each other as one, without a copy of a message."""
     some = [held for held in several if held.ranges]
     ranges: Ranges = {}
@@ -107,7 +107,7 @@ def together(several: Iterable[Held]) -> Held:
         for partition, (first, end) in held.ranges.items():
             ranges[partition] = (ranges.get(partition, (first, end))[0], end)
     parts = [_of(held.messages, p) for p in sorted(ranges) for held in some]
-    return Held(ranges, pa.concat_tables([some[0].messages.slice(0, 0), *(part for part in parts if part.num_rows)]))
+    return Fetched(ranges, pa.concat_tables([some[0].messages.slice(0, 0), *(part for part in parts if part.num_rows)]))
 
 
 def _of(messages: pa.Table, partition: int) -> pa.Table:

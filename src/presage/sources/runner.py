@@ -22,7 +22,7 @@ FINAL = ("TABLE_CHANGED", "TABLE_GAP", "TABLE_FEATURE")
 Reached = Callable[[], int | None]
 
 
-class Running:
+class SourceRunner:
     """One stream and its source. It lives in the log: a source that is made again goes on from the cursor there.
 
     `rows_ahead`: how many rows may be in the log that the standing statements have not taken in.
@@ -150,7 +150,7 @@ class Running:
         self._notes = tuple(notes)
 
 
-def _run(running: weakref.ref[Running], stopped: threading.Event) -> None:
+def _run(running: weakref.ref[SourceRunner], stopped: threading.Event) -> None:
     pause: float | None = 0.0
     while pause is not None and not stopped.wait(pause):
         alive = running()

@@ -19,7 +19,7 @@ from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
 from presage.sources.rate import RateSource
-from presage.sources.runner import Reached, Running
+from presage.sources.runner import Reached, SourceRunner
 from presage.sources.source import Source, SourceStatus
 from presage.storage import Log
 
@@ -58,7 +58,7 @@ class Sources(Mapping[str, SourceStatus]):
         self._session = session
         self._roots = roots
         self._permissions = permissions or Permissions()
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, SourceRunner] = {}
         self._lock = threading.Lock()
         self._started = False
 
@@ -90,9 +90,9 @@ class Sources(Mapping[str, SourceStatus]):
         for _, running in fresh:
             running.start()
 
-    def _new(self, event_type: EventType) -> tuple[str, Running]:
+    def _new(self, event_type: EventType) -> tuple[str, SourceRunner]:
         make = partial(self._made, event_type)
-        return event_type.name, Running(event_type, make, self._log, self._reached, self._rows_ahead)
+        return event_type.name, SourceRunner(event_type, make, self._log, self._reached, self._rows_ahead)
 
     def close(self) -> None:
         """Stop all of them; what they have brought is in the log, with how far each of them is."""

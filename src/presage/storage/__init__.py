@@ -6,11 +6,11 @@ from presage.storage.columns import LATE_BY, SEQ, TIME, attributes_schema
 from presage.storage.delivery import PART, ROW, Arrival, Cursor, Delivery, SourceState, Taken
 from presage.storage.files import read_files
 from presage.storage.ingest import Checked
-from presage.storage.leases import Pin
+from presage.storage.leases import Lease
 from presage.storage.limits import max_ahead
 from presage.storage.log import LoadReport, Log
 from presage.storage.maintenance import MaintenanceReport
-from presage.storage.offset_dedup import numbered_attributes
+from presage.storage.offset_dedup import attributes_with_offsets
 from presage.storage.offsets import Gap, SourceOffsets
 from presage.storage.retention import InUse
 
@@ -30,16 +30,16 @@ __all__ = [
     "FileSet",
     "Gap",
     "InUse",
+    "Lease",
     "LoadReport",
     "Log",
     "MaintenanceReport",
-    "Pin",
     "SourceOffsets",
     "SourceState",
     "StreamInfo",
     "Taken",
     "attributes_schema",
+    "attributes_with_offsets",
     "max_ahead",
-    "numbered_attributes",
     "read_files",
 ]

@@ -30,7 +30,7 @@ SINK_DELIVERED = "sink-delivered"  # it has gone, and the home does not say so
 SINK_POINTS = (SINK_PREPARED, SINK_NOTED, SINK_DELIVERED)
 
 
-class CrashPoints:
+class Failpoints:
     """Where the committer says how far it is. In production nobody listens."""
 
     def reach(self, point: str) -> None:

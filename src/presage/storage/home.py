@@ -33,7 +33,7 @@ RESULTS = "#results"
 DERIVED = "#derived:"
 
 
-class Places:
+class HomeLayout:
     """Where things are in a home."""
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +61,7 @@ class Places:
         return self.stream_folder(stream) / table
 
 
-class Home(Places):
+class Home(HomeLayout):
     """A home folder that this object alone may write, until `close`."""
 
     def __init__(self, path: Path, lock: HomeLock, identity: str, disk: Disk, temporary: bool) -> None:

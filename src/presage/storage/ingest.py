@@ -39,7 +39,7 @@ _DIRECT: dict[DataType, tuple[type, ...]] = {
 
 
 # The raw text of a row and where it comes from, by its number in a batch.
-Place = Callable[[int], tuple[str, str]]
+Locate = Callable[[int], tuple[str, str]]
 # A row of a table: what could be read of a rejected row, null where it did not fit.
 Remains = tuple[pa.Table, int]
 
@@ -84,7 +84,7 @@ class Checked:
     table: pa.Table
     rejected: Rejected = field(default_factory=Rejected)
     ignored: Counter[str] = field(default_factory=Counter)
-    place: Place | None = None  # of the rows of the table, which a later look may still refuse
+    place: Locate | None = None  # of the rows of the table, which a later look may still refuse
 
     def refuse(self, reasons: Mapping[int, str]) -> Checked:
         """The same, with some rows of the table rejected after all."""
@@ -96,7 +96,7 @@ class Checked:
             rejected.add(reasons[row], raw or row_text(self.table, row), origin, (self.table, row))
         keep = np.ones(self.table.num_rows, dtype=bool)
         keep[list(reasons)] = False
-        return Checked(self.table.filter(pa.array(keep)), rejected, self.ignored, placed(self.place, keep))
+        return Checked(self.table.filter(pa.array(keep)), rejected, self.ignored, located(self.place, keep))
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Columns:
 
     rows: int
     columns: Mapping[str, pa.Array | list[Any]]
-    place: Place
+    place: Locate
     nan_is_null: bool = False  # pandas spells a missing value as NaN, except where NaN is a value: in a DOUBLE
     broken: dict[int, str] = field(default_factory=dict)  # rows already known to be bad, and why
 
@@ -151,7 +151,7 @@ def check_table(
     return checked
 
 
-def placed(place: Place | None, keep: Mask) -> Place | None:
+def located(place: Locate | None, keep: Mask) -> Locate | None:
     """The places of the rows that are kept."""
     if place is None:
         return None
@@ -159,7 +159,7 @@ def placed(place: Place | None, keep: Mask) -> Place | None:
     return lambda row: known(int(kept[row]))
 
 
-def shifted(place: Place, start: int) -> Place:
+def shifted(place: Locate, start: int) -> Locate:
     """The places of a batch that begins at row `start`."""
     return lambda row: place(start + row)
 
@@ -192,7 +192,7 @@ def check_columns(attributes: tuple[Attribute, ...], required: str | None, batch
         return Checked(table, rejected, ignored, batch.place)
     keep = np.ones(batch.rows, dtype=bool)
     keep[list(bad)] = False
-    return Checked(table.filter(pa.array(keep)), rejected, ignored, placed(batch.place, keep))
+    return Checked(table.filter(pa.array(keep)), rejected, ignored, located(batch.place, keep))
 
 
 def convert(
@@ -283,7 +283,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
         return Unreadable(str(broken))
 
 
-def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows: list[Any], place: Place) -> Checked:
+def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows: list[Any], place: Locate) -> Checked:
     names = {a.name for a in attributes}
     ignored: Counter[str] = Counter()
     broken: dict[int, str] = {}

@@ -15,8 +15,8 @@ from typing import Any
 from presage.errors import PresageError, error
 from presage.storage import failpoints
 from presage.storage.disk import Disk
-from presage.storage.failpoints import CrashPoints
-from presage.storage.home import Places
+from presage.storage.failpoints import Failpoints
+from presage.storage.home import HomeLayout
 from presage.storage.sealed_json import seal, unseal
 
 HEAD = "head.json"
@@ -74,7 +74,7 @@ class Record:
     creates: dict[str, dict[str, str]] = field(default_factory=dict)  # stream -> table -> Delta schema
     catalog: dict[str, Any] | None = None
     parts: list[Part] = field(default_factory=list)
-    # Source -> partition -> how far its offsets are: see `offsets.Numbering`. What is not named stays as it is.
+    # Source -> partition -> how far its offsets are: see `offsets.PartitionOffsets`. What is not named stays as it is.
     sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     # Source that fills the stream by itself -> how far it is after this record: see `delivery.SourceState`.
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Turn:
 
 
 @dataclass
-class Found:
+class JournalContent:
     """What a journal holds when a home is opened."""
 
     head: dict[str, Any] | None
@@ -117,14 +117,14 @@ class Found:
 
 
 class Journal:
-    def __init__(self, folder: Path, disk: Disk, points: CrashPoints) -> None:
+    def __init__(self, folder: Path, disk: Disk, points: Failpoints) -> None:
         self._folder = folder
         self._disk = disk
         self._points = points
         self._head: tuple[int, int] | None = None  # which file is the head, as far as this process knows
         self._covered: deque[int] = deque()  # records that the head has taken in and that are still there
 
-    def read(self) -> Found:
+    def read(self) -> JournalContent:
         """Head and records, in order; leftovers of a crash are cleared away, a gap is an error."""
         head = read_head(self._folder)
         self._head = _identity(self._folder / HEAD)
@@ -144,7 +144,7 @@ class Journal:
                 if path.suffix == PENDING:
                     pending.add(records[-1].n)
         check_unbroken(self._folder, base, records)
-        return Found(head, records, pending)
+        return JournalContent(head, records, pending)
 
     def write(self, record: Record) -> None:
         """The commit: when this returns, the record has happened."""
@@ -234,7 +234,7 @@ def read_record(path: Path) -> Record:
 
 def check_unbroken(folder: Path, base: int, records: list[Record]) -> None:
     """Records follow the head, and each other, without a gap; a home of which the journal knows nothing is new."""
-    if not base and not records and any(Places(folder.parent).catalog.glob("*.json")):
+    if not base and not records and any(HomeLayout(folder.parent).catalog.glob("*.json")):
         raise corrupt_journal(folder, "the journal", "it is empty, and there are declarations")
     for expected, record in enumerate(records, base + 1):
         if record.n != expected:

@@ -26,7 +26,7 @@ from presage.storage.home import DERIVED, Home
 from presage.storage.retention import InUse, Retention, retention_of
 from presage.storage.staging import staged_by
 
-# Readers that are not ours hold no pins: they have this long to read what they have listed.
+# Readers that are not ours hold no leases: they have this long to read what they have listed.
 GRACE = 600.0  # seconds
 # A merge makes files that may be merged again; each round makes them larger by `Shape.fan`.
 ROUNDS = 6
@@ -86,7 +86,7 @@ class Maintenance:
     ) -> None:
         """Drop whole files of a table of our own, and let sparse ones hold their wanted rows only."""
         with self._lock:
-            found = self._committer.look(stream, EVENTS)
+            found = self._committer.files_and_schema(stream, EVENTS)
             if found is None:
                 return
             compaction = Compaction(self._home, self._committer, stream, EVENTS, found[1], Shape())
@@ -114,7 +114,7 @@ class Maintenance:
 
     def _compact(self, stream: str, table: str, event_type: EventType | None, shape: Shape) -> tuple[int, int]:
         """Files that gave way to others, and groups that were given up. Without a type files are only merged."""
-        found = self._committer.look(stream, table)
+        found = self._committer.files_and_schema(stream, table)
         if found is None:
             return 0, 0
         compaction = Compaction(self._home, self._committer, stream, table, found[1], shape)
@@ -124,7 +124,7 @@ class Maintenance:
             for group in slices_to_compact(found[0], watermark, shape):
                 done.append((len(group), compaction.compact(group, event_type.key)))
         for _ in range(ROUNDS):
-            found = self._committer.look(stream, table)
+            found = self._committer.files_and_schema(stream, table)
             groups = neighbours_to_merge(_by_arrival(found[0], table), shape) if found else []
             done += [(len(group), compaction.merge(group)) for group in groups]
             if not groups:
@@ -145,7 +145,7 @@ class Maintenance:
             gone = [path for stream, table in self._committer.tables() for path in self._not_live(stream, table)]
         self._gone = {path: self._gone.get(path, now) for path in gone}
         # A file that has left its table never comes back, so that nobody can begin to hold it.
-        free = [p for p, since in self._gone.items() if now - since >= grace and not self._committer.pins.holds(p)]
+        free = [p for p, since in self._gone.items() if now - since >= grace and not self._committer.leases.holds(p)]
         self._delete(map(Path, free), failpoints.VACUUMED_ONE)
         for path in free:
             del self._gone[path]
@@ -159,7 +159,7 @@ class Maintenance:
 
     def _clean(self, grace: float) -> int:
         cleaned = 0
-        pinned = self._committer.pins.since()
+        pinned = self._committer.leases.since()
         before = min(time.time() - grace, pinned if pinned is not None else float("inf"))
         for stream, table in self._committer.tables():
             with self._committer.turn():  # a stream that is there stays for as long

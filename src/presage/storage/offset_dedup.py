@@ -24,19 +24,19 @@ from presage.storage.columns import EVENTS, SEQ, attributes_schema
 from presage.storage.delta import delta_schema
 from presage.storage.ingest import Checked
 from presage.storage.lateness import reordered
-from presage.storage.offsets import MAX_GAPS, MAX_OFFSET, Mask, Numbering, Numbers, SourceOffsets
+from presage.storage.offsets import MAX_GAPS, MAX_OFFSET, Mask, Numbers, PartitionOffsets, SourceOffsets
 
 NUMBER = pa.schema([("source", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 OFFSETS_SCHEMA = pa.schema([(SEQ, pa.int64()), *NUMBER])
 EVENT = "event"  # the column of a held event: a struct, so that no attribute's name can meet one of ours
 
-Sources = dict[str, dict[str, dict[str, Any]]]  # source -> partition -> `Numbering` as plain values
+Sources = dict[str, dict[str, dict[str, Any]]]  # source -> partition -> `PartitionOffsets` as plain values
 # The files of held rows, by name.
 HeldFiles = Callable[[], Mapping[str, pa.Table]]
 
 
 @dataclass
-class Sorted:
+class ResolvedLoad:
     """The rows of a load, sorted by what their numbers say. `numbers` belong to the rows of `checked`, in order."""
 
     checked: Checked
@@ -59,7 +59,7 @@ def held_schema(event_type: EventType) -> pa.Schema:
     return NUMBER.append(pa.field(EVENT, pa.struct(list(attributes_schema(event_type.attributes)))))
 
 
-def numbered_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
+def offset_table_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
     """The tables beside a stream, as a record makes them."""
     return {
         offsets_table(event_type.name): {EVENTS: delta_schema(OFFSETS_SCHEMA)},
@@ -67,7 +67,7 @@ def numbered_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
     }
 
 
-def numbered_attributes(event_type: EventType, source: SourceOffsets, data: object) -> tuple[Attribute, ...]:
+def attributes_with_offsets(event_type: EventType, source: SourceOffsets, data: object) -> tuple[Attribute, ...]:
     """The attributes of a stream and those columns of the numbering that are none. For files give no data."""
     what = f"rows for stream '{event_type.name}'"
     added = []
@@ -89,16 +89,16 @@ def numbered_attributes(event_type: EventType, source: SourceOffsets, data: obje
     return (*event_type.attributes, *added)
 
 
-def settle(data: object) -> object:
+def rows_as_list(data: object) -> object:
     """Rows that can be gone through only once, as a list."""
     if isinstance(data, Iterable) and not isinstance(data, list | str | bytes | Mapping | pa.Table | pa.RecordBatch):
         return data if _is_pandas(data) else list(data)
     return data
 
 
-def sort_out(
-    checked: Checked, event_type: EventType, source: SourceOffsets, sources: Sources, held_files: HeldFiles
-) -> Sorted:
+def resolve_offsets(
+    checked: Checked, event_type: EventType, source: SourceOffsets, sources: Sources, leased_files: HeldFiles
+) -> ResolvedLoad:
     """Decide on each row by its number; rows held before that are free now are appended with the new ones."""
     checked = checked.refuse(_unnumbered(checked.table, source))
     offsets, names = _numbers(checked.table, source)
@@ -126,19 +126,19 @@ def sort_out(
     )
     rows = checked.table.select([a.name for a in event_type.attributes])
     rejected = checked.rejected.take(row for row in range(len(checked.rejected)) if row not in dropped)
-    result = Sorted(
+    result = ResolvedLoad(
         Checked(rows.filter(taken), rejected, checked.ignored),
         numbers.filter(taken),
         _held(rows.filter(held), numbers.filter(held), event_type),
         sources={source.source: changed} if changed else {},
         duplicates=int((~taken & ~held).sum()) + len(dropped),
     )
-    return _release(result, event_type, source.source, freed, sources, held_files)
+    return _release(result, event_type, source.source, freed, sources, leased_files)
 
 
 def skip(
-    event_type: EventType, source: str, partition: str, up_to: int, sources: Sources, held_files: HeldFiles
-) -> Sorted | None:
+    event_type: EventType, source: str, partition: str, up_to: int, sources: Sources, leased_files: HeldFiles
+) -> ResolvedLoad | None:
     """Wait no longer for what is missing up to an offset; None if nothing is."""
     partitions = sources.get(source)
     if partitions is None:
@@ -150,7 +150,7 @@ def skip(
             name=partition,
             fix=did_you_mean(partition, partitions),
         )
-    numbering = Numbering.of(partitions[partition])
+    numbering = PartitionOffsets.of(partitions[partition])
     if up_to < numbering.next:
         return None
     if not numbering.ahead or up_to > numbering.ahead[-1][1]:
@@ -159,27 +159,27 @@ def skip(
     freed = {partition: numbering.skip(up_to)}
     empty = Checked(attributes_schema(event_type.attributes).empty_table())
     nothing = held_schema(event_type).empty_table()
-    result = Sorted(empty, NUMBER.empty_table(), nothing, sources={source: {partition: asdict(numbering)}})
-    return _release(result, event_type, source, freed, sources, held_files)
+    result = ResolvedLoad(empty, NUMBER.empty_table(), nothing, sources={source: {partition: asdict(numbering)}})
+    return _release(result, event_type, source, freed, sources, leased_files)
 
 
-def _numbering(known: Mapping[str, Any], partition: str, source: SourceOffsets, given: list[int]) -> Numbering:
+def _numbering(known: Mapping[str, Any], partition: str, source: SourceOffsets, given: list[int]) -> PartitionOffsets:
     if partition in known:
-        return Numbering.of(known[partition])
-    return Numbering.begin(int(min(given)) if source.start is None else source.start)
+        return PartitionOffsets.of(known[partition])
+    return PartitionOffsets.begin(int(min(given)) if source.start is None else source.start)
 
 
 def _release(
-    result: Sorted,
+    result: ResolvedLoad,
     event_type: EventType,
     source: str,
     freed: Mapping[str, tuple[int, int]],
     sources: Sources,
-    held_files: HeldFiles,
-) -> Sorted:
+    leased_files: HeldFiles,
+) -> ResolvedLoad:
     """Add the held rows that are free now, and put all in order: event time, then partition, then offset."""
     rows, numbers = [result.checked.table], [result.numbers]
-    for name, table in held_files().items() if freed else ():
+    for name, table in leased_files().items() if freed else ():
         free, waiting = _free(table, source, freed, sources)
         out = table.filter(pa.array(free))
         rows.append(_events(out, rows[0].schema))

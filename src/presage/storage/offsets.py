@@ -65,7 +65,7 @@ class Verdict:
 
 
 @dataclass
-class Numbering:
+class PartitionOffsets:
     """How far a partition of a source is. Plain values, as they stand in the journal."""
 
     next: int  # all offsets before it are here, or nobody waits for them
@@ -74,11 +74,11 @@ class Numbering:
     skipped: int = 0  # how many offsets were given up
 
     @classmethod
-    def begin(cls, first: int) -> Numbering:
+    def begin(cls, first: int) -> PartitionOffsets:
         return cls(first, forgone=[[0, first - 1]] if first else [])
 
     @classmethod
-    def of(cls, content: dict[str, Any]) -> Numbering:
+    def of(cls, content: dict[str, Any]) -> PartitionOffsets:
         ahead, forgone = ([list(r) for r in content[name]] for name in ("ahead", "forgone"))
         return cls(content["next"], ahead, forgone, content["skipped"])
 
@@ -126,7 +126,7 @@ def gaps(sources: dict[str, dict[str, dict[str, Any]]]) -> list[Gap]:
         Gap(source, partition, *gap)
         for source, partitions in sources.items()
         for partition, content in partitions.items()
-        for gap in Numbering.of(content).gaps()
+        for gap in PartitionOffsets.of(content).gaps()
     ]
 
 

@@ -56,7 +56,7 @@ class Retention:
                 return 0
             oldest = min(state.last_time, now) - keep
             events = [f for f in self._older(stream, EVENTS, oldest) if not in_use.needs(stream, f)]
-            pinned = self._committer.pins.oldest()
+            pinned = self._committer.leases.oldest()
             if pinned is not None:
                 events = [file for file in events if file.last_seq is not None and file.last_seq <= pinned]
             removes = {

@@ -17,7 +17,7 @@ from presage.model.paths import home_path
 from presage.storage.columns import TABLES
 from presage.storage.delta import Table, read_table
 from presage.storage.disk import storage
-from presage.storage.home import Places, read_format
+from presage.storage.home import HomeLayout, read_format
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import (
     DONE,
@@ -36,11 +36,11 @@ TRIES, PAUSE = 20, 0.05  # seconds between them
 
 
 @dataclass(frozen=True)
-class Glance:
+class HomeSnapshot:
     """A home at one moment. `base`: the record up to which the head has taken them in; `pending`: those that are
     written and not yet marked as carried out."""
 
-    places: Places
+    layout: HomeLayout
     id: str
     state: HomeState
     base: int
@@ -50,11 +50,11 @@ class Glance:
     def tables(self) -> list[tuple[str, str]]:
         """Stream and table, of all tables that are there."""
         found = [(stream, table) for stream in self.state.streams for table in TABLES]
-        return [(stream, table) for stream, table in found if self.places.table_folder(stream, table).is_dir()]
+        return [(stream, table) for stream, table in found if self.layout.table_folder(stream, table).is_dir()]
 
     def table(self, stream: str, table: str) -> Table:
         """What the table's own log says; it may know of records that came after this look."""
-        folder = self.places.table_folder(stream, table)
+        folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
             try:
                 return read_table(folder, self.id)
@@ -64,21 +64,21 @@ class Glance:
 
     def owner(self) -> str:
         """Who had the home last, as the lock's file says; whether it still has is another question."""
-        return owner_line(self.places.path)
+        return owner_line(self.layout.path)
 
 
-def glance(path: str | os.PathLike[str]) -> Glance:
+def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
     """Look at a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = home_path(path).resolve()
     with storage(folder, "and look again"):
-        return _glance(folder)
+        return _read_with_retries(folder)
 
 
-def _glance(folder: Path) -> Glance:
-    identity, places = read_format(folder), Places(folder)
+def _read_with_retries(folder: Path) -> HomeSnapshot:
+    identity, layout = read_format(folder), HomeLayout(folder)
     for tried in range(TRIES):
         try:
-            return _look(places, identity)
+            return _look(layout, identity)
         except (FileNotFoundError, PresageError) as failure:
             # A head that was written meanwhile has taken in what is missing; what is damaged stays so.
             if tried == TRIES - 1:
@@ -91,19 +91,19 @@ def _glance(folder: Path) -> Glance:
     raise AssertionError
 
 
-def _look(places: Places, identity: str) -> Glance:
-    head = read_head(places.journal)
+def _look(layout: HomeLayout, identity: str) -> HomeSnapshot:
+    head = read_head(layout.journal)
     base = int(head["n"]) if head else 0
     numbers = sorted(
-        {number_of(places.journal / name) for name in os.listdir(places.journal) if name != HEAD and name[0] != "."}
+        {number_of(layout.journal / name) for name in os.listdir(layout.journal) if name != HEAD and name[0] != "."}
     )
     records, pending = [], set()
     for n in (n for n in numbers if n > base):
         try:
-            records.append(read_record(record_path(places.journal, n, PENDING)))
+            records.append(read_record(record_path(layout.journal, n, PENDING)))
             pending.add(n)
         except FileNotFoundError:
-            records.append(read_record(record_path(places.journal, n, DONE)))
-    check_unbroken(places.journal, base, records)
-    state = state_after(places.journal, head, records)
-    return Glance(places, identity, state, base, records, frozenset(pending))
+            records.append(read_record(record_path(layout.journal, n, DONE)))
+    check_unbroken(layout.journal, base, records)
+    state = state_after(layout.journal, head, records)
+    return HomeSnapshot(layout, identity, state, base, records, frozenset(pending))

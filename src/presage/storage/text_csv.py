@@ -19,7 +19,7 @@ from presage.storage.columns import attributes_schema
 from presage.storage.ingest import (
     Checked,
     Columns,
-    Place,
+    Locate,
     Rejected,
     check_columns,
     decide_rest,
@@ -236,7 +236,7 @@ def with_nulls(table: pa.Table, nulls: Sequence[str]) -> pa.Table:
 
 
 def check_fields(
-    table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place, nulls: Sequence[str] = ()
+    table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Locate, nulls: Sequence[str] = ()
 ) -> Checked:
     """Text columns as the declared types."""
     table = with_nulls(table, nulls)
