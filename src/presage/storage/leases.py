@@ -1,4 +1,4 @@
-"""Files and positions that someone still reads in, what maintenance must leave alone out."""
+"""Leases of readers on files and positions, which maintenance must not remove."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import TracebackType
 
 
 class FileLease:
-    """Keeps files on disk for as long as it is referred to, or until `release`."""
+    """Keeps files on disk as long as it is referenced, or until `release`."""
 
     def __init__(self, leases: Leases, paths: tuple[str, ...]) -> None:
         leases._change(paths, 1)
@@ -20,7 +20,7 @@ class FileLease:
 
 
 class Lease:
-    """Keeps what is live now on disk, and events after `position` in their tables, until `release`."""
+    """Keeps the live files on disk, and events after `position` in their tables, until `release`."""
 
     def __init__(self, leases: Leases, position: int, files: FileLease) -> None:
         self.position = position
@@ -30,7 +30,7 @@ class Lease:
         leases._leases.add(self)
 
     def release(self) -> None:
-        """Releasing twice is fine."""
+        """Idempotent."""
         self._files.release()
         self._leases._leases.discard(self)
 
@@ -42,10 +42,10 @@ class Lease:
 
 
 class Leases:
-    """Who reads what. A query that nobody closed lets go when its file set is collected."""
+    """All leases. That of an unclosed query ends when its file set is garbage-collected."""
 
     def __init__(self) -> None:
-        # Finalizers run wherever the collector does, perhaps inside a call that has the lock.
+        # Reentrant: the garbage collector may run a finalizer inside a call that has the lock.
         self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
         self._leases: set[Lease] = set()
@@ -61,11 +61,11 @@ class Leases:
             return self._counts[path] > 0
 
     def oldest(self) -> int | None:
-        """The least position that is pinned."""
+        """The least position with a lease."""
         return min((pin.position for pin in list(self._leases)), default=None)
 
     def since(self) -> float | None:
-        """When the oldest pin was made, in seconds of wall time."""
+        """When the oldest lease began, in seconds of wall time."""
         return min((pin.since for pin in list(self._leases)), default=None)
 
     def _change(self, paths: tuple[str, ...], by: int) -> None:
