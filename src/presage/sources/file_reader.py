@@ -203,7 +203,7 @@ class FileReader:
 
     def _with_rows(self, checked: Checked, place: FilePosition) -> Checked:
         """The rows with their numbers in the file, which count rejected records too."""
-        count, known = checked.table.num_rows, checked.place
+        count, known = checked.table.num_rows, checked.locate
         numbers = place.rows + 1 + np.arange(count)
         if checked.rejected and count:
             assert known is not None

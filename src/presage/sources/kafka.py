@@ -276,7 +276,7 @@ class KafkaSource:
             keep &= ~(pc.equal(checked.table[PART], label).to_numpy() & (offsets >= cut))
         places = [origin.rpartition(":") for origin in checked.rejected.origins]
         bad = [i for i, (label, _, at) in enumerate(places) if int(at) < by_label.get(label, int(at) + 1)]
-        kept, known = np.flatnonzero(keep), checked.place
+        kept, known = np.flatnonzero(keep), checked.locate
         place = (lambda row: known(int(kept[row]))) if known is not None else None
         return Checked(checked.table.filter(pa.array(keep)), checked.rejected.take(bad), checked.ignored, place)
 

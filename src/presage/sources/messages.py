@@ -74,7 +74,7 @@ class Reader:
         letters = np.frombuffer(text, np.uint8)
         if np.count_nonzero(letters == LINE_FEED) != len(values):
             return None  # a message of several lines
-        place = self._place(messages)
+        locate = self._locate(messages)
         if self._columns is None:
             lengths = np.diff(ends)
             if lengths.min() < len("{}\n") or not (
@@ -84,25 +84,25 @@ class Reader:
             table = read_objects(text, len(values), int(lengths.max()), self._attributes)
             if table is None:
                 return None
-            checked = check_table(self._attributes, self._required, table, origin=lambda row: place(row)[1])
+            checked = check_table(self._attributes, self._required, table, origin=lambda row: locate(row)[1])
         else:
             fields = read_fields(text.to_pybytes(), self._columns)
             if fields is None or fields.num_rows != len(values):
                 return None
-            checked = check_fields(fields, self._attributes, self._required, place, self._nulls)
+            checked = check_fields(fields, self._attributes, self._required, locate, self._nulls)
         if checked.rejected:
             return None
         table = checked.table.append_column(ROW, messages[ROW]).append_column(PART, messages[PART].cast(pa.string()))
-        return Checked(table, checked.rejected, checked.ignored, place)
+        return Checked(table, checked.rejected, checked.ignored, locate)
 
     def _carefully(self, messages: pa.Table) -> Checked:
         """The same messages one by one."""
-        place = self._place(messages)
+        locate = self._locate(messages)
         rows: list[Any] = []
         places: list[tuple[str, str]] = []
         bad = Rejected()
         for i, (part, number, line) in enumerate(zip(*(c.to_pylist() for c in messages.columns), strict=True)):
-            raw, origin = place(i)
+            raw, origin = locate(i)
             try:
                 row = self._row(None if line is None else line[:-1])
             except ValueError as broken:
@@ -147,14 +147,14 @@ class Reader:
         return dict(zip(self._columns, (field or None for field in lines[0]), strict=True))
 
     @staticmethod
-    def _place(messages: pa.Table) -> Locate:
+    def _locate(messages: pa.Table) -> Locate:
         """Raw text and origin, by the row's number among the messages."""
 
-        def place(row: int) -> tuple[str, str]:
+        def locate(row: int) -> tuple[str, str]:
             part, number, line = (column[row].as_py() for column in messages.columns)
             return readable((line or b"")[:-1].decode("utf-8", "surrogateescape")), f"{part}:{number}"
 
-        return place
+        return locate
 
 
 def _text(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64]]:

@@ -176,7 +176,10 @@ class Messages:
         checked = self._reader.read(pa.table([topics, numbers, payloads], schema=MESSAGES))
         kept = np.searchsorted(numbers, checked.table[ROW].to_numpy())
         return Checked(
-            self._whole(checked.table, [messages[i][1] for i in kept]), checked.rejected, checked.ignored, checked.place
+            self._whole(checked.table, [messages[i][1] for i in kept]),
+            checked.rejected,
+            checked.ignored,
+            checked.locate,
         )
 
     def _whole(self, table: pa.Table, kept: list[Message]) -> pa.Table:

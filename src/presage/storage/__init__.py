@@ -1,4 +1,4 @@
-"""The archive: every event is appended here first, numbered, and read back from here. Importing it loads no Spark."""
+"""The archive: every event is appended here, numbered, and read back from here. Importing it loads no Spark."""
 
 from presage.storage.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.storage.catalog_log import CatalogEntry
@@ -14,32 +14,7 @@ from presage.storage.offset_dedup import attributes_with_offsets
 from presage.storage.offsets import Gap, SourceOffsets
 from presage.storage.retention import InUse
 
-__all__ = [
-    "LATE_BY",
-    "PART",
-    "ROW",
-    "SEQ",
-    "TIME",
-    "Archive",
-    "Arrival",
-    "Bounds",
-    "CatalogEntry",
-    "Checked",
-    "Cursor",
-    "Delivery",
-    "FileSet",
-    "Gap",
-    "InUse",
-    "Lease",
-    "LoadReport",
-    "Log",
-    "MaintenanceReport",
-    "SourceOffsets",
-    "SourceState",
-    "StreamInfo",
-    "Taken",
-    "attributes_schema",
-    "attributes_with_offsets",
-    "max_ahead",
-    "read_files",
-]
+__all__ = ["LATE_BY", "PART", "ROW", "SEQ", "TIME", "Archive", "Arrival", "Bounds", "CatalogEntry", "Checked", "Cursor"]
+__all__ += ["Delivery", "FileSet", "Gap", "InUse", "Lease", "LoadReport", "Log", "MaintenanceReport", "SourceOffsets"]
+__all__ += ["SourceState", "StreamInfo", "Taken", "attributes_schema", "attributes_with_offsets", "max_ahead"]
+__all__ += ["read_files"]

@@ -1,8 +1,8 @@
-"""The path of a home in, what its journal and its tables say now out: without the lock, and without leaving a trace.
+"""Reader of a home's journal and tables without the lock and without any write.
 
-Another process may have the home and go on writing. Its files appear whole, under names that are never used again, and
-give way to others in an order that a reader can follow: a record is written, marked (its ending changes), taken into a
-new head, and only then deleted. So a record that is missing has been taken into a head since, and one looks again.
+Another process may write the home at the same time. Its files appear atomically, and their names are never used again.
+A record is written, marked (its suffix changes), covered by a new head, and only then deleted. So a missing record has
+been covered by a head in the meantime, and the reader retries.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from presage.errors import PresageError, error
+from presage.errors import PresageError
 from presage.model.paths import home_path
 from presage.storage.columns import TABLES
 from presage.storage.delta import Table, read_table
-from presage.storage.disk import storage
+from presage.storage.disk import corrupt, storage
 from presage.storage.home import HomeLayout, read_format
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import (
@@ -37,8 +37,8 @@ TRIES, PAUSE = 20, 0.05  # seconds between them
 
 @dataclass(frozen=True)
 class HomeSnapshot:
-    """A home at one moment. `base`: the record up to which the head has taken them in; `pending`: those that are
-    written and not yet marked as carried out."""
+    """A home at one moment. `base`: the last record that the head covers; `pending`: records that are not marked as
+    applied."""
 
     layout: HomeLayout
     id: str
@@ -48,29 +48,29 @@ class HomeSnapshot:
     pending: frozenset[int]
 
     def tables(self) -> list[tuple[str, str]]:
-        """Stream and table, of all tables that are there."""
-        found = [(stream, table) for stream in self.state.streams for table in TABLES]
-        return [(stream, table) for stream, table in found if self.layout.table_folder(stream, table).is_dir()]
+        """(stream, table) of all existing tables."""
+        pairs = [(stream, table) for stream in self.state.streams for table in TABLES]
+        return [(stream, table) for stream, table in pairs if self.layout.table_folder(stream, table).is_dir()]
 
     def table(self, stream: str, table: str) -> Table:
-        """What the table's own log says; it may know of records that came after this look."""
+        """The state of a table according to its own log, which may include later records."""
         folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
             try:
                 return read_table(folder, self.id)
             except PresageError:
-                time.sleep(PAUSE)  # entries that are cleaned while they are listed
+                time.sleep(PAUSE)  # entries were cleaned while they were listed
         return read_table(folder, self.id)
 
     def owner(self) -> str:
-        """Who had the home last, as the lock's file says; whether it still has is another question."""
+        """The last owner of the home, from the lock's file; it may have released the lock."""
         return owner_line(self.layout.path)
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
-    """Look at a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
+    """A snapshot of a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = home_path(path).resolve()
-    with storage(folder, "and look again"):
+    with storage(folder, "and try again"):
         return _read_with_retries(folder)
 
 
@@ -78,20 +78,19 @@ def _read_with_retries(folder: Path) -> HomeSnapshot:
     identity, layout = read_format(folder), HomeLayout(folder)
     for tried in range(TRIES):
         try:
-            return _look(layout, identity)
+            return _read(layout, identity)
         except (FileNotFoundError, PresageError) as failure:
-            # A head that was written meanwhile has taken in what is missing; what is damaged stays so.
+            # A new head may cover what is missing; damage persists.
             if tried == TRIES - 1:
                 if isinstance(failure, PresageError):
                     raise
-                fix = "restore it from a copy of the home"
-                what, why = "the journal", f"'{failure.filename}' is missing"
-                raise error("HOME_CORRUPT", what=what, path=folder, why=why, fix=fix) from failure
+                why, fix = f"'{failure.filename}' is missing", "restore it from a copy of the home"
+                raise corrupt("the journal", folder, why, fix) from failure
             time.sleep(PAUSE)
     raise AssertionError
 
 
-def _look(layout: HomeLayout, identity: str) -> HomeSnapshot:
+def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:
     head = read_head(layout.journal)
     base = int(head["n"]) if head else 0
     numbers = sorted(
