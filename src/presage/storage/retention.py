@@ -17,8 +17,8 @@ from presage.storage.journal import Part, Record
 class InUse:
     """The progress of deployed statements: by stream, (position, watermark) of each statement that reads it.
 
-    A statement still needs all events after its position, and all events after its watermark (microseconds; None: it has
-    not started), however early they arrived.
+    A statement still needs all events after its position, and all events after its watermark (microseconds; None: not
+    started), however early they arrived.
     """
 
     readers: dict[str, Sequence[tuple[int, int | None]]] = field(default_factory=dict)

@@ -14,22 +14,13 @@ from pathlib import Path
 
 from presage.errors import PresageError
 from presage.model.paths import home_path
+from presage.storage import journal
 from presage.storage.columns import TABLES
 from presage.storage.delta import Table, read_table
 from presage.storage.disk import corrupt, storage
 from presage.storage.home import HomeLayout, read_format
 from presage.storage.home_state import HomeState, state_after
-from presage.storage.journal import (
-    DONE,
-    HEAD,
-    PENDING,
-    Record,
-    check_unbroken,
-    number_of,
-    read_head,
-    read_record,
-    record_path,
-)
+from presage.storage.journal import Record
 from presage.storage.lock import owner_line
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
@@ -91,18 +82,17 @@ def _read_with_retries(folder: Path) -> HomeSnapshot:
 
 
 def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:
-    head = read_head(layout.journal)
+    head = journal.read_head(layout.journal)
     base = int(head["n"]) if head else 0
-    numbers = sorted(
-        {number_of(layout.journal / name) for name in os.listdir(layout.journal) if name != HEAD and name[0] != "."}
-    )
+    names = [name for name in os.listdir(layout.journal) if name != journal.HEAD and name[0] != "."]
+    numbers = sorted({journal.number_of(layout.journal / name) for name in names})
     records, pending = [], set()
     for n in (n for n in numbers if n > base):
         try:
-            records.append(read_record(record_path(layout.journal, n, PENDING)))
+            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.PENDING)))
             pending.add(n)
         except FileNotFoundError:
-            records.append(read_record(record_path(layout.journal, n, DONE)))
-    check_unbroken(layout.journal, base, records)
+            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.DONE)))
+    journal.check_unbroken(layout.journal, base, records)
     state = state_after(layout.journal, head, records)
     return HomeSnapshot(layout, identity, state, base, records, frozenset(pending))

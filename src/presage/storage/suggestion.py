@@ -34,27 +34,9 @@ _MEASURE = r"^\s*[+-]?([0-9]+(\.[0-9]*|[eE])|\.[0-9])[0-9eE+-]*\s*$"
 ONE_BAD_IN = 100
 FIRST_LOOK = 1_000  # values
 # What programs write for a missing number, time or truth value.
-MISSING = tuple(
-    [
-        "NA",
-        "N/A",
-        "n/a",
-        "#N/A",
-        "NaN",
-        "nan",
-        "NULL",
-        "null",
-        "Null",
-        "None",
-        "none",
-        "nil",
-        "\\N",
-        "-",
-        "--",
-        "?",
-        ".",
-        "missing",
-    ]
+MISSING = (
+    *("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "None", "none", "nil", "\\N"),
+    *("-", "--", "?", ".", "missing"),
 )
 # Names of the event time, the likeliest first, if several columns hold times.
 TIME_NAMES = ("at", "event_time", "eventtime", "timestamp", "time", "ts", "datetime", "date")
