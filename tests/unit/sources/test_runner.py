@@ -153,7 +153,7 @@ def test_it_does_not_run_further_ahead_of_the_statements_than_it_may(log: Log) -
         pass
     assert log.archive.describe("Tick").rows == 100
     assert running.status().state == "waiting"
-    assert running.status().why == "the standing statements have 100 rows of it to take in first"
+    assert running.status().why == "the deployed statements have 100 rows of it to process first"
     assert running.round() != 0.0
     reached[0] = log.point.arrivals
     assert running.round() == 0.0
