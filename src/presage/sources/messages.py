@@ -1,8 +1,8 @@
-"""Messages in, each with its part and number in the source; checked rows out, and of the others why and where.
+"""Parser of messages, JSON or CSV, with their partitions and offsets.
 
-Every message comes with a line feed behind it: as a column holds its values one after the other, those of a batch are
-one text with a line for each, which Arrow reads as a whole where it lies. Where that does not work, for a poison
-message among them for example, only the block that holds it is read again, message by message.
+Every message ends with a line feed. The values of an Arrow column are contiguous, so a batch is one text with a line
+for each message, which Arrow parses at once without a copy. If that fails, because of a poison message for example,
+only its block is parsed again, message by message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from presage.storage.ingest import Rejected, check_mappings, check_table, join
 from presage.storage.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
 from presage.storage.text_json import read_objects
 
-BLOCK = 4_096  # messages that are read again together when one of them is poison
+BLOCK = 4_096  # messages that are parsed one by one if one of them is poison
 LINE = "line"
 MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), (LINE, pa.binary())])
 LINE_FEED, BEGIN, END = b"\n{}"
@@ -31,7 +31,7 @@ Locate = Callable[[int], tuple[str, str]]
 
 
 class Reader:
-    """Reads messages that tell `attributes`, of which `required` must be there. `columns`: the fields of a CSV message,
+    """Parses messages with `attributes`, of which `required` must not be null. `columns`: the fields of a CSV message,
     in order; None: the messages are JSON. `nulls`: texts of fields that mean null."""
 
     def __init__(
@@ -62,12 +62,12 @@ class Reader:
         return join(parts)
 
     def _plainly(self, messages: pa.Table) -> Checked | None:
-        """All messages, of one chunk, at once; None if one of them must be looked at closer."""
+        """All messages, of one chunk, at once; None if they must be parsed one by one."""
         values = messages[LINE].chunk(0)
         if values.null_count:
             return None
         try:
-            values.cast(pa.string())  # says whether it is UTF-8
+            values.cast(pa.string())  # fails if it is not UTF-8
         except pa.ArrowInvalid:
             return None
         text, ends = _text(values)
@@ -123,7 +123,7 @@ class Reader:
         return whole
 
     def _row(self, value: bytes | None) -> Any:
-        """What a message says; a `ValueError` if it cannot be read as a row at all."""
+        """The row of a message; `ValueError` if it is none."""
         if value is None:
             raise ValueError("the message has no value")
         text = value.decode("utf-8", errors="surrogateescape")
@@ -148,8 +148,6 @@ class Reader:
 
     @staticmethod
     def _locate(messages: pa.Table) -> Locate:
-        """Raw text and origin, by the row's number among the messages."""
-
         def locate(row: int) -> tuple[str, str]:
             part, number, line = (column[row].as_py() for column in messages.columns)
             return readable((line or b"")[:-1].decode("utf-8", "surrogateescape")), f"{part}:{number}"
@@ -158,7 +156,7 @@ class Reader:
 
 
 def _text(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64]]:
-    """The bytes of all values, where they lie, and where in them each ends, with a zero before."""
+    """The bytes of all values without a copy, and the end of each value, after a zero."""
     wide = pa.types.is_large_binary(values.type)
     _, places, data = values.buffers()
     ends = np.frombuffer(places, np.int64 if wide else np.int32)[values.offset : values.offset + len(values) + 1]

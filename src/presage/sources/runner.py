@@ -92,7 +92,7 @@ class SourceRunner:
             self._set_state(WAITING, str(failure))
         except Exception as failure:
             # A bug of ours: retried when the engine is opened again.
-            self._tell(ERROR, "SOURCE_FAILED", " has failed", failure=failure)
+            self.tell(ERROR, "SOURCE_FAILED", " has failed", failure=failure)
             self._set_state(FAILED, f"{type(failure).__name__}: {failure}")
             return None
         return TRY_AGAIN_SECONDS
@@ -134,15 +134,15 @@ class SourceRunner:
         changed = (state, why) != (self._state, self._why)
         self._state, self._why, self.quiet = state, why, False
         if changed and why and not usual:
-            self._tell(WARNING, "SOURCE_STATE", " is {state}: {why}", state=state, why=why)
+            self.tell(WARNING, "SOURCE_STATE", " is {state}: {why}", state=state, why=why)
 
     def _note(self, notes: list[str]) -> None:
         for note in notes:
             if note not in self._notes:
-                self._tell(WARNING, "SOURCE_NOTE", ": {note}", note=note)
+                self.tell(WARNING, "SOURCE_NOTE", ": {note}", note=note)
         self._notes = tuple(notes)
 
-    def _tell(self, level: int, code: str, text: str, **more: Any) -> None:
+    def tell(self, level: int, code: str, text: str, **more: Any) -> None:
         text = "the source '{source}' of stream '{stream}'" + text
         tell(level, code, text, source=self._name, stream=self._type.name, **more)
 
