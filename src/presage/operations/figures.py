@@ -1,4 +1,4 @@
-"""Metrics of one stream, statement, source or sink as plain values, of an engine and of a closed home."""
+"""Metrics of one stream, statement, source or sink as plain values; and all metrics of a home without an engine."""
 
 from __future__ import annotations
 
@@ -29,12 +29,19 @@ Figures = dict[str, Any]
 
 
 def latest(statements: Iterable[Statement]) -> list[Statement]:
-    """Of each name the last statement that had it."""
+    """The last statement of each name."""
     return list({s.name: s for s in sorted(statements, key=lambda s: int(s.number))}.values())
 
 
+def position_of(statement: Statement, job: Mapping[str, Any]) -> InputPosition:
+    """The input position of a statement: its own, or that of the live job in its stored state."""
+    marks = job.get("marks", {})
+    watermark = min((marks.get(s, NOTHING_KNOWN) for s in statement.streams or marks), default=NOTHING_KNOWN)
+    return statement.own_position or InputPosition(job.get("position", 0), watermark)
+
+
 def state_sizes(statements: Sequence[Statement], families: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """By statement: bytes of its own states, and its share of those that it has in common with others."""
+    """By statement: bytes of its own states, and its share of the states of shared execution."""
     members = Counter(pair for s in statements for pair in s.shared.items())
     shared = {name: sum(int(ref[2]) for chain in places.values() for ref in chain) for name, places in families.items()}
     return {
@@ -84,35 +91,19 @@ def statement_figures(
 
 
 def source_figures(status: SourceStatus) -> Figures:
-    return {
-        "source": status.source,
-        "state": status.state,
-        "why": masked(status.why) or None,
-        "position": status.position,
-        "rows": status.rows,
-        "rejected": status.rejected,
-        "left": status.left,
-        "notes": [masked(note) for note in status.notes],
-    }
+    names = ("source", "state", "why", "position", "rows", "rejected", "left")
+    notes = [masked(note) for note in status.notes]
+    return {**{n: getattr(status, n) for n in names}, "why": masked(status.why) or None, "notes": notes}
 
 
 def sink_figures(status: SinkStatus) -> Figures:
-    return {
-        "kind": status.sink,
-        "statement": status.statement,
-        "state": status.state,
-        "why": masked(status.why) or None,
-        "position": status.position,
-        "rows": status.rows,
-        "skipped": status.skipped,
-        "left": status.left,
-        "retries": status.retries,
-        "last_error": masked(status.last_error or "") or None,
-    }
+    names = ("statement", "state", "why", "position", "rows", "skipped", "left", "retries")
+    figures = {"kind": status.sink, **{n: getattr(status, n) for n in names}}
+    return {**figures, "why": masked(status.why) or None, "last_error": masked(status.last_error or "") or None}
 
 
-def trouble_figures(said: str | None) -> Figures:
-    return {"failing": int(said is not None), "error": None if said is None else masked(said)}
+def trouble_figures(why: str | None) -> Figures:
+    return {"failing": int(why is not None), "error": None if why is None else masked(why)}
 
 
 def results_figures(info: StreamInfo | None) -> Figures:
@@ -124,7 +115,7 @@ def seconds(micros: int | None) -> float | None:
 
 
 def closed_home_metrics(snapshot: HomeSnapshot) -> Metrics:
-    """The figures of a home that no engine has open, as the journal and the tables keep them."""
+    """The metrics of a home that no engine has open, from its journal and tables."""
     state, live = snapshot.state, snapshot.state.live
     tables = {
         name: stream_info(name, state.streams[name], tuple(snapshot.table(name, EVENTS).files.values()))
@@ -132,21 +123,19 @@ def closed_home_metrics(snapshot: HomeSnapshot) -> Metrics:
         if not name.startswith("#") or name == RESULTS or name.startswith(DERIVED)
     }
     every = [Statement.from_json(content) for content in live.statements.values()]
-    sizes, marks = state_sizes(every, live.job.get("families", {})), live.job.get("marks", {})
+    sizes = state_sizes(every, live.job.get("families", {}))
     caught_up = live.job.get("arrivals") == state.arrivals
     statements = {}
     for statement in latest(every):
-        streams = statement.streams or list(marks)
-        clock = min((marks.get(stream, NOTHING_KNOWN) for stream in streams), default=NOTHING_KNOWN)
-        place = statement.own_position or InputPosition(live.job.get("position", 0), clock)
+        position = position_of(statement, live.job)
         behind = statement.deployed and not (statement.own_position is None and caught_up)
-        lag = max(0, state.position - place.offset) if behind else 0
-        statements[statement.name] = statement_figures(statement, place, lag, False, sizes[statement.number], None)
+        lag = max(0, state.position - position.offset) if behind else 0
+        statements[statement.name] = statement_figures(statement, position, lag, False, sizes[statement.number], None)
     sources = {}
     for name, stream in state.streams.items():
         for kind, cursor in stream.cursors.items():
-            known = SourceState.of(cursor)
-            sources[name] = {"source": kind, "state": "stopped", "rows": known.rows, "rejected": known.rejected}
+            source = SourceState.of(cursor)
+            sources[name] = {"source": kind, "state": "stopped", "rows": source.rows, "rejected": source.rejected}
     shown = {name.removeprefix(DERIVED): info for name, info in tables.items() if name != RESULTS}
     values = {
         "at": time.time(),

@@ -1,4 +1,4 @@
-"""What a sink is made of: rows of a statement with their stable ids in, a target that takes them or says why not."""
+"""The interfaces of sinks: batches of rows with stable ids, targets, followed statements, and the status for users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from presage.model.json_values import plain_column
 
-# The column with the stable id of a row, wherever rows leave us.
+# The column with the stable id of a row.
 ID = "_id"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one statement that go together, the first of them being its row number `first`."""
+    """Rows of one statement that are delivered together, from its row number `first` on."""
 
     statement: str
     number: int
@@ -31,24 +31,24 @@ class Batch:
 
     @property
     def id(self) -> str:
-        """The same whenever the same rows go together again."""
+        """Stable: the same for the same rows."""
         return f"{self.statement}/{self.number}/{self.first}-{self.end - 1}"
 
     def ids(self) -> list[str]:
         return [f"{self.statement}/{self.number}/{row}" for row in range(self.first, self.end)]
 
     def with_ids(self) -> pa.Table:
-        """The rows, each with its id in front: in `_id`, or `__id` if the statement has a column of that name."""
+        """The rows with their ids in a first column: `_id`, or `__id` if the statement has a column of that name."""
         name, taken = ID, {column.lower() for column in self.rows.column_names}
         while name in taken:
             name = f"_{name}"
         return self.rows.add_column(0, name, pa.array(self.ids(), pa.string()))
 
 
-class NotTaken(Exception):  # noqa: N818 (what a target answers: the sink goes on)
-    """A target did not take a batch, but for its first `done` rows.
+class NotTaken(Exception):  # noqa: N818 (the sink retries)
+    """A target refused a batch, except for its first `done` rows.
 
-    `poison`: because of what the rows hold, so that it will never take all of them. `pause`: seconds that it asked for.
+    `poison`: because of the content of the rows, so that a retry is useless. `pause`: seconds that the target asks for.
     """
 
     def __init__(self, why: str, poison: bool = False, done: int = 0, pause: float | None = None) -> None:
@@ -59,39 +59,43 @@ class NotTaken(Exception):  # noqa: N818 (what a target answers: the sink goes o
         self.pause = pause
 
 
-class Target(Protocol):
-    """Where rows go. What it raises as `NotTaken`, as a `PresageError` or as an `OSError` is tried again.
+class Target:
+    """The destination of rows. `NotTaken`, `PresageError` and `OSError` are retried.
 
-    A batch is prepared, then the sink notes durably that it is about to go, then it is delivered. After a crash the
-    same batch comes again, unless `was_delivered` knows that it need not.
+    A batch is prepared, then the sink's position durably announces its delivery, then it is delivered. After a crash
+    the same batch is delivered again, unless `was_delivered` returns true.
     """
 
-    most: int  # rows that go together
-    every: float  # seconds that rows may wait until there are so many
+    most: int  # rows in a batch
+    every = 0.0  # seconds that rows may wait for a full batch
 
     @property
     def why(self) -> str:
-        """What it needs before it can take any row; empty if there is nothing."""
+        """What it needs before it can accept rows; empty if nothing."""
+        return ""
 
     def prepare(self, batch: Batch) -> None:
-        """Whatever can be done before anybody sees it."""
+        """Do what is possible before the rows become visible."""
 
     def deliver(self, batch: Batch) -> int:
-        """Hand the rows over; how many of them, the first ones, were taken."""
+        """Deliver the rows; how many of them, from the first on, were accepted."""
+        raise NotImplementedError
 
     def was_delivered(self, number: int, first: int, end: int) -> bool:
-        """Whether rows that were about to go, when an earlier life of the sink ended, are known to have gone."""
+        """Whether an announced batch is known to be delivered, after a restart. Most targets cannot know."""
+        return False
 
     def masked(self, text: str) -> str:
         """A text without secrets."""
+        return text
 
     def close(self) -> None:
-        """Nothing more will be delivered."""
+        """Release resources."""
 
 
 class FollowedStatement(Protocol):
-    """A statement at one moment: rows that it has made, how many of them, the first ones, retention has taken, and
-    whether it will make no more."""
+    """A statement at one moment: the number of its rows, how many of the first ones retention has removed, and whether
+    it has ended."""
 
     @property
     def name(self) -> str: ...
@@ -106,7 +110,7 @@ class FollowedStatement(Protocol):
 
 
 class Statements(Protocol):
-    """What a sink follows: `presage.live.result_feed`, which this room does not know."""
+    """The statements that sinks follow. `presage.live.result_feed` implements it, which sinks must not import."""
 
     @property
     def changed(self) -> threading.Condition: ...
@@ -121,9 +125,9 @@ RUNNING, WAITING, FAILED, FINISHED, STOPPED = "running", "waiting", "failed", "f
 
 @dataclass(frozen=True)
 class SinkStatus:
-    """A sink at one moment. `why`: what it waits for, or why it has failed. `rows`: delivered since it was declared;
-    `skipped`: those that its target refused and that it left out. `position`: the id of the next row. `left`: rows of
-    the statement that are made and not delivered. `retries` and `last_error`: since the engine was opened."""
+    """A sink at one moment. `why`: what it waits for, or why it failed. `rows`: delivered since it was declared;
+    `skipped`: rows that its target refused. `position`: the id of the next row. `left`: rows of the statement that are
+    not delivered yet. `retries` and `last_error`: since the engine was opened."""
 
     name: str
     sink: str
@@ -152,12 +156,12 @@ COLUMNS = ("name", "sink", "statement", "state", "rows", "skipped", "left", "pos
 
 def show_row(status: SinkStatus) -> tuple[object, ...]:
     """A row of SHOW SINKS."""
-    known = (status.name, status.sink, status.statement, str(status), status.rows, status.skipped, status.left)
-    return (*known, status.position, status.retries, status.last_error or "")
+    values = (status.name, status.sink, status.statement, str(status), status.rows, status.skipped, status.left)
+    return (*values, status.position, status.retries, status.last_error or "")
 
 
 def rows_as_json(batch: Batch) -> list[str]:
-    """Times in ISO 8601; NaN and infinities as texts, since JSON has no numbers for them."""
+    """One JSON object for each row, its id first. Times in ISO 8601; NaN and infinities as texts."""
     table = batch.with_ids()
     columns = [plain_column(column) for column in table.columns]
     names = table.column_names

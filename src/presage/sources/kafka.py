@@ -56,8 +56,8 @@ class Topic(Protocol):
         """The least offsets from a time on; the end where there is none."""
 
     def read(self, ranges: Ranges) -> pa.Table:
-        """The messages of ranges of offsets: partition (int32), offset (int64), line (binary: the value and a line feed;
-        null if it has no value)."""
+        """The messages of ranges of offsets: partition (int32), offset (int64), line (binary: the value and a line
+        feed; null if it has no value)."""
 
     def close(self) -> None: ...
 
@@ -166,10 +166,9 @@ class KafkaSource(Source):
                 lost += begins[partition] - at
                 start[partition] = begins[partition]
             elif at > ends[partition]:
-                why = (
-                    f"the partition ends at {ends[partition]}, though it was read up to {at}: Kafka has lost messages, "
-                )
-                gaps.add(why + "and has put others in their place", "", f"{part}:{ends[partition]}")
+                why = f"the partition ends at {ends[partition]}, though it was read up to {at}: "
+                why += "Kafka has lost messages, and has put others in their place"
+                gaps.add(why, "", f"{part}:{ends[partition]}")
                 self.note(f"'{part}' is shorter than it was: it is read on from offset {ends[partition]}")
                 start[partition] = ends[partition]
         left = {partition: ends[partition] - at for partition, at in start.items()}

@@ -167,7 +167,7 @@ class Archive:
         `key_values`: skips files that hold none of these values in a column; does not filter rows. The files stay on
         disk as long as the set, or a copy of it, is referenced.
         """
-        key = self._state(stream).key or ()
+        key = state_of(self._committer, stream).key or ()
         bounds = Bounds(after_seq, up_to_seq, low, high)
         schema = self._committer.schema(stream, EVENTS)
         keys = KeyFilter(key_values or {}, key, schema)
@@ -203,7 +203,7 @@ class Archive:
         return self._read_all(stream, REJECTED)
 
     def describe(self, stream: str) -> StreamInfo:
-        return stream_info(stream, self._state(stream), self._committer.files(stream, EVENTS))
+        return stream_info(stream, state_of(self._committer, stream), self._committer.files(stream, EVENTS))
 
     def last_time(self, stream: str) -> int | None:
         """The greatest event time of a stream; None if it is empty or does not exist."""
@@ -212,7 +212,7 @@ class Archive:
 
     def held(self, stream: str) -> int:
         """How many events are held back until their source delivers missing offsets: durable, but not yet visible."""
-        return sum(gap.held for gap in gaps(self._state(stream).sources))
+        return sum(gap.held for gap in gaps(state_of(self._committer, stream).sources))
 
     def holds(self, stream: str) -> bool:
         """Whether a table of events of that name exists: of a declared stream, or an internal one."""
@@ -227,15 +227,12 @@ class Archive:
         return [name for name in list(self._committer.state.streams) if name == RESULTS or name.startswith(DERIVED)]
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
-        self._state(stream)
+        state_of(self._committer, stream)
         files, lease = self._committer.leased_files(stream, table)
         paths = [self._committer.path_of(stream, table, file.name) for file in files]
         rows = _read(paths, self._committer.schema(stream, table))
         lease.release()
         return by_arrival(rows, ORDER[table])
-
-    def _state(self, stream: str) -> StreamState:
-        return state_of(self._committer, stream)
 
 
 def stream_info(name: str, state: StreamState, files: Sequence[LiveFile]) -> StreamInfo:

@@ -79,7 +79,7 @@ class Committer:
     def _remove_leftovers(self, base: int) -> None:
         for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
             shutil.rmtree(leftover)
-        changes: list[Record | Part] = [change for record in self._records for change in _changes(record)]
+        changes = [change for record in self._records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream in self.state.streams:
             for table in TABLES:
@@ -184,7 +184,7 @@ class Committer:
         for stream, schemas in record.creates.items():
             self._tables.create(stream, record.n, schemas)
             self.points.reach(failpoints.TABLE_COMMITTED)
-        for change in _changes(record):
+        for change in record.changes():
             # A record that is applied again may name a stream that a later record dropped.
             name = change.stream
             if name is None or name not in self.state.streams:
@@ -246,8 +246,7 @@ class Committer:
 
     def tables(self) -> list[tuple[str, str]]:
         """All tables of all streams, internal ones too."""
-        pairs = [(stream, table) for stream in list(self.state.streams) for table in TABLES]
-        return [(stream, table) for stream, table in pairs if self._home.table_folder(stream, table).is_dir()]
+        return self._home.tables(list(self.state.streams))
 
     def path_of(self, stream: str, table: str, name: str) -> str:
         return os.path.join(self._home.table_folder(stream, table), name)
@@ -282,10 +281,6 @@ class Committer:
                         self._journal.trim()
             finally:
                 self._tables.close()
-
-
-def _changes(record: Record) -> list[Record | Part]:
-    return [record, *record.parts]
 
 
 def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:

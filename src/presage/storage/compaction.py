@@ -141,14 +141,8 @@ class Compaction:
             if not live.issuperset(names) or sum(file.rows for file in adds) != expected:
                 discard(self._folder, draft.token)
                 return False
-            part = Part(
-                self._stream,
-                adds={self._table: adds},
-                removes={self._table: names},
-                rewrites=not removed,
-                removed=removed,
-                key=None if key is None else list(key),
-            )
+            new, old, columns = {self._table: adds}, {self._table: names}, None if key is None else list(key)
+            part = Part(self._stream, adds=new, removes=old, rewrites=not removed, removed=removed, key=columns)
             # With the token of the files: they are discarded if publishing fails, and only then.
             kind = "retention" if removed else "compaction"
             self._committer.publish(replace(turn, token=draft.token), Record(turn.n, kind, turn.at, parts=[part]))

@@ -142,7 +142,8 @@ def _unfit(table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reas
 def _excess(earlier: pa.Table, table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
     """Rows of a load that repeat an alternative, or whose distribution sums to more than 1 with the earlier rows."""
     both = pa.concat_tables([earlier, table.select(_columns(event_type))])
-    owners, count = equality_codes([both[name] for name in (*_owner(event_type), *uncertain.before)], both.num_rows)
+    key_and_step = _columns(event_type)[: len(event_type.key) + 1]
+    owners, count = equality_codes([both[name] for name in (*key_and_step, *uncertain.before)], both.num_rows)
     values = [both[name] for name in uncertain.attributes]
     alternatives, _ = equality_codes([pa.chunked_array([pa.array(owners)]), *values], both.num_rows)
     first = first_occurrences(alternatives)
@@ -161,11 +162,6 @@ def _excess(earlier: pa.Table, table: pa.Table, event_type: EventType, uncertain
             shown = _spelled(table, mine, uncertain.attributes)
             reasons[mine] = f"the alternative {shown} is there already in the distribution of {place}"
     return reasons
-
-
-def _owner(event_type: EventType) -> tuple[str, ...]:
-    assert event_type.event_time is not None
-    return (*event_type.key, event_type.event_time)
 
 
 def _place(table: pa.Table, row: int, event_type: EventType, uncertain: Uncertain) -> str:

@@ -11,6 +11,7 @@ import stat
 import tempfile
 import uuid
 import weakref
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from urllib.parse import quote
 
 from presage.errors import PresageError, error
 from presage.model.paths import home_path
+from presage.storage.columns import TABLES
 from presage.storage.disk import Disk, corrupt
 from presage.storage.lock import LOCK_FILE, HomeLock
 from presage.storage.sealed_json import seal, unseal
@@ -58,6 +60,10 @@ class HomeLayout:
 
     def table_folder(self, stream: str, table: str) -> Path:
         return self.stream_folder(stream) / table
+
+    def tables(self, streams: Iterable[str]) -> list[tuple[str, str]]:
+        """(stream, table) of the existing tables of these streams."""
+        return [(s, table) for s in streams for table in TABLES if self.table_folder(s, table).is_dir()]
 
 
 class Home(HomeLayout):

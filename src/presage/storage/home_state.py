@@ -150,10 +150,9 @@ class HomeState:
 
 def changed_tables(record: Record) -> set[tuple[str, str]]:
     """The (stream, table) pairs whose files a record changes."""
-    changes: list[Record | Part] = [record, *record.parts]
     return {
         (change.stream, table)
-        for change in changes
+        for change in record.changes()
         if change.stream is not None
         for table in (*change.adds, *(change.removes if isinstance(change, Part) else ()))
     }

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import PresageError, error
+from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, DataType
@@ -56,15 +56,12 @@ class Rejected:
         self.remains.append(remains)
 
     def extend(self, other: Rejected) -> None:
-        self.reasons += other.reasons
-        self.raws += other.raws
-        self.origins += other.origins
-        self.remains += other.remains
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine += theirs
 
     def take(self, rows: Iterable[int]) -> Rejected:
-        columns = (self.reasons, self.raws, self.origins, self.remains)
         rows = list(rows)
-        return Rejected(*([column[row] for row in rows] for column in columns))  # type: ignore[arg-type]
+        return Rejected(*([column[row] for row in rows] for column in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.reasons)
@@ -345,11 +342,8 @@ def row_text(table: pa.Table, row: int) -> str:
 def refuse_duplicates(names: list[str], what: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise duplicate_column(twice[0], what)
-
-
-def duplicate_column(name: str, what: str) -> PresageError:
-    return error("DATA_SHAPE", what=what, found=f"the column '{name}' comes twice", fix="rename one of the two")
+        found = f"the column '{twice[0]}' comes twice"
+        raise error("DATA_SHAPE", what=what, found=found, fix="rename one of the two")
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

@@ -80,6 +80,9 @@ class Record:
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, Any] | None = None  # changes of the deployed statements: see `home_state.LiveState`
 
+    def changes(self) -> list[Record | Part]:
+        return [self, *self.parts]
+
     def to_bytes(self) -> bytes:
         # Without default values: there are many records, and people read them.
         empty, own = vars(Record(self.n, self.kind, self.at)), vars(self)

@@ -78,7 +78,7 @@ class StreamProgress:
 
 class Log:
     def __init__(self, home: Home, committer: Committer) -> None:
-        self._home = home
+        self.home = home
         self._committer = committer
         self.archive = Archive(committer)
         self.maintenance = Maintenance(home, committer)
@@ -103,10 +103,6 @@ class Log:
                 raise
 
     @property
-    def home(self) -> Home:
-        return self._home
-
-    @property
     def position(self) -> int:
         """The last sequence number that readers may see; 0 in an empty home."""
         return self._committer.point.position
@@ -120,7 +116,7 @@ class Log:
         try:
             self._committer.close()
         finally:
-            self._home.close()
+            self.home.close()
 
     def __enter__(self) -> Log:
         return self
@@ -245,7 +241,7 @@ class Log:
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
             try:
-                draft = stage_frame(self._home, turn, event_type, state, self._committer.state.position + 1, frame)
+                draft = stage_frame(self.home, turn, event_type, state, self._committer.state.position + 1, frame)
             except Exception:
                 self._committer.discard(turn, event_type.name)
                 raise
@@ -292,7 +288,7 @@ class Log:
 
         Any thread may call this at any time. `in_use`: the positions of the deployed statements.
         """
-        with storage(self._home.path):
+        with storage(self.home.path):
             return self.maintenance.run(types, in_use, grace=GRACE if grace is None else grace)
 
     # -- deployed statements --------------------------------------------------------------------
@@ -406,7 +402,7 @@ class Log:
         name = held_table(event_type.name)
         if name not in self._committer.state.streams:
             return {}
-        folder = self._home.table_folder(name, EVENTS)
+        folder = self.home.table_folder(name, EVENTS)
         files = [file.name for file in self._committer.files(name, EVENTS)]
         return {file: read_data(folder / file, held_schema(event_type)) for file in files}
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from presage.errors import PresageError
 from presage.model.paths import home_path
 from presage.storage import journal
-from presage.storage.columns import TABLES
 from presage.storage.delta import Table, read_table
 from presage.storage.disk import corrupt, storage
 from presage.storage.home import HomeLayout, read_format
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import Record
-from presage.storage.lock import owner_line
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
 
@@ -40,45 +38,32 @@ class HomeSnapshot:
 
     def tables(self) -> list[tuple[str, str]]:
         """(stream, table) of all existing tables."""
-        pairs = [(stream, table) for stream in self.state.streams for table in TABLES]
-        return [(stream, table) for stream, table in pairs if self.layout.table_folder(stream, table).is_dir()]
+        return self.layout.tables(self.state.streams)
 
     def table(self, stream: str, table: str) -> Table:
         """The state of a table according to its own log, which may include later records."""
         folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
-            try:
+            with suppress(PresageError):  # entries may be cleaned while they are listed
                 return read_table(folder, self.id)
-            except PresageError:
-                time.sleep(PAUSE)  # entries were cleaned while they were listed
+            time.sleep(PAUSE)
         return read_table(folder, self.id)
-
-    def owner(self) -> str:
-        """The last owner of the home, from the lock's file; it may have released the lock."""
-        return owner_line(self.layout.path)
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
     """A snapshot of a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = home_path(path).resolve()
     with storage(folder, "and try again"):
-        return _read_with_retries(folder)
-
-
-def _read_with_retries(folder: Path) -> HomeSnapshot:
-    identity, layout = read_format(folder), HomeLayout(folder)
-    for tried in range(TRIES):
+        identity, layout = read_format(folder), HomeLayout(folder)
+        for _ in range(TRIES - 1):
+            with suppress(FileNotFoundError, PresageError):  # a new head may cover what is missing
+                return _read(layout, identity)
+            time.sleep(PAUSE)
         try:
             return _read(layout, identity)
-        except (FileNotFoundError, PresageError) as failure:
-            # A new head may cover what is missing; damage persists.
-            if tried == TRIES - 1:
-                if isinstance(failure, PresageError):
-                    raise
-                why, fix = f"'{failure.filename}' is missing", "restore it from a copy of the home"
-                raise corrupt("the journal", folder, why, fix) from failure
-            time.sleep(PAUSE)
-    raise AssertionError
+        except FileNotFoundError as failure:
+            why, fix = f"'{failure.filename}' is missing", "restore it from a copy of the home"
+            raise corrupt("the journal", folder, why, fix) from failure
 
 
 def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:

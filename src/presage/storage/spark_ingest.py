@@ -112,21 +112,11 @@ def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ig
         rows[row.name] += row.rows
     events = [row for row in written if row.name == EVENTS]
     last = max((row.last_time for row in events), default=None)
-    return Record(
-        turn.n,
-        "append",
-        turn.at,
-        stream=event_type.name,
-        seqs=total,
-        adds=adds,
-        accepted=rows[EVENTS],
-        late=rows[LATE],
-        rejected=rows[REJECTED],
-        ignored=limit_names(ignored, {}),
-        first_time=min((row.first_time for row in events), default=None),
-        last_time=last,
-        watermark=None if last is None else max(last - event_type.max_delay, MIN_TIME),
-    )
+    first = min((row.first_time for row in events), default=None)
+    watermark = None if last is None else max(last - event_type.max_delay, MIN_TIME)
+    counts: dict[str, Any] = {"accepted": rows[EVENTS], "late": rows[LATE], "rejected": rows[REJECTED]}
+    counts |= {"first_time": first, "last_time": last, "watermark": watermark, "ignored": limit_names(ignored, {})}
+    return Record(turn.n, "append", turn.at, event_type.name, seqs=total, adds=adds, **counts)
 
 
 def _arrow(columns: str) -> pa.Schema:
