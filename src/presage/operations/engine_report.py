@@ -1,6 +1,6 @@
 """The report of a running engine: small files with its metrics for other processes, written every few seconds.
 
-One is `running.json` in the home: the process, a heartbeat, and its metrics. It is removed when the engine is closed:
+One is running.json in the home: the process, a heartbeat, and its metrics. It is removed when the engine is closed:
 if it exists without its process, the engine was killed. The other, if configured, is in Prometheus' format, for
 node_exporter.
 """

@@ -40,12 +40,12 @@ def position_of(statement: Statement, job: Mapping[str, Any]) -> InputPosition:
     return statement.own_position or InputPosition(job.get("position", 0), watermark)
 
 
-def state_sizes(statements: Sequence[Statement], families: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+def state_sizes(statements: Sequence[Statement], shared: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
     """By statement: bytes of its own states, and its share of the states of shared execution."""
     members = Counter(pair for s in statements for pair in s.shared.items())
-    shared = {name: sum(int(ref[2]) for chain in places.values() for ref in chain) for name, places in families.items()}
+    sizes = {name: sum(int(ref[2]) for chain in places.values() for ref in chain) for name, places in shared.items()}
     return {
-        s.number: s.state_size + sum(shared.get(name, 0) // members[shard, name] for shard, name in s.shared.items())
+        s.number: s.state_size + sum(sizes.get(name, 0) // members[shard, name] for shard, name in s.shared.items())
         for s in statements
     }
 
@@ -123,7 +123,7 @@ def closed_home_metrics(snapshot: HomeSnapshot) -> Metrics:
         if not name.startswith("#") or name == RESULTS or name.startswith(DERIVED)
     }
     every = [Statement.from_json(content) for content in live.statements.values()]
-    sizes = state_sizes(every, live.job.get("families", {}))
+    sizes = state_sizes(every, live.shared_states)
     caught_up = live.job.get("arrivals") == state.arrivals
     statements = {}
     for statement in latest(every):

@@ -85,7 +85,7 @@ class MetricsCollector:
     def _statements(self) -> dict[str, Figures]:
         job = self._deployments.job
         every = list(job.statements.values())
-        sizes, costs = state_sizes(every, self._log.live.job.get("families", {})), job.meters.worked()
+        sizes, costs = state_sizes(every, self._log.live.shared_states), job.meters.worked()
         failed = {derived_table(job.programs[s.number].insert_into or "") for s in every if s.status == FAILED}
         lags: dict[object, int] = {}
         figures = {}

@@ -258,12 +258,12 @@ def _never_removed(snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> bool:
 
 
 def _chains(live: LiveState, statuses: Collection[str] = ()) -> list[tuple[str, Chain]]:
-    """The chains of states, with their owners: of statements of these statuses (default: all), and of families."""
+    """The chains of states, with their owners: of statements of these statuses (default: all), and of shared execution."""
     found = []
     for content in live.statements.values():
         if not statuses or content.get("status", "running") in statuses:
             states = Statement.from_json(content).states.values()
             found += [(f"statement '{content['name']}'", chain) for chain in states]
-    for number, places in live.job.get("families", {}).items():
+    for number, places in live.shared_states.items():
         found += [(f"family {number}", chain) for chain in chains_from_json(places).values()]
     return found

@@ -207,7 +207,7 @@ def generation_of(folder: Path) -> int:
 
 
 def _mark(folder: Path) -> dict[str, Any]:
-    """The content of `stream.json` in the folder of a stream; empty if there is none."""
+    """The content of stream.json in the folder of a stream; empty if there is none."""
     try:
         mark = unseal((folder / _MARK).read_bytes())
         return {"tables": {}, **mark, "generation": int(mark["generation"])}

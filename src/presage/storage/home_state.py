@@ -56,6 +56,11 @@ class LiveState:
     job: dict[str, Any] = field(default_factory=dict)
     statements: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    @property
+    def shared_states(self) -> dict[str, Any]:
+        """The states of shared execution, by name."""
+        return self.job.get("families", {})  # type: ignore[no-any-return]
+
     def advance(self, change: dict[str, Any]) -> None:
         self.job = {**self.job, **change.get("job", {})}
         for number, values in change.get("statements", {}).items():

@@ -1,6 +1,6 @@
 """The journal of a home: numbered, durable records. Writing a record is the commit.
 
-`journal/` contains `head.json` (the state after record n) and the records after n, one file each: `<number>.json`, or
+`journal/` contains head.json (the state after record n) and the records after n, one file each: `<number>.json`, or
 `<number>.done` once the record is applied to all tables.
 """
 
