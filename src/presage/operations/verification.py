@@ -258,7 +258,7 @@ def _never_removed(snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> bool:
 
 
 def _chains(live: LiveState, statuses: Collection[str] = ()) -> list[tuple[str, Chain]]:
-    """The chains of states, with their owners: of statements of these statuses (default: all), and of shared execution."""
+    """Owners and chains of states: of statements with these statuses (default: all), and of shared execution."""
     found = []
     for content in live.statements.values():
         if not statuses or content.get("status", "running") in statuses:

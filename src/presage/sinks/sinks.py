@@ -58,9 +58,6 @@ class Sinks(Mapping[str, SinkStatus]):
         self._started = self._closed = False
         self.follow()
 
-    def _declared(self) -> list[Sink]:
-        return [*self._workspace.catalog.sinks.values()]
-
     def create(self, statement: s.CreateSink, begin: tuple[int, int] | None = None) -> None:
         """Declare a sink. `begin`: the numbers of the statement and the row that it begins with; default: from its
         options."""
@@ -87,13 +84,13 @@ class Sinks(Mapping[str, SinkStatus]):
         return statement.number, statement.rows if sink.options.get("begin", "start") == "now" else 0
 
     def start(self) -> None:
-        clear_positions(self._log.home, {sink.version for sink in self._declared()})
+        clear_positions(self._log.home, {sink.version for sink in self._workspace.catalog.sinks.values()})
         self._started = True
         self.follow()
 
     def follow(self) -> None:
         """Start newly declared sinks, and stop dropped ones."""
-        wanted = {sink.name: sink for sink in self._declared()} if not self._closed else {}
+        wanted = {sink.name: sink for sink in self._workspace.catalog.sinks.values()} if not self._closed else {}
         with self._lock:
             gone = [self._running.pop(n) for n, r in [*self._running.items()] if wanted.get(n) != r.sink]
             self._running |= {n: self._new(sink) for n, sink in wanted.items() if n not in self._running}

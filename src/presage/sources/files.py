@@ -68,7 +68,7 @@ class FilesSource(Source):
         self._roots = roots
         self._reader = FileReader(event_type, roots)
         self._tables: dict[str, FollowedTable] = {}  # by folder below this one
-        self._taken = [_one(taken["partition"])]
+        self._taken = [pa.array([], pa.string()), *taken["partition"].chunks]
         last = taken.slice(max(0, taken.num_rows - RECENT))
         modified = last["modified"].cast(pa.int64()).to_pylist()
         states = zip(last["size"].to_pylist(), modified, strict=True)
@@ -298,10 +298,6 @@ class FilesSource(Source):
     def _note_left(self, what: str, names: Collection[str]) -> None:
         if names:
             self.note(f"files {what} are left alone, '{_shown(min(names))}' for example")
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays([pa.array([], pa.string()), *column.chunks])
 
 
 def _is_text(name: str) -> bool:

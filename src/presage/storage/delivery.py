@@ -145,6 +145,7 @@ def number_rows(
         ignored.update(checked.ignored)
     before = SourceState.of(state.cursors.get(delivery.source))
     after = SourceState(delivery.cursor, before.rows + seq - first_seq, before.rejected + len(rejected))
+    taken = [{SEQ: turn.n, "source": delivery.source, **asdict(part)} for part in delivery.taken]
     return DeliveredRows(
         {
             EVENTS: pa.concat_tables([events_schema(event_type.attributes).empty_table(), *events]),
@@ -152,7 +153,7 @@ def number_rows(
             REJECTED: rejected_table(rejected, turn),
         },
         pa.concat_tables([OFFSETS_SCHEMA.empty_table(), *offsets]),
-        _taken(delivery, turn),
+        pa.Table.from_pylist(taken, schema=TAKEN_SCHEMA),
         ignored,
         watermark if watermark != state.watermark else None,
         asdict(after),
@@ -164,11 +165,6 @@ def _offsets(table: pa.Table, source: str, partition: str | None) -> pa.Table:
     parts = table[PART] if partition is None else pa.repeat(partition, count)
     columns = [table[SEQ], pa.repeat(source, count), parts, table[ROW]]
     return pa.table(columns, schema=OFFSETS_SCHEMA)
-
-
-def _taken(delivery: Delivery, turn: Turn) -> pa.Table:
-    rows = [{SEQ: turn.n, "source": delivery.source, **asdict(part)} for part in delivery.taken]
-    return pa.Table.from_pylist(rows, schema=TAKEN_SCHEMA)
 
 
 class Deliveries:

@@ -150,13 +150,13 @@ class Journal:
 
     def write(self, record: Record) -> None:
         """Commit a record: it is durable when this returns."""
-        path = self._path(record.n, PENDING)
+        path = record_path(self._folder, record.n, PENDING)
         try:
             self._disk.write_new(path, record.to_bytes(), lambda: self._points.reach(failpoints.RECORD_WRITTEN))
         except FileExistsError as taken:
             raise self._overtaken(record.n) from taken
         # A second writer may have used the number, and have marked its record or covered it by a head.
-        if self._path(record.n, DONE).exists() or self._head_was_replaced():
+        if record_path(self._folder, record.n, DONE).exists() or self._head_was_replaced():
             path.unlink()
             raise self._overtaken(record.n)
         self._points.reach(failpoints.COMMITTED)
@@ -168,16 +168,17 @@ class Journal:
         return error("HOME_OVERTAKEN", what=f"record {n}", path=self._folder.parent)
 
     def holds(self, n: int) -> bool:
-        return self._path(n, PENDING).exists()
+        return record_path(self._folder, n, PENDING).exists()
 
     def mark(self, n: int) -> None:
         """Mark a record as applied. Not flushed: applying it again changes nothing."""
-        os.replace(self._path(n, PENDING), self._path(n, DONE))
+        os.replace(record_path(self._folder, n, PENDING), record_path(self._folder, n, DONE))
         self._points.reach(failpoints.MARKED)
 
     def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
         """Replace the records by a head with the state after record n. All of them must be applied."""
-        if self._head_was_replaced() or any(self._path(n + 1, suffix).exists() for suffix in (PENDING, DONE)):
+        following = [record_path(self._folder, n + 1, suffix) for suffix in (PENDING, DONE)]
+        if self._head_was_replaced() or any(path.exists() for path in following):
             raise self._overtaken(n + 1)
         self._disk.write_atomically(self._folder / HEAD, seal({"n": n, "state": state}))
         self._head = _identity(self._folder / HEAD)
@@ -187,11 +188,8 @@ class Journal:
     def trim(self, most: int | None = None) -> None:
         """Delete records that the head covers; `most` at a time, so that no commit waits for all of them."""
         for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
-            self._path(self._covered[0], DONE).unlink(missing_ok=True)
+            record_path(self._folder, self._covered[0], DONE).unlink(missing_ok=True)
             self._covered.popleft()
-
-    def _path(self, n: int, suffix: str) -> Path:
-        return record_path(self._folder, n, suffix)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
