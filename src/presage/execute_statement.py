@@ -31,7 +31,7 @@ from presage.operators.knowledge.answers import Tables
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead
-from presage.storage.catalog_codec import keep
+from presage.storage.catalog_codec import save_declaration
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class StatementExecutor:
         return None
 
     def _show(self, statement: s.Show | s.Describe) -> Result:
-        shown = self.sinks.look_at(statement) or execute_show(
+        shown = self.sinks.describe(statement) or execute_show(
             statement,
             self.workspace,
             self.log.archive,
@@ -127,7 +127,7 @@ class StatementExecutor:
         if after is before:
             return refuse_other_file(workspace, statement, self.tables.relations)
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-        tables, extra = keep(self.log.home.path, name, before, after, workspace.allowed)
+        tables, extra = save_declaration(self.log.home.path, name, before, after, workspace.allowed)
         self.log.append_catalog(
             _ACTIONS.get(type(statement), "create"),
             type(statement).__name__,

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from presage.cli.failures import reported
-from presage.storage.declaration import declaration, named_after, remarks
-from presage.storage.suggestion import suggest
+from presage.storage.suggestion import declaration, named_after, remarks, suggest
 
 
 def declare_events(path: Path, name: str | None = None, debug: bool = False) -> None:

@@ -14,8 +14,7 @@ from fastapi import APIRouter, Body, Query
 from presage.console.query_routes import EngineDep
 from presage.errors import PresageError
 from presage.storage import read_files
-from presage.storage.declaration import declaration, named_after, remarks
-from presage.storage.suggestion import suggest
+from presage.storage.suggestion import declaration, named_after, remarks, suggest
 from presage.storage.text_csv import read_nulls
 
 router = APIRouter(prefix="/api", tags=["streams"])

@@ -85,12 +85,12 @@ class Work:
         others = tuple(path for path, mark in marks if mark is None)
         if count == 1 or len(others) * count > len(old):
             return None
-        rest = replace(files, paths=others, held=None)
+        rest = replace(files, paths=others, lease=None)
         return [
             Part(
                 number,
                 count,
-                replace(files, paths=tuple(path for path, (mine, _) in old if mine % count == number), held=None),
+                replace(files, paths=tuple(path for path, (mine, _) in old if mine % count == number), lease=None),
                 rest,
                 files.key,
             )
@@ -99,7 +99,7 @@ class Work:
 
     def by_share(self, parts: int) -> list[Part]:
         """Every part reads all files."""
-        return [Part(n, parts, None, replace(self.files, held=None), self.divided) for n in range(parts)]
+        return [Part(n, parts, None, replace(self.files, lease=None), self.divided) for n in range(parts)]
 
     def rows(self, part: Part) -> pa.Table | None:
         """The kernel's columns for the part's rows; None where there are none."""

@@ -28,7 +28,7 @@ from presage.model.text import Source, Span
 from presage.operators.knowledge.contexts import read_context
 from presage.plan.nodes import Field, Node
 from presage.storage import Archive, CatalogEntry, InUse, Log
-from presage.storage.catalog_codec import latest_knowledge, recall
+from presage.storage.catalog_codec import latest_knowledge, restore_declaration
 from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
@@ -387,7 +387,7 @@ def restore_catalog(
             with located(script.source):
                 for statement in script.statements:
                     workspace.catalog = workspace.declare(statement, again=True)
-            workspace.catalog, tables = recall(home, workspace.catalog, entry, latest, read_context)
+            workspace.catalog, tables = restore_declaration(home, workspace.catalog, entry, latest, read_context)
             relations |= tables
     deployments.fail_refused()
 

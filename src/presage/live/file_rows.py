@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from presage.lang import syntax as s
 from presage.model.catalog import EventType
-from presage.storage import SourceOffsets, numbered_attributes
+from presage.storage import SourceOffsets, attributes_with_offsets
 from presage.storage.files import read_files
 from presage.storage.ingest import Checked
 from presage.storage.relations import refuse_other_rows
@@ -27,7 +27,7 @@ def read_path(
     nulls: Nulls = None,
 ) -> Checked:
     """The rows of a path that is loaded into a stream. `nulls`: texts that mean null, else as its option says."""
-    attributes = event_type.attributes if source is None else numbered_attributes(event_type, source, None)
+    attributes = event_type.attributes if source is None else attributes_with_offsets(event_type, source, None)
     texts = read_nulls(event_type.options.get("nulls") if nulls is None else nulls)
     found = workspace.allowed.resolve(os.fspath(path), workspace.base)
     return read_files(found, attributes, event_type.event_time, workspace.allowed, texts)

@@ -100,15 +100,15 @@ class MaintenanceThread:
         Event time goes on from the last event that came, as fast as the clock; where none ever did, it is the wall
         clock. A wall clock that jumps moves nothing else.
         """
-        heard = self._log.heard(event_type.name)
-        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows or not self._is_quiet(event_type.name):
-            self._heard[event_type.name] = (heard.rows, monotonic)
+        progress = self._log.progress(event_type.name)
+        if self._heard.get(event_type.name, (None, 0))[0] != progress.rows or not self._is_quiet(event_type.name):
+            self._heard[event_type.name] = (progress.rows, monotonic)
         silent = monotonic - self._heard[event_type.name][1]
         if silent < idle_after:
             return
-        now = time.time_ns() // 1_000 if heard.last_time is None else heard.last_time + silent
+        now = time.time_ns() // 1_000 if progress.last_time is None else progress.last_time + silent
         known = now - event_type.max_delay
-        if heard.watermark is None or known >= heard.watermark + idle_after:
+        if progress.watermark is None or known >= progress.watermark + idle_after:
             self._log.append_watermark(event_type.name, known, max_ahead(event_type))
 
 

@@ -47,7 +47,7 @@ class ResultFeed:
         known = self._job.statements[str(number)]
         return FeedStatement(known.name, number, known.rows_out, not known.deployed, known.removed)
 
-    def heir(self, number: int) -> int | None:
+    def successor(self, number: int) -> int | None:
         """The next statement that had the name of one, if there is one."""
         several = [*self._job.statements.values()]
         name = self._job.statements[str(number)].name

@@ -24,7 +24,7 @@ from presage.live.state_files import (
 from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
-from presage.storage.failures import storage
+from presage.storage.disk import storage
 from presage.storage.home import Home
 
 BATCHES_PER_SWEEP = 16

@@ -23,7 +23,7 @@ from presage.plan.expr import Expr, InRelation, conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan
 from presage.plan.query import Watched
 from presage.storage import Log
-from presage.storage.newest import newest_events
+from presage.storage.event_reader import newest_events
 
 BEFORE, OUTSIDE = "came before the statement stood", "is outside of its time"
 WAITS, UNKNOWN, FAILS = "waits for the watermark", "names nothing that is known", "fails a condition"

@@ -16,7 +16,7 @@ from presage.errors import error
 from presage.model.catalog import EventType
 from presage.sources import Sources
 from presage.sources import runner as module
-from presage.sources.runner import Running
+from presage.sources.runner import SourceRunner
 from presage.storage import ROW, Arrival, Checked, Cursor, Delivery, Log
 from presage.storage.columns import attributes_schema
 from unit.sources.folders import ATTRIBUTES, event, lines, put, stream
@@ -73,11 +73,11 @@ class Counting:
 RATE = replace(stream(Path("nowhere")), options={"source": "rate"})
 
 
-def counted(log: Log, **given: object) -> tuple[Running, Counting]:
+def counted(log: Log, **given: object) -> tuple[SourceRunner, Counting]:
     log.create_stream(RATE)
     source = Counting()
     arguments = {"reached": lambda: None, "rows_ahead": 100, **given}
-    return Running(RATE, lambda: source, log, **arguments), source  # type: ignore[arg-type]
+    return SourceRunner(RATE, lambda: source, log, **arguments), source  # type: ignore[arg-type]
 
 
 def test_files_are_taken_while_it_runs_and_the_status_says_how_far_it_is(log: Log, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_it_does_not_run_further_ahead_of_the_statements_than_it_may(log: Log) -
         pass
     assert log.archive.describe("Tick").rows == 100
     assert running.status().state == "waiting"
-    assert running.status().why == "the standing statements have 100 rows of it to take in first"
+    assert running.status().why == "the deployed statements have 100 rows of it to process first"
     assert running.round() != 0.0
     reached[0] = log.point.arrivals
     assert running.round() == 0.0

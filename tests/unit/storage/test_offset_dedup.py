@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from presage.errors import PresageError
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import DOUBLE, LONG, STRING, TIMESTAMP, MapOf
-from presage.storage import Gap, Log, SourceOffsets, numbered_attributes, offset_dedup, read_files
+from presage.storage import Gap, Log, SourceOffsets, attributes_with_offsets, offset_dedup, read_files
 from presage.storage.home_state import HomeState
 from presage.storage.journal import Record
 
@@ -210,7 +210,7 @@ def test_offsets_come_from_files(log: Log, tmp_path: Path, name: str) -> None:
         else '{"x": 1, "at": "2024-01-01", "no": 0}\n{"x": 2, "at": "2024-01-02", "no": 1}\n'
     )
     source = SourceOffsets("files", "no")
-    given = read_files(tmp_path / name, numbered_attributes(TICK, source, None), "at")
+    given = read_files(tmp_path / name, attributes_with_offsets(TICK, source, None), "at")
     assert log.append(TICK, given, source=source).accepted == 2
     assert log.append(TICK, given, source=source).duplicates == 2
     assert values(log) == [1, 2]

@@ -11,9 +11,9 @@ import pytest
 from presage.errors import PresageError
 from presage.storage import Log, committer, failpoints
 from presage.storage.columns import EVENTS
-from presage.storage.failpoints import CrashPoints
+from presage.storage.failpoints import Failpoints
 from presage.storage.lock import is_locked
-from presage.storage.snapshot_reader import glance
+from presage.storage.snapshot_reader import read_snapshot
 from recovery.crashing import row, stream
 
 TICK = stream()
@@ -29,7 +29,7 @@ def test_it_sees_what_the_engine_sees_and_leaves_no_trace(tmp_path: Path) -> Non
         for n in range(5):
             log.append(TICK, [row(n, n)])
         before = listing(tmp_path)
-        seen = glance(tmp_path / "home")
+        seen = read_snapshot(tmp_path / "home")
         assert seen.state.position == log.position == 5
         assert seen.state.to_json() == log._committer.state.to_json()
         assert [f.name for f in seen.table("Tick", EVENTS).files.values()] == [
@@ -41,7 +41,7 @@ def test_it_sees_what_the_engine_sees_and_leaves_no_trace(tmp_path: Path) -> Non
 
 
 def test_what_was_committed_and_not_carried_out_is_seen_and_left_to_the_next_opening(tmp_path: Path) -> None:
-    class Dies(CrashPoints):
+    class Dies(Failpoints):
         armed = False
 
         def reach(self, point: str) -> None:
@@ -55,7 +55,7 @@ def test_what_was_committed_and_not_carried_out_is_seen_and_left_to_the_next_ope
     with pytest.raises(KeyboardInterrupt):
         log.append(TICK, [row(1, 1)])
     log.home.unlock()
-    seen = glance(tmp_path / "home")
+    seen = read_snapshot(tmp_path / "home")
     assert (seen.state.position, len(seen.pending)) == (1, 1)
     assert seen.table("Tick", EVENTS).files == {}
     with Log.open(tmp_path / "home", durable=False) as again:
@@ -79,20 +79,20 @@ def test_beside_a_writer_every_look_is_of_one_moment(tmp_path: Path, monkeypatch
         writer.start()
         positions = [0]
         while not over.is_set():
-            seen = glance(tmp_path / "home")
+            seen = read_snapshot(tmp_path / "home")
             # Each record brings one row: position and number of records belong together.
             assert seen.state.position == max(0, seen.state.n - 1)
             assert sum(f.rows for f in seen.table("Tick", EVENTS).files.values()) >= seen.state.position - 1
             positions.append(seen.state.position)
         writer.join()
         assert positions == sorted(positions)
-        assert glance(tmp_path / "home").state.position == 150
+        assert read_snapshot(tmp_path / "home").state.position == 150
 
 
 def test_what_is_no_home_is_said_to_be_none_and_not_made(tmp_path: Path) -> None:
     for path, why in ((tmp_path / "none", "no such folder"), (tmp_path, "presage.json")):
         with pytest.raises(PresageError, match=why) as caught:
-            glance(path)
+            read_snapshot(path)
         assert caught.value.code == "NOT_A_HOME"
     assert not (tmp_path / "none").exists()
 
@@ -105,5 +105,5 @@ def test_a_gap_in_the_journal_is_an_error_and_not_waited_for_long(tmp_path: Path
         shutil.copytree(tmp_path / "home", tmp_path / "copy")
     next((tmp_path / "copy" / "journal").glob("*2.done")).unlink()
     with pytest.raises(PresageError, match="record 2") as caught:
-        glance(tmp_path / "copy")
+        read_snapshot(tmp_path / "copy")
     assert caught.value.code == "HOME_CORRUPT"
