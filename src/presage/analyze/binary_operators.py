@@ -36,34 +36,19 @@ def _time_arithmetic(node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
     left, right = coerce_literal(left, t.TIMESTAMP), coerce_literal(right, t.TIMESTAMP)
     if left.type == right.type == t.TIMESTAMP and op == "-":
         return e.Arithmetic(t.DOUBLE, op, left, right, span=node.span)
-    raise error(
-        "TYPE_MISMATCH",
-        node.span,
-        what=f"'{op}' with a time",
-        expected="TIMESTAMP ± duration or TIMESTAMP − TIMESTAMP",
-        found=f"{described(left)} {op} {described(right)}",
-    )
+    expected, found = "TIMESTAMP ± duration or TIMESTAMP − TIMESTAMP", f"{described(left)} {op} {described(right)}"
+    raise error("TYPE_MISMATCH", node.span, what=f"'{op}' with a time", expected=expected, found=found)
 
 
 def comparable(left: e.Expr, right: e.Expr, span: Span) -> tuple[e.Expr, e.Expr]:
     pair = unify(left, right)
     if pair is None:
-        raise error(
-            "NOT_COMPARABLE",
-            span,
-            left=described(left),
-            right=described(right),
-            fix=f"CAST one side to {left.type if left.type != t.STRING else right.type}",
-        )
+        fix = f"CAST one side to {left.type if left.type != t.STRING else right.type}"
+        raise error("NOT_COMPARABLE", span, left=described(left), right=described(right), fix=fix)
     # What has no order has no equality either: it is a MAP, or holds one.
     if not t.is_orderable(pair[0].type):
-        raise error(
-            "NOT_COMPARABLE",
-            span,
-            left=described(left),
-            right=described(right),
-            fix="compare the values at a key: m['key']",
-        )
+        fix = "compare the values at a key: m['key']"
+        raise error("NOT_COMPARABLE", span, left=described(left), right=described(right), fix=fix)
     return pair
 
 

@@ -54,25 +54,14 @@ class ScopeItem:
 
     def check_bound(self, span: Span | None) -> None:
         if self.unbound:
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what=f"the tag '{self.alias}'",
-                fix=self.unbound,
-                where="outside of the NOT that it stands under: no match holds such an event",
-            )
+            where = "outside of the NOT that it stands under: no match holds such an event"
+            raise error("UNSUPPORTED", span, what=f"the tag '{self.alias}'", fix=self.unbound, where=where)
 
     def check_index(self, index: object, span: Span) -> None:
         """The events of a repeated tag are counted from 0."""
         if self.repeated and isinstance(index, int) and index < 0:
-            raise error(
-                "BAD_VALUE",
-                span,
-                what="the index",
-                found=index,
-                expected="a whole number, 0 or more",
-                fix=f"write {self.alias}.lastOf() for the last one",
-            )
+            fix = f"write {self.alias}.lastOf() for the last one"
+            raise error("BAD_VALUE", span, what="the index", found=index, expected="a whole number, 0 or more", fix=fix)
 
     def as_struct(self, span: Span | None = None) -> Expr:
         self.check_bound(span)
@@ -106,13 +95,8 @@ class Scope:
             # Where one of them has no name that users can write, only the others can be told apart from it.
             qualified = [f"{i.alias}.{name}" for i in owners if not i.alias.startswith("~")]
             titles = [i.title for i in owners if i.alias.startswith("~")]
-            raise error(
-                "AMBIGUOUS_NAME",
-                span,
-                name=name,
-                candidates=" or ".join([*qualified, *titles]),
-                fix=" or ".join(qualified),
-            )
+            fix = " or ".join(qualified)
+            raise error("AMBIGUOUS_NAME", span, name=name, candidates=" or ".join([*qualified, *titles]), fix=fix)
         if not owners:
             raise self.unknown(name, span)
         column = owners[0].column(name, span)

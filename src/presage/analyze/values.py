@@ -19,13 +19,8 @@ from presage.plan.expr import Constant
 def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: str, span: Span) -> tuple[object, ...]:
     """One row; `owner` has these attributes (`relation 'Hall'`), `span`: where it is told of, if the row is empty."""
     if len(row) != len(attributes):
-        raise error(
-            "WRONG_ARGUMENTS",
-            row[0].span if row else span,
-            name=f"a row of {owner}",
-            expected=f"{len(attributes)} values",
-            found=len(row),
-        )
+        name, expected = f"a row of {owner}", f"{len(attributes)} values"
+        raise error("WRONG_ARGUMENTS", row[0].span if row else span, name=name, expected=expected, found=len(row))
     binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
     values: list[object] = []
     for expr, attribute in zip(row, attributes, strict=True):
@@ -58,13 +53,8 @@ def bind_insert(node: InsertValues, stream: EventType) -> Inserted:
     owner = f"stream '{stream.name}'"
     attributes = stream.attributes if node.attributes is None else _named(node, stream, owner)
     if all(attribute.name != stream.event_time for attribute in attributes):
-        raise error(
-            "BAD_VALUE",
-            node.span,
-            what=f"INSERT INTO {stream.name}",
-            found=f"without '{stream.event_time}'",
-            expected="with the event time of every row",
-        )
+        found, expected = f"without '{stream.event_time}'", "with the event time of every row"
+        raise error("BAD_VALUE", node.span, what=f"INSERT INTO {stream.name}", found=found, expected=expected)
     rows = [bind_row(row, attributes, owner, node.span) for row in node.rows]
     at = next(i for i, attribute in enumerate(attributes) if attribute.name == stream.event_time)
     for row, values in zip(node.rows, rows, strict=True):
@@ -82,12 +72,7 @@ def _named(node: InsertValues, stream: EventType, owner: str) -> tuple[Attribute
             fix = did_you_mean(name, [a.name for a in stream.attributes])
             raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
         if attribute in found:
-            raise error(
-                "DUPLICATE_NAME",
-                node.span,
-                name=name,
-                where=f"INSERT INTO {stream.name}",
-                fix="name each attribute once",
-            )
+            fix = "name each attribute once"
+            raise error("DUPLICATE_NAME", node.span, name=name, where=f"INSERT INTO {stream.name}", fix=fix)
         found.append(attribute)
     return tuple(found)

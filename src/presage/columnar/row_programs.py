@@ -46,13 +46,8 @@ class Programs:
         condition = self.programs[program].rewrite(argument)
         if not supports(condition):
             span = self.programs[program].span
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what="a function that only Spark computes",
-                where="over several events",
-                fix="use it on one event at a time",
-            )
+            where, fix = "over several events", "use it on one event at a time"
+            raise error("UNSUPPORTED", span, what="a function that only Spark computes", where=where, fix=fix)
         self.asked[program] = condition
         return program
 

@@ -43,13 +43,8 @@ def declare_type(
     key = node.key or next((p.key for p in parents if p.key), ())
     for name in key:
         if all(a.name != name for a in attributes):
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                node.span,
-                owner=f"{node.kind} '{node.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in attributes]),
-            )
+            fix = did_you_mean(name, [a.name for a in attributes])
+            raise error("UNKNOWN_ATTRIBUTE", node.span, owner=f"{node.kind} '{node.name}'", name=name, fix=fix)
     options = _options(node)
     made = EventType(
         node.name,
@@ -97,9 +92,8 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
     attributes = _attributes(node.columns, f"relation '{node.name}'")
     _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
     if not attributes:
-        raise error(
-            "BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more"
-        )
+        what = f"relation '{node.name}'"
+        raise error("BAD_VALUE", node.span, what=what, found="without columns", expected="one or more")
     if node.path is not None:
         with placed(node.span):
             path = resolve_path(node.path)
@@ -175,14 +169,8 @@ def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
     """One name is one thing; names that differ in case are two."""
     if name in catalog.taken():
         kind = catalog.kind(name)
-        raise error(
-            "ALREADY_DECLARED",
-            span,
-            name=name,
-            kind=kind,
-            difference="",
-            fix="choose another name",
-        )
+        fix = "choose another name"
+        raise error("ALREADY_DECLARED", span, name=name, kind=kind, difference="", fix=fix)
 
 
 def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
@@ -191,13 +179,8 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
         raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
     if not parent.happens:
         rows = "functions of time" if parent.predicted is not None else "uncertain"
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what=f"INHERITS {name}",
-            where=f"because its rows are {rows}",
-            fix="put what both have in a schema, and inherit that",
-        )
+        fix = "put what both have in a schema, and inherit that"
+        raise error("UNSUPPORTED", span, what=f"INHERITS {name}", where=f"because its rows are {rows}", fix=fix)
     return parent
 
 
@@ -206,14 +189,8 @@ def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, .
         _refuse_duplicates([c.name for c in columns[: number + 1]], owner, column.span)
         _refuse_duplicate_fields(column.type, f"'{column.name}' of {owner}", column.span)
         if column.name.lower() in RESERVED_COLUMNS:
-            raise error(
-                "BAD_VALUE",
-                column.span,
-                what="the attribute name",
-                found=f"'{column.name}'",
-                expected="none of Presage's own names",
-                fix="choose another name",
-            )
+            what, expected, fix = "the attribute name", "none of Presage's own names", "choose another name"
+            raise error("BAD_VALUE", column.span, what=what, found=f"'{column.name}'", expected=expected, fix=fix)
     return tuple(Attribute(c.name, c.type) for c in columns)
 
 
@@ -237,13 +214,8 @@ def _refuse_duplicate_fields(data_type: DataType, owner: str, span: Span) -> Non
 def _inherited_time(node: s.CreateType, parents: list[EventType]) -> str | None:
     times = {p.event_time for p in parents if p.event_time is not None}
     if len(times) > 1:
-        raise error(
-            "AMBIGUOUS_NAME",
-            node.span,
-            name="EVENT TIME",
-            candidates=" or ".join(sorted(times)),
-            fix="EVENT TIME and the attribute that counts",
-        )
+        fix = "EVENT TIME and the attribute that counts"
+        raise error("AMBIGUOUS_NAME", node.span, name="EVENT TIME", candidates=" or ".join(sorted(times)), fix=fix)
     return next(iter(times), None)
 
 
@@ -278,14 +250,8 @@ def _options(node: s.CreateType) -> dict[str, str]:
 def _check_option(option: s.Option, name: str, value: str) -> None:
     if name == "source":
         if value not in SOURCES:
-            raise error(
-                "BAD_VALUE",
-                option.span,
-                what="source",
-                found=f"'{value}'",
-                expected=f"one of {', '.join(SOURCES)}",
-                fix=did_you_mean(value, SOURCES),
-            )
+            expected, fix = f"one of {', '.join(SOURCES)}", did_you_mean(value, SOURCES)
+            raise error("BAD_VALUE", option.span, what="source", found=f"'{value}'", expected=expected, fix=fix)
     elif name in ("max_delay", "idle_after", "max_ahead", "retention"):
         if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
             raise error("BAD_DURATION", option.span, found=value)

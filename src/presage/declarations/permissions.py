@@ -21,9 +21,8 @@ def check_secret(owner: str, name: str, value: str) -> None:
     """Refuse a secret that is written out. Without a place: the lines around it would show it once more."""
     if not is_reference(value):
         fix = f"put it in a variable of the environment and write {name} = 'env:NAME'"
-        raise error(
-            "BAD_VALUE", what=f"{name} of {owner}", found="written out", expected="the name of a secret", fix=fix
-        )
+        expected = "the name of a secret"
+        raise error("BAD_VALUE", what=f"{name} of {owner}", found="written out", expected=expected, fix=fix)
 
 
 def check_permitted(

@@ -35,32 +35,15 @@ def bind_predicted(node: s.CreateType, made: EventType, catalog: Catalog) -> Eve
     for name in names:
         attribute = made.attribute(name)
         if attribute is None:
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                span,
-                owner=f"stream '{made.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in made.attributes]),
-            )
+            fix = did_you_mean(name, [a.name for a in made.attributes])
+            raise error("UNKNOWN_ATTRIBUTE", span, owner=f"stream '{made.name}'", name=name, fix=fix)
         if name in (*made.key, made.event_time):
             role = "the event time" if name == made.event_time else "part of KEY"
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=f"the predicted attribute '{name}'",
-                found=role,
-                expected="what a sensor measures",
-                fix=f"leave '{name}' out of PREDICTED",
-            )
+            what, fix = f"the predicted attribute '{name}'", f"leave '{name}' out of PREDICTED"
+            raise error("BAD_VALUE", span, what=what, found=role, expected="what a sensor measures", fix=fix)
         if attribute.type not in (DOUBLE, INT, LONG):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"the predicted attribute '{name}'",
-                expected="a number",
-                found=attribute.type,
-                fix="declare it as DOUBLE",
-            )
+            what, fix = f"the predicted attribute '{name}'", "declare it as DOUBLE"
+            raise error("TYPE_MISMATCH", span, what=what, expected="a number", found=attribute.type, fix=fix)
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise error("DUPLICATE_NAME", span, name=twice, where="PREDICTED", fix="leave one out")
@@ -84,13 +67,8 @@ def _columns(made: EventType, predicted: Predicted, span: Span) -> tuple[Attribu
         )
     for attribute in added:
         if attribute.name.lower() in known:
-            raise error(
-                "DUPLICATE_NAME",
-                span,
-                name=attribute.name,
-                where=f"stream '{made.name}'",
-                fix="leave it out of the declaration: the rows of a predicted stream have that column in any case",
-            )
+            fix = "leave it out of the declaration: the rows of a predicted stream have that column in any case"
+            raise error("DUPLICATE_NAME", span, name=attribute.name, where=f"stream '{made.name}'", fix=fix)
         known.add(attribute.name.lower())
     columns = {a.name: a for a in added}
     found: list[Attribute] = []
@@ -116,13 +94,8 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
     for key, option in given.items():
         attribute = key.partition(".")[2]
         if key.startswith("threshold.") and attribute not in [name.lower() for name in names]:
-            raise error(
-                "UNKNOWN_OPTION",
-                option.span,
-                name=option.name,
-                owner=f"stream '{node.name}'",
-                fix=did_you_mean(attribute, names),
-            )
+            fix = did_you_mean(attribute, names)
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=f"stream '{node.name}'", fix=fix)
     errors, policy = _word(given, "errors", ERRORS), _word(given, "policy", POLICIES)
     limit: int | None = None
     if "buffer" in given:
@@ -131,14 +104,8 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
             raise _bad(given["buffer"], "a number of tuples from 1 on", "write buffer = 1000")
         limit = found
     elif "policy" in given:
-        raise error(
-            "BAD_VALUE",
-            given["policy"].span,
-            what="policy",
-            found="without a buffer",
-            expected="a limit that it is for",
-            fix="add buffer = n, or leave policy out",
-        )
+        what, expected, fix = "policy", "a limit that it is for", "add buffer = n, or leave policy out"
+        raise error("BAD_VALUE", given["policy"].span, what=what, found="without a buffer", expected=expected, fix=fix)
     sigma = _number(given, "sigma", 0.5)
     if sigma == 0:
         raise _bad(given["sigma"], "a part of the threshold, above 0", "write sigma = 0.5")

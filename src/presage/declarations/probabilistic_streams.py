@@ -21,23 +21,13 @@ def bind_uncertain(node: s.CreateType, made: EventType, catalog: Catalog) -> Eve
     for name in clause.attributes:
         attribute = made.attribute(name)
         if attribute is None:
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                span,
-                owner=f"stream '{made.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in made.attributes]),
-            )
+            fix = did_you_mean(name, [a.name for a in made.attributes])
+            raise error("UNKNOWN_ATTRIBUTE", span, owner=f"stream '{made.name}'", name=name, fix=fix)
         if name in (*made.key, made.event_time):
             role = "the event time" if name == made.event_time else "part of KEY"
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=f"the uncertain attribute '{name}'",
-                found=role,
-                expected="none of the attributes that say what a row is about and when",
-                fix=f"leave '{name}' out of PROBABILISTIC",
-            )
+            expected = "none of the attributes that say what a row is about and when"
+            what, fix = f"the uncertain attribute '{name}'", f"leave '{name}' out of PROBABILISTIC"
+            raise error("BAD_VALUE", span, what=what, found=role, expected=expected, fix=fix)
     if len(set(clause.attributes)) < len(clause.attributes):
         twice = next(n for n in clause.attributes if clause.attributes.count(n) > 1)
         raise error("DUPLICATE_NAME", span, name=twice, where="PROBABILISTIC", fix="leave one out")
@@ -58,23 +48,14 @@ def bind_inference(node: s.CreateType, clause: Inference, made: EventType, catal
         found = _with_columns(made, Uncertain(others, clause.method == "smooth"), span) if len(others) == 1 else None
     else:
         if node.probabilistic.markov and clause.method != "smooth":
-            raise error(
-                "UNSUPPORTED",
-                node.probabilistic.span,
-                what="PROBABILISTIC MARKOV",
-                where=f"with {clause.method.upper()}, which says nothing of how steps depend on each other",
-                fix="use SMOOTH, or leave MARKOV out",
-            )
+            where = f"with {clause.method.upper()}, which says nothing of how steps depend on each other"
+            fix = "use SMOOTH, or leave MARKOV out"
+            raise error("UNSUPPORTED", node.probabilistic.span, what="PROBABILISTIC MARKOV", where=where, fix=fix)
         found = bind_uncertain(node, made, catalog)
         others = node.probabilistic.attributes
     if found is None or len(others) != 1:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=f"stream '{made.name}'",
-            found=_listed("with the uncertain", others),
-            expected="with one attribute beside its key and its time: the hidden state",
-        )
+        what, expected = f"stream '{made.name}'", "with one attribute beside its key and its time: the hidden state"
+        raise error("BAD_VALUE", span, what=what, found=_listed("with the uncertain", others), expected=expected)
     return replace(found, inference=InferredFrom(clause.over, clause.model, clause.method, clause.particles))
 
 
@@ -87,14 +68,8 @@ def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventTyp
     """The stream with the columns that its rows have beside the declared ones."""
     for attribute in made.attributes:
         if isinstance(attribute.type, ArrayOf | MapOf | StructOf):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"'{attribute.name}' of the probabilistic stream '{made.name}'",
-                expected="a plain type",
-                found=attribute.type,
-                fix="declare its parts one by one",
-            )
+            what, fix = f"'{attribute.name}' of the probabilistic stream '{made.name}'", "declare its parts one by one"
+            raise error("TYPE_MISMATCH", span, what=what, expected="a plain type", found=attribute.type, fix=fix)
         if attribute.name not in (*made.key, *uncertain.attributes, made.event_time):
             raise error(
                 "BAD_VALUE",
@@ -109,13 +84,8 @@ def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventTyp
     added = {name.lower() for name in names}
     for attribute in made.attributes:
         if attribute.name.lower() in added:
-            raise error(
-                "DUPLICATE_NAME",
-                span,
-                name=attribute.name,
-                where=f"stream '{made.name}'",
-                fix="leave it out of the declaration: the rows of a probabilistic stream have that column in any case",
-            )
+            fix = "leave it out of the declaration: the rows of a probabilistic stream have that column in any case"
+            raise error("DUPLICATE_NAME", span, name=attribute.name, where=f"stream '{made.name}'", fix=fix)
     before = tuple(
         Attribute(column, a.type)
         for column, name in zip(uncertain.before, uncertain.attributes, strict=False)
@@ -134,24 +104,14 @@ def _check_readings(clause: Inference, made: EventType, catalog: Catalog) -> Non
     if not over.has_events:
         raise error("NOT_A_STREAM", clause.span, name=clause.over, kind=over.kind, fix="name a stream of readings")
     if over.probabilistic is not None:
-        raise error(
-            "UNSUPPORTED",
-            clause.span,
-            what=f"INFERENCE OVER {clause.over}",
-            where="because it is uncertain already",
-            fix="infer from a stream of readings",
-        )
+        where, fix = "because it is uncertain already", "infer from a stream of readings"
+        raise error("UNSUPPORTED", clause.span, what=f"INFERENCE OVER {clause.over}", where=where, fix=fix)
     own = {name: _type_of(made, name) for name in made.key}
     theirs = {name: _type_of(over, name) for name in over.key}
     if own != theirs:
-        raise error(
-            "TYPE_MISMATCH",
-            clause.span,
-            what=f"KEY of stream '{made.name}'",
-            expected=f"the key of '{over.name}', {_shown(theirs)}",
-            found=_shown(own),
-            fix="give both streams the same KEY",
-        )
+        what = f"KEY of stream '{made.name}'"
+        expected, fix = f"the key of '{over.name}', {_shown(theirs)}", "give both streams the same KEY"
+        raise error("TYPE_MISMATCH", clause.span, what=what, expected=expected, found=_shown(own), fix=fix)
 
 
 def _type_of(event_type: EventType, name: str) -> str:

@@ -51,14 +51,8 @@ def refuse_different(node: CREATES, known: Declared, made: Declared, kind: str) 
     if told:
         more = f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else ""
         changed = [label for label in {**was, **says} if was.get(label) != says.get(label)]
-        raise error(
-            "ALREADY_DECLARED",
-            node.span,
-            name=node.name,
-            kind=kind,
-            fix=_fix(known, changed),
-            difference=f", and this says something else: {'; '.join(told[:MOST_NAMED])}{more}",
-        )
+        fix, difference = _fix(known, changed), f", and this says something else: {'; '.join(told[:MOST_NAMED])}{more}"
+        raise error("ALREADY_DECLARED", node.span, name=node.name, kind=kind, fix=fix, difference=difference)
 
 
 def _difference(label: str, was: str | None, says: str | None) -> str:

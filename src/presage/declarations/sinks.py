@@ -92,14 +92,8 @@ def _check(made: Sink, name: str, value: str, span: Span | None) -> None:
 
 def _check_one_of(name: str, value: str, several: tuple[str, ...], span: Span | None) -> None:
     if value not in several:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=name,
-            found=f"'{value}'",
-            expected=f"one of {', '.join(several)}",
-            fix=did_you_mean(value, several),
-        )
+        fix = did_you_mean(value, several)
+        raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=f"one of {', '.join(several)}", fix=fix)
 
 
 def _check_rows(made: Sink, name: str, value: str, span: Span | None) -> None:
@@ -125,14 +119,9 @@ def _check_text(made: Sink, name: str, value: str, span: Span | None) -> None:
 def _check_url(made: Sink, name: str, value: str, span: Span | None) -> None:
     why = None if is_reference(value) else url_problem(value)
     if why is not None:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=name,
-            found=why,
-            expected="an address that begins with http:// or https://",
-            fix="what is secret in it, put in a header: 'header.Authorization' = 'env:NAME'",
-        )
+        expected = "an address that begins with http:// or https://"
+        fix = "what is secret in it, put in a header: 'header.Authorization' = 'env:NAME'"
+        raise error("BAD_VALUE", span, what=name, found=why, expected=expected, fix=fix)
 
 
 def url_problem(url: str) -> str | None:

@@ -77,21 +77,11 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
     if source == "mqtt":
         _check_mqtt(made, spans, span)
     if source == "rate" and made.probabilistic is not None:
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what="source = 'rate'",
-            where="for a probabilistic stream",
-            fix="make readings with it, and infer the stream from them",
-        )
+        fix = "make readings with it, and infer the stream from them"
+        raise error("UNSUPPORTED", span, what="source = 'rate'", where="for a probabilistic stream", fix=fix)
     if source != "memory" and made.inference is not None:
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what=f"source = '{source}'",
-            where="for a stream that is inferred",
-            fix=f"give the source to '{made.inference.over}', whose readings it is made of",
-        )
+        fix = f"give the source to '{made.inference.over}', whose readings it is made of"
+        raise error("UNSUPPORTED", span, what=f"source = '{source}'", where="for a stream that is inferred", fix=fix)
 
 
 def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: Span | None) -> None:
@@ -104,14 +94,8 @@ def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: S
 def _check(name: str, value: str, span: Span | None) -> None:
     for known, several in (("format", FORMATS), ("order", ORDERS)):
         if name == known and value not in several:
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=name,
-                found=f"'{value}'",
-                expected=f"one of {', '.join(several)}",
-                fix=did_you_mean(value, several),
-            )
+            expected, fix = f"one of {', '.join(several)}", did_you_mean(value, several)
+            raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected, fix=fix)
     if name in ("path", "pattern", "host", "topic", "client") and not value:
         raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
     if name in ("settle", "session") and parse_duration(value) is None:
@@ -135,23 +119,11 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
     several = {"format": MESSAGE_FORMATS, "version": MQTT_VERSIONS, "tls": ("true", "false")}
     for name, known in several.items():
         if name in options and options[name].lower() not in known:
-            raise error(
-                "BAD_VALUE",
-                spans.get(name),
-                what=name,
-                found=f"'{options[name]}'",
-                expected=f"one of {', '.join(known)}",
-                fix=did_you_mean(options[name], known),
-            )
+            expected, fix = f"one of {', '.join(known)}", did_you_mean(options[name], known)
+            raise error("BAD_VALUE", spans.get(name), what=name, found=f"'{options[name]}'", expected=expected, fix=fix)
     if not _is_host(options["host"]):
-        raise error(
-            "BAD_VALUE",
-            spans.get("host"),
-            what="host",
-            found=f"'{options['host']}'",
-            expected="the name or the address of a machine",
-            fix="its port goes into port = 1883",
-        )
+        what, expected, fix = "host", "the name or the address of a machine", "its port goes into port = 1883"
+        raise error("BAD_VALUE", spans.get("host"), what=what, found=f"'{options['host']}'", expected=expected, fix=fix)
     if not _is_filter(options["topic"]):
         raise error(
             "BAD_VALUE",
@@ -163,22 +135,12 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
     if "password" in options:
         check_secret(f"stream '{made.name}'", "password", options["password"])
     if "password" in options and "username" not in options:
-        raise error(
-            "MISSING_OPTION",
-            span,
-            owner=f"stream '{made.name}' with a password",
-            name="username",
-            fix="add username = 'env:NAME'",
-        )
+        fix = "add username = 'env:NAME'"
+        raise error("MISSING_OPTION", span, owner=f"stream '{made.name}' with a password", name="username", fix=fix)
     _check_tls(made, spans)
     if (parse_duration(options.get("session", "0 sec")) or 0) > LONGEST_SESSION:
-        raise error(
-            "BAD_VALUE",
-            spans.get("session"),
-            what="session",
-            found=f"'{options['session']}'",
-            expected="at most 49710 days, which is as far as a broker counts",
-        )
+        found, expected = f"'{options['session']}'", "at most 49710 days, which is as far as a broker counts"
+        raise error("BAD_VALUE", spans.get("session"), what="session", found=found, expected=expected)
     for name, wanted in (("topic_as", STRING), ("received_as", TIMESTAMP)):
         if name in options:
             _check_attribute(made, name, options[name], wanted, spans.get(name))
@@ -188,21 +150,11 @@ def _check_tls(made: EventType, spans: Mapping[str, Span]) -> None:
     """Whoever names a file for TLS means it: without it a password would be sent for all to read."""
     files = [name for name in made.options if name.startswith("tls_")]
     if files and made.options.get("tls", "false").lower() != "true":
-        raise error(
-            "MISSING_OPTION",
-            spans.get(files[0]),
-            owner=f"stream '{made.name}' with {files[0]}",
-            name="tls",
-            fix="add tls = 'true'",
-        )
+        owner = f"stream '{made.name}' with {files[0]}"
+        raise error("MISSING_OPTION", spans.get(files[0]), owner=owner, name="tls", fix="add tls = 'true'")
     if "tls_key" in files and "tls_cert" not in files:
-        raise error(
-            "MISSING_OPTION",
-            spans.get("tls_key"),
-            owner=f"stream '{made.name}' with tls_key",
-            name="tls_cert",
-            fix="add tls_cert, the certificate that the key belongs to",
-        )
+        owner, fix = f"stream '{made.name}' with tls_key", "add tls_cert, the certificate that the key belongs to"
+        raise error("MISSING_OPTION", spans.get("tls_key"), owner=owner, name="tls_cert", fix=fix)
 
 
 def _is_host(text: str) -> bool:
@@ -223,13 +175,8 @@ def _is_filter(topic: str) -> bool:
 def _check_attribute(made: EventType, option: str, name: str, wanted: DataType, span: Span | None) -> None:
     found = made.attribute(name)
     if found is None:
-        raise error(
-            "UNKNOWN_ATTRIBUTE",
-            span,
-            owner=f"stream '{made.name}'",
-            name=name,
-            fix=did_you_mean(name, [a.name for a in made.attributes]),
-        )
+        fix = did_you_mean(name, [a.name for a in made.attributes])
+        raise error("UNKNOWN_ATTRIBUTE", span, owner=f"stream '{made.name}'", name=name, fix=fix)
     if found.type != wanted:
         raise error("TYPE_MISMATCH", span, what=f"{option} = '{name}'", expected=wanted, found=found.type)
 

@@ -13,37 +13,17 @@ def check_special(
 ) -> None:
     """`word`: what the declaration says of its rows, which are `rows`, and each of which `belongs` to a key."""
     if node.kind != "stream":
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what=word,
-            where="on a schema, which has no rows",
-            fix="write it on the streams that inherit the schema",
-        )
+        fix = "write it on the streams that inherit the schema"
+        raise error("UNSUPPORTED", span, what=word, where="on a schema, which has no rows", fix=fix)
     for parent in made.parents:
         if catalog.types[parent].kind != "schema":
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what=word,
-                where=f"on a stream that inherits the stream '{parent}'",
-                fix=f"inherit schemas only: {rows} are no events of another stream",
-            )
+            where = f"on a stream that inherits the stream '{parent}'"
+            fix = f"inherit schemas only: {rows} are no events of another stream"
+            raise error("UNSUPPORTED", span, what=word, where=where, fix=fix)
     if not made.key:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=f"KEY of stream '{made.name}'",
-            found="missing",
-            expected=f"there: {belongs}",
-            fix="add KEY (a, …)",
-        )
+        what = f"KEY of stream '{made.name}'"
+        raise error("BAD_VALUE", span, what=what, found="missing", expected=f"there: {belongs}", fix="add KEY (a, …)")
     if made.event_time in made.key:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=f"KEY of stream '{made.name}'",
-            found="with the event time in it",
-            expected="what a row is about",
-            fix=f"leave '{made.event_time}' out of KEY",
-        )
+        what = f"KEY of stream '{made.name}'"
+        expected, fix = "what a row is about", f"leave '{made.event_time}' out of KEY"
+        raise error("BAD_VALUE", span, what=what, found="with the event time in it", expected=expected, fix=fix)

@@ -74,9 +74,8 @@ def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> 
         raise error("FUNCTION_NOT_ALLOWED", span, name=name, why=REFUSED[lower])
     if lower in OF_A_MATCH:
         fix = f"name it in MEASURES and select that: MEASURES {name.upper()}({OF_A_MATCH[lower]}) AS n"
-        raise error(
-            "UNSUPPORTED", span, what=f"{name}(…)", where="outside MEASURES and DEFINE of MATCH_RECOGNIZE", fix=fix
-        )
+        where = "outside MEASURES and DEFINE of MATCH_RECOGNIZE"
+        raise error("UNSUPPORTED", span, what=f"{name}(…)", where=where, fix=fix)
     if lower not in BY_NAME:
         of_epl = refused_function(name, span)
         if of_epl is not None:
@@ -106,22 +105,12 @@ def _fit_forms(entry: Entry, name: str, arg_types: tuple[DataType, ...], span: S
             return result
         misfits.append(result)
     if len(candidates) > 1:
-        raise error(
-            "WRONG_ARGUMENTS",
-            span,
-            name=name,
-            expected=" or ".join(f"({_parameters(form)})" for form in candidates),
-            found=f"({', '.join(map(str, arg_types))})",
-        )
+        expected = " or ".join(f"({_parameters(form)})" for form in candidates)
+        raise error("WRONG_ARGUMENTS", span, name=name, expected=expected, found=f"({', '.join(map(str, arg_types))})")
     (misfit,) = misfits
-    raise error(
-        "TYPE_MISMATCH",
-        span,
-        what=f"argument {misfit.index + 1} of {name}",
-        expected=misfit.expected,
-        found=arg_types[misfit.index],
-        fix=f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else "",
-    )
+    what = f"argument {misfit.index + 1} of {name}"
+    fix = f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else ""
+    raise error("TYPE_MISMATCH", span, what=what, expected=misfit.expected, found=arg_types[misfit.index], fix=fix)
 
 
 def _parameters(form: Signature) -> str:
@@ -163,13 +152,8 @@ def _make_named_struct(
     for index in range(0, len(types), 2):
         field = constants.get(index)
         if not isinstance(field, str):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"argument {index + 1} of {name}",
-                expected="a name as a constant text",
-                found=types[index] if field is None else field,
-            )
+            expected, found = "a name as a constant text", types[index] if field is None else field
+            raise error("TYPE_MISMATCH", span, what=f"argument {index + 1} of {name}", expected=expected, found=found)
         if field in fields:
             raise error("DUPLICATE_NAME", span, name=field, where=name, fix="choose another name")
         fields[field] = types[index + 1]

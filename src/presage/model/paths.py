@@ -124,12 +124,8 @@ def read_text(path: str, roots: Roots = ANYWHERE) -> str:
         with roots.opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_TEXT:
-                raise error(
-                    "LIMIT",
-                    what=f"the file '{path}' with {size} bytes",
-                    limit_name="bytes of a file of text",
-                    limit=MAX_TEXT,
-                )
+                what = f"the file '{path}' with {size} bytes"
+                raise error("LIMIT", what=what, limit_name="bytes of a file of text", limit=MAX_TEXT)
             return file.read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
         raise error("FILE_UNREADABLE", path=path, why=str(failure), fix="give a file of text in UTF-8") from failure

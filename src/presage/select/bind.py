@@ -52,13 +52,8 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     predicted = any(item.predicted for item in query.items)
     recalling = next((item for item in query.items if item.recalls), None)
     if recalling is not None and (predicted or sequence is not None):
-        raise error(
-            "UNSUPPORTED",
-            recalling.span,
-            what="RECALL",
-            where="beside PREDICTED or SEQUENCE",
-            fix="INSERT INTO a stream what they find, and write RECALL behind that",
-        )
+        fix = "INSERT INTO a stream what they find, and write RECALL behind that"
+        raise error("UNSUPPORTED", recalling.span, what="RECALL", where="beside PREDICTED or SEQUENCE", fix=fix)
     if sequence is not None:
         return _bind_sequence(query, sequence, context)
     if predicted:
@@ -209,14 +204,8 @@ class _SelectBinder:
     def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
         bound = binder.bind(_resolve_alias(node, self.query, self.scope))
         if not is_orderable(bound.type):
-            raise error(
-                "TYPE_MISMATCH",
-                node.span,
-                what="GROUP BY",
-                expected="values that can be compared",
-                found=bound.type,
-                fix="group by the value at a key: m['key']",
-            )
+            expected, fix = "values that can be compared", "group by the value at a key: m['key']"
+            raise error("TYPE_MISMATCH", node.span, what="GROUP BY", expected=expected, found=bound.type, fix=fix)
         return bound
 
     def _having(self) -> Expr:
@@ -227,13 +216,8 @@ class _SelectBinder:
     def _check_streams(self) -> None:
         if all(i.is_relation for i in self.items):
             name = self.query.items[0].name
-            raise error(
-                "NOT_A_STREAM",
-                self.query.items[0].span,
-                name=name,
-                kind="relation",
-                fix=f"join it with a stream; DESCRIBE {name} shows its rows",
-            )
+            fix = f"join it with a stream; DESCRIBE {name} shows its rows"
+            raise error("NOT_A_STREAM", self.query.items[0].span, name=name, kind="relation", fix=fix)
 
     def source(self, on: list[Expr]) -> Node:
         """FROM: one item, a native join with relations, or a window join."""

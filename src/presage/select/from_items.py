@@ -194,14 +194,8 @@ def _check_size(stream: EventType, context: QueryContext, span: Span) -> None:
     )
     for name, found, limit in limits:
         if found > limit:
-            raise error(
-                "LIMIT",
-                span,
-                what=f"the query down to the derived stream '{stream.name}'",
-                limit_name=name,
-                limit=limit,
-                fix="write some of the statements as one",
-            )
+            what, fix = f"the query down to the derived stream '{stream.name}'", "write some of the statements as one"
+            raise error("LIMIT", span, what=what, limit_name=name, limit=limit, fix=fix)
 
 
 def _widened(node: Node, name: str | None, wanted: t.DataType) -> Expr:

@@ -83,13 +83,8 @@ def _bind_pattern(
 ) -> Item:
     """PATTERN […]: its tags are names of their own; with an alias they are also the attributes of that."""
     if item.match is not None:
-        raise error(
-            "UNSUPPORTED",
-            item.match.span,
-            what="MATCH_RECOGNIZE",
-            where="over PATTERN […]",
-            fix="INSERT the pattern's rows INTO a stream and read that",
-        )
+        fix = "INSERT the pattern's rows INTO a stream and read that"
+        raise error("UNSUPPORTED", item.match.span, what="MATCH_RECOGNIZE", where="over PATTERN […]", fix=fix)
 
     def events(event_type: EventType, alias: str, span: Span) -> Node:
         refuse_uncertain(event_type, "PATTERN […]", span)
@@ -141,24 +136,14 @@ def _bind_match(
 def bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> Item:
     relation = context.catalog.relations[item.name]
     if item.windows:
-        raise error(
-            "NOT_A_STREAM",
-            item.windows[0].span,
-            name=item.name,
-            kind="relation",
-            fix="a relation is static: leave the window out",
-        )
+        fix = "a relation is static: leave the window out"
+        raise error("NOT_A_STREAM", item.windows[0].span, name=item.name, kind="relation", fix=fix)
     attributes = tuple((a.name, a.type) for a in relation.attributes)
     # A table that no name of the user's stands for is not shown by `*`.
     scope = ScopeItem(alias, f"relation '{item.name}'", attributes, aside=alias.startswith("~"))
     fields = tuple(Field(c.name, c.type) for c in scope.all_columns())
     node = RelationScan(item.name, alias, fields, tuple(n for n, _ in attributes))
     if item.condition is not None:
-        raise error(
-            "UNSUPPORTED",
-            item.condition.span,
-            what="a filter in parentheses",
-            where="on a relation",
-            fix="write the condition in ON or WHERE",
-        )
+        fix = "write the condition in ON or WHERE"
+        raise error("UNSUPPORTED", item.condition.span, what="a filter in parentheses", where="on a relation", fix=fix)
     return Item((scope,), node)

@@ -26,13 +26,9 @@ def later_joins(query: s.Query, recalling: s.FromItem) -> LaterJoins:
     place = query.items.index(recalling)
     for item in query.items[: place + 1]:
         if item.analysis is not None:
-            raise error(
-                "UNSUPPORTED",
-                item.span,
-                what="ANALYSIS",
-                where="on a join before the RECALL, whose rows are not revised yet",
-                fix="write the join behind the RECALL, or leave ANALYSIS out",
-            )
+            where = "on a join before the RECALL, whose rows are not revised yet"
+            fix = "write the join behind the RECALL, or leave ANALYSIS out"
+            raise error("UNSUPPORTED", item.span, what="ANALYSIS", where=where, fix=fix)
     later = query.items[place + 1 :]
     kept = tuple(replace(item, on=None, analysis=None) for item in later if item.analysis != "present")
     events = replace(query, items=(*query.items[: place + 1], *kept))

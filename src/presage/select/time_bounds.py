@@ -14,14 +14,9 @@ def bind_within(clause: WithinClause | None, now: int) -> tuple[TimeRange, int |
     low = _edge(clause.low, now, shift_if_inclusive=False)
     high = _edge(clause.high, now, shift_if_inclusive=True)
     if low is not None and high is not None and low >= high:
-        raise error(
-            "BAD_VALUE",
-            clause.span,
-            what="the range of WITHIN",
-            found=f"empty ({format_timestamp(low)} to {format_timestamp(high)})",
-            expected="a range that begins before it ends",
-            fix="exchange the bounds",
-        )
+        found = f"empty ({format_timestamp(low)} to {format_timestamp(high)})"
+        expected, fix = "a range that begins before it ends", "exchange the bounds"
+        raise error("BAD_VALUE", clause.span, what="the range of WITHIN", found=found, expected=expected, fix=fix)
     return TimeRange(low, high), _time(clause.high, now)
 
 

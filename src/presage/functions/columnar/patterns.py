@@ -126,13 +126,8 @@ def regex_of(call: FunctionCall) -> Regex:
     try:
         return read_regex(pattern)
     except RegexError as problem:
-        raise error(
-            "BAD_VALUE",
-            call.span,
-            what=f"argument 2 of {call.name}",
-            found=f"'{pattern}'",
-            expected=f"a regular expression ({problem})",
-        ) from None
+        what, expected = f"argument 2 of {call.name}", f"a regular expression ({problem})"
+        raise error("BAD_VALUE", call.span, what=what, found=f"'{pattern}'", expected=expected) from None
 
 
 def _per_text(call: FunctionCall, function: Callable[[pa.Array], list[Any]]) -> Kernel:
