@@ -26,14 +26,13 @@ from presage.model.arrow import to_arrow
 from presage.model.types import DataType, MapOf, StructOf
 
 
-def field_of(base_type: DataType, name: str) -> Callable[[Vector], Vector]:
+def field_of(base_type: DataType, name: str) -> Callable[..., Vector]:
     assert isinstance(base_type, StructOf)
     names = [n for n, _ in base_type.fields]
     place = names.index(name)
     data_type = base_type.fields[place][1]
 
-    def run(base: Vector) -> Vector:
-        assert isinstance(base, Cells)
+    def run(base: Cells) -> Vector:
         return from_arrow(pc.struct_field(base.array, [place]), data_type)
 
     return run
@@ -50,12 +49,10 @@ def make_struct(types: Sequence[DataType], result: DataType) -> Callable[..., Ve
     return run
 
 
-def element_at_place(element: DataType, from_end: bool = False) -> Callable[[Vector, Vector], Vector]:
+def element_at_place(element: DataType, from_end: bool = False) -> Callable[..., Vector]:
     """`array[i]` from 0, or counted from the last."""
 
-    def run(base: Vector, index: Vector) -> Vector:
-        assert isinstance(base, Cells)
-        assert isinstance(index, Flat)
+    def run(base: Cells, index: Flat) -> Vector:
         starts, sizes, valid = slots_of(base.array)
         # Beyond INT lies outside of every array; clipped, it stays outside and nothing overflows.
         place = np.clip(index.values.astype(np.int64), -(2**31), 2**31)
@@ -70,19 +67,18 @@ def element_at_place(element: DataType, from_end: bool = False) -> Callable[[Vec
     return run
 
 
-def value_at_key(base_type: DataType) -> Callable[[Vector, Vector], Vector]:
+def value_at_key(base_type: DataType) -> Callable[..., Vector]:
     assert isinstance(base_type, MapOf)
     value_type = base_type.value
     find = key_places(base_type)
-    return lambda base, key: take(from_arrow(base.array.items, value_type), find(base, key))  # type: ignore[union-attr]
+    return lambda base, key: take(from_arrow(base.array.items, value_type), find(base, key))
 
 
-def key_places(base_type: MapOf) -> Callable[[Vector, Vector], Ints]:
+def key_places(base_type: MapOf) -> Callable[..., Ints]:
     """Where the first entry with the key stands among the entries of all maps; -1 if there is none."""
     equal, key_type = compare("=", base_type.key), base_type.key
 
-    def run(base: Vector, key: Vector) -> Ints:
-        assert isinstance(base, Cells)
+    def run(base: Cells, key: Vector) -> Ints:
         rows = joint_length(base, key)
         starts, sizes, _ = slots_of(base.array)
         owners, places = spread(np.broadcast_to(starts, rows), np.broadcast_to(sizes, rows))

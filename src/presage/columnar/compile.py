@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from presage.columnar import logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
-from presage.columnar.arithmetic import compute, months_later, negate, seconds_between
+from presage.columnar.arithmetic import compute, concatenated, months_later, negate, seconds_between
 from presage.columnar.cancellation import check_cancelled
 from presage.columnar.casts import cast
-from presage.columnar.concatenation import concatenated
 from presage.columnar.like import like
 from presage.columnar.membership import in_list, in_relation, in_relation_where, relation_of, relation_terms_supported
 from presage.columnar.order import compare

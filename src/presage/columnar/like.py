@@ -29,10 +29,8 @@ def like(expr: e.Like) -> Callable[..., Vector]:
     return _by_pattern
 
 
-def _by_pattern(texts: Vector, patterns: Vector) -> Vector:
+def _by_pattern(texts: Cells, patterns: Cells) -> Vector:
     """All texts that have the same pattern together."""
-    assert isinstance(texts, Cells)
-    assert isinstance(patterns, Cells)
     rows = max(len(texts), len(patterns)) if len(texts) and len(patterns) else 0
     array = texts.array if len(texts) == rows else pa.repeat(texts.array[0], rows)
     encoded = patterns.array.dictionary_encode()
@@ -75,8 +73,7 @@ def _plain(pattern: str) -> Callable[..., Vector] | None:
         return lambda a, b: equal(a, _unescaped(text))
     find = pc.match_substring if starts and ends else pc.ends_with if starts else pc.starts_with
 
-    def run(texts: Vector, _: Vector) -> Vector:
-        assert isinstance(texts, Cells)
+    def run(texts: Cells, _: Vector) -> Vector:
         return flat_from_arrow(find(texts.array, text))
 
     return run

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.columnar.access import spread
-from presage.columnar.vectors import Bools, Cells, Ints, Vector, slots_of
+from presage.columnar.vectors import Bools, Cells, Ints, slots_of
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
 
@@ -16,8 +16,7 @@ class Unfolded:
 
     __slots__ = ("elements", "owners", "places", "sizes", "valid")
 
-    def __init__(self, vector: Vector, rows: int, elements: pa.Array | None = None) -> None:
-        assert isinstance(vector, Cells)
+    def __init__(self, vector: Cells, rows: int, elements: pa.Array | None = None) -> None:
         starts, sizes, valid = slots_of(vector.array)
         self.sizes: Ints = np.broadcast_to(sizes, rows)
         self.valid: Bools | None = None if valid is None else np.broadcast_to(valid, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +14,20 @@ from presage.model import types as t
 from presage.model.types import DataType
 
 
-def all_of(*operands: Vector) -> Flat:
+def all_of(*operands: Flat) -> Flat:
     return _folded(operands, False)
 
 
-def any_of(*operands: Vector) -> Flat:
+def any_of(*operands: Flat) -> Flat:
     return _folded(operands, True)
 
 
-def _folded(operands: tuple[Vector, ...], decisive: bool) -> Flat:
+def _folded(operands: tuple[Flat, ...], decisive: bool) -> Flat:
     """`decisive` is the value that one operand is enough for: false for AND, true for OR."""
     join, found = (np.logical_or if decisive else np.logical_and), None
     unknown: Bools | None = None
     decided: Bools | None = None
     for operand in operands:
-        assert isinstance(operand, Flat)
         values = operand.values
         if operand.valid is not None:
             # A NULL joins as the value that decides nothing, and is remembered.
@@ -41,8 +41,7 @@ def _folded(operands: tuple[Vector, ...], decisive: bool) -> Flat:
     return Flat(found, decided | ~unknown)
 
 
-def negation(operand: Vector) -> Flat:
-    assert isinstance(operand, Flat)
+def negation(operand: Flat) -> Flat:
     return Flat(~operand.values, operand.valid)
 
 
@@ -51,8 +50,7 @@ def is_null(operand: Vector) -> Flat:
     return Flat(np.zeros(1, np.bool_)) if valid is None else Flat(~valid)
 
 
-def is_true(condition: Vector) -> Bools:
-    assert isinstance(condition, Flat)
+def is_true(condition: Flat) -> Bools:
     return condition.values if condition.valid is None else condition.values & condition.valid
 
 
@@ -90,8 +88,8 @@ def pick(options: list[Vector], which: Ints, data_type: DataType) -> Vector:
 def case_when(data_type: DataType) -> Callable[..., Vector]:
     """Of conditions and values in turn, and the value for the rest."""
 
-    def run(*parts: Vector) -> Vector:
-        result = parts[-1]
+    def run(*parts: Any) -> Vector:
+        result: Vector = parts[-1]
         for i in range(len(parts) - 3, -1, -2):
             result = choose(is_true(parts[i]), parts[i + 1], result, data_type)
         return result

@@ -32,7 +32,7 @@ from presage.model import types as t
 from presage.model.types import DataType
 from presage.plan import expr as e
 
-Codes = Callable[[Vector], Ints]
+Codes = Callable[..., Ints]
 
 
 def in_list(expr: e.InList) -> Callable[..., Vector]:
@@ -73,16 +73,14 @@ def codes_of(values: Vector, data_type: DataType) -> Codes:
     return lambda vector: _number_codes(vector, known)
 
 
-def _text_codes(vector: Vector, table: pa.Array) -> Ints:
-    assert isinstance(vector, Cells)
+def _text_codes(vector: Cells, table: pa.Array) -> Ints:
     # A NULL is not in the table, which has none.
     places = pc.index_in(vector.array, value_set=table)
     found: Ints = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
-def _number_codes(vector: Vector, known: Numbers) -> Ints:
-    assert isinstance(vector, Flat)
+def _number_codes(vector: Flat, known: Numbers) -> Ints:
     places = np.minimum(np.searchsorted(known, vector.values), len(known) - 1)
     hits = known[places] == vector.values
     if known.dtype.kind == "f" and known[-1] != known[-1]:

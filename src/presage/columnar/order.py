@@ -28,7 +28,7 @@ from presage.columnar.vectors import (
 from presage.model import types as t
 from presage.model.types import DataType
 
-Compare = Callable[[Vector, Vector], Flat]
+Compare = Callable[..., Flat]
 
 COMPARE: dict[str, np.ufunc] = {
     "=": np.equal,
@@ -65,17 +65,13 @@ def compare(op: str, data_type: DataType) -> Compare:
 
 
 def _flat(operator: np.ufunc) -> Compare:
-    def run(a: Vector, b: Vector) -> Flat:
-        assert isinstance(a, Flat)
-        assert isinstance(b, Flat)
+    def run(a: Flat, b: Flat) -> Flat:
         return Flat(operator(a.values, b.values), both_valid(a.valid, b.valid))
 
     return run
 
 
-def _doubles(op: str, a: Vector, b: Vector) -> Flat:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _doubles(op: str, a: Flat, b: Flat) -> Flat:
     return Flat(compare_doubles(op, a.values, b.values), both_valid(a.valid, b.valid))
 
 
@@ -111,9 +107,7 @@ def beside(a: Cells, b: Cells) -> tuple[pa.Array | pa.Scalar, pa.Array | pa.Scal
 
 
 def _texts(operator: Callable[..., pa.Array]) -> Compare:
-    def run(a: Vector, b: Vector) -> Flat:
-        assert isinstance(a, Cells)
-        assert isinstance(b, Cells)
+    def run(a: Cells, b: Cells) -> Flat:
         return flat_from_arrow(operator(*beside(a, b)))
 
     return run

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from presage.columnar.evaluate import supports
-from presage.columnar.kernel_predicates import EvaluatorPredicates
+from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.programs import CodeBuilder
 from presage.errors import error
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.row_terms import RowValue
 
-if TYPE_CHECKING:
-    pass
+
+@dataclass(frozen=True)
+class EvaluatorPredicates:
+    """Conditions that only the evaluator can compute."""
+
+    conditions: Mapping[int, Expr]
+    relations: Mapping[str, pa.Table]
+
+    def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray:
+        table = pa.table(arguments, names=[f"a{i}" for i in range(len(arguments))])
+        return Evaluator(self.relations).mask(self.conditions[number], table)
 
 
 class Programs:

@@ -20,8 +20,7 @@ from presage.plan.expr import FunctionCall
 def _map_part(call: FunctionCall) -> Kernel:
     wanted = to_arrow(call.type)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells) -> Vector:
         array = x.array
         if call.name == "map_entries":
             part = pa.StructArray.from_arrays([array.keys, array.items], fields=list(wanted.value_type))
@@ -67,7 +66,7 @@ def _map(call: FunctionCall) -> Kernel:
 
 
 def _map_from_arrays(call: FunctionCall) -> Kernel:
-    def run(keys: Vector, values: Vector) -> Vector:
+    def run(keys: Cells, values: Cells) -> Vector:
         rows = joint_length(keys, values)
         left, right = Unfolded(keys, rows), Unfolded(values, rows)
         valid = both_valid(both_valid(left.valid, right.valid), left.sizes == right.sizes)
@@ -80,10 +79,10 @@ def _map_from_arrays(call: FunctionCall) -> Kernel:
 
 
 def _map_concat(call: FunctionCall) -> Kernel:
-    def run(*maps: Vector) -> Vector:
+    def run(*maps: Cells) -> Vector:
         rows = joint_length(*maps)
-        keys = [Unfolded(m, rows, m.array.keys) for m in maps]  # type: ignore[union-attr]
-        items = [Unfolded(m, rows, m.array.items) for m in maps]  # type: ignore[union-attr]
+        keys = [Unfolded(m, rows, m.array.keys) for m in maps]
+        items = [Unfolded(m, rows, m.array.items) for m in maps]
         owners = np.concatenate([part.owners for part in keys])
         order = np.argsort(owners, kind="stable")
         valid: Bools | None = None

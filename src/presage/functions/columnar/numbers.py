@@ -23,8 +23,7 @@ _EXACT = decimal.Context(prec=800)
 
 
 def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         with np.errstate(all="ignore"):
             return Flat(function(x.values), x.valid)
 
@@ -34,8 +33,7 @@ def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
 def _abs(call: FunctionCall) -> Kernel:
     opposite = negate(call.type)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         if call.type == t.DOUBLE:
             return Flat(np.abs(x.values), x.valid)
         return choose(x.values < 0, opposite(x), x, call.type)
@@ -50,8 +48,7 @@ def _whole(function: np.ufunc) -> Builder:
         if call.args[0].type != t.DOUBLE:
             return lambda x: x
 
-        def run(x: Vector) -> Vector:
-            assert isinstance(x, Flat)
+        def run(x: Flat) -> Vector:
             inside = (x.values >= -(2.0**63)) & (x.values < 2.0**63)
             with np.errstate(invalid="ignore"):
                 values = function(x.values).astype(np.int64)
@@ -124,11 +121,10 @@ def _extreme(op: str) -> Builder:
     return build
 
 
-def _logarithm(function: Callable[[Numbers], Numbers]) -> Builder:
+def _logarithm(function: Callable[[Numbers], Numbers]) -> Callable[[FunctionCall], Callable[..., Flat]]:
     """NULL unless x > 0; NaN is greater."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Flat:
         above = ~(x.values <= 0)
         return Flat(function(x.values), x.valid if above.all() else both_valid(x.valid, above))
 
@@ -141,15 +137,12 @@ def _log2(x: Numbers) -> Numbers:
 
 
 def _log(call: FunctionCall) -> Kernel | None:
-    if len(call.args) == 1:
-        return _logarithm(log)(call)
     of = _logarithm(log)(call)
-    assert of is not None
+    if len(call.args) == 1:
+        return of
 
-    def run(base: Vector, x: Vector) -> Vector:
+    def run(base: Flat, x: Flat) -> Flat:
         a, b = of(x), of(base)
-        assert isinstance(a, Flat)
-        assert isinstance(b, Flat)
         with np.errstate(all="ignore"):
             return Flat(a.values / b.values, both_valid(a.valid, b.valid))
 
@@ -185,10 +178,8 @@ def _pmod(call: FunctionCall) -> Kernel | None:
     rest = compute("%", call.type)
     dtype = DTYPES[call.type]
 
-    def run(a: Vector, b: Vector) -> Vector:
+    def run(a: Flat, b: Flat) -> Flat:
         found = rest(a, b)
-        assert isinstance(found, Flat)
-        assert isinstance(b, Flat)
         r, n = found.values.astype(dtype), b.values
         # (r + n) % n with the wrapping sum that Java has; no rest of -1 is below zero.
         with np.errstate(all="ignore"):
@@ -198,9 +189,7 @@ def _pmod(call: FunctionCall) -> Kernel | None:
     return run
 
 
-def _div(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _div(a: Flat, b: Flat) -> Vector:
     x, y = np.broadcast_arrays(a.values, b.values)
     safe = np.where((y == 0) | (y == -1), 1, y)
     # Towards zero, by the rest that has the dividend's sign: NumPy's own division goes down.
@@ -238,8 +227,7 @@ def _nvl2(call: FunctionCall) -> Kernel:
     return lambda asked, yes, no: yes if asked.valid is None else choose(asked.valid, yes, no, call.type)
 
 
-def _nullifzero(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _nullifzero(x: Flat) -> Vector:
     return Flat(x.values, both_valid(x.valid, nonzero(x.values)))
 
 
@@ -248,14 +236,12 @@ def _zeroifnull(call: FunctionCall) -> Kernel:
     return lambda x: first_valid(call.type)(x, zero)
 
 
-def _isnan(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _isnan(x: Flat) -> Vector:
     found: Bools = x.values != x.values
     return Flat(found if x.valid is None else found & x.valid)
 
 
-def _nanvl(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
+def _nanvl(a: Flat, b: Vector) -> Vector:
     return choose(a.values == a.values if a.valid is None else (a.values == a.values) | ~a.valid, a, b, t.DOUBLE)
 
 
@@ -266,9 +252,7 @@ def _shift(function: Callable[[Numbers, Numbers], Numbers]) -> Builder:
         bits = 64 if call.type == t.LONG else 32
         dtype = DTYPES[call.type]
 
-        def run(x: Vector, count: Vector) -> Vector:
-            assert isinstance(x, Flat)
-            assert isinstance(count, Flat)
+        def run(x: Flat, count: Flat) -> Vector:
             values = function(x.values, (count.values & (bits - 1)).astype(dtype))
             return Flat(values.astype(dtype), both_valid(x.valid, count.valid))
 

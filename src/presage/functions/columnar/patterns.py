@@ -133,8 +133,7 @@ def regex_of(call: FunctionCall) -> Regex:
 def _per_text(call: FunctionCall, function: Callable[[pa.Array], list[Any]]) -> Kernel:
     """Of a function of distinct texts."""
 
-    def run(x: Vector, *_: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells, *_: Vector) -> Vector:
         encoded = x.array.dictionary_encode()
         made = pa.array(function(encoded.dictionary), to_arrow(call.type))
         return from_arrow(made.take(encoded.indices), call.type)
@@ -145,8 +144,7 @@ def _per_text(call: FunctionCall, function: Callable[[pa.Array], list[Any]]) -> 
 def _like(call: FunctionCall) -> Kernel:
     pattern = Matcher(regex_of(call)).anywhere
 
-    def run(x: Vector, *_: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells, *_: Vector) -> Vector:
         return flat_from_arrow(matches_anywhere(x.array, pattern))
 
     return run

@@ -29,8 +29,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def _part(read: Callable[[Ints], Numbers]) -> Builder:
     """An INT read from the microseconds."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return Flat(read(x.values).astype(np.int32), x.valid)
 
     return lambda call: run
@@ -72,8 +71,7 @@ def _week_of_year(micros: Ints) -> Ints:
 def _named(names: tuple[str, ...], read: Callable[[Ints], Ints]) -> Builder:
     name = per_distinct(lambda i: names[i], (t.INT,), t.STRING)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return name(Flat(read(x.values).astype(np.int32), x.valid))
 
     return lambda call: run
@@ -92,11 +90,7 @@ def _midnight(days: Ints, valid: Numbers | None) -> Flat:
 def _truncated(x: Flat, width: int, phase: int = 0) -> Flat:
     subtract = compute("-", t.LONG)
     moved = subtract(x, constant(phase, t.LONG)) if phase else x
-    assert isinstance(moved, Flat)
-    rest = Flat(np.mod(moved.values, width), moved.valid)
-    found = subtract(x, rest)
-    assert isinstance(found, Flat)
-    return found
+    return subtract(x, Flat(np.mod(moved.values, width), moved.valid))
 
 
 def _truncation(unit: str) -> Callable[[Flat], Flat]:
@@ -122,9 +116,7 @@ def _trunc(unit_at: int, time_at: int) -> Builder:
 
 
 def _moved(move: Callable[[Ints, Ints], Ints], most: int) -> Builder:
-    def run(x: Vector, count: Vector) -> Vector:
-        assert isinstance(x, Flat)
-        assert isinstance(count, Flat)
+    def run(x: Flat, count: Flat) -> Vector:
         near = (count.values >= -most) & (count.values <= most)
         by = np.where(near, count.values, 0).astype(np.int64)
         return _midnight(move(_days(x.values), by), both_valid(both_valid(x.valid, count.valid), near))
@@ -132,8 +124,7 @@ def _moved(move: Callable[[Ints, Ints], Ints], most: int) -> Builder:
     return lambda call: run
 
 
-def _last_day(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _last_day(x: Flat) -> Vector:
     return _midnight(first_day_of(months_of(_days(x.values)) + 1) - 1, x.valid)
 
 
@@ -143,16 +134,13 @@ def _next_day(call: FunctionCall) -> Kernel | None:
         return None
     wanted = [day.lower()[:2] for day in _DAYS].index(word.lower())
 
-    def run(x: Vector, _: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat, _: Vector) -> Vector:
         return _midnight(_days(x.values) + 1 + np.mod(wanted - _weekday(x.values) - 1, 7), x.valid)
 
     return run
 
 
-def _datediff(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _datediff(a: Flat, b: Flat) -> Vector:
     return Flat((_days(a.values) - _days(b.values)).astype(np.int32), both_valid(a.valid, b.valid))
 
 
@@ -162,8 +150,7 @@ def _datediff(a: Vector, b: Vector) -> Vector:
 def _since(width: int) -> Builder:
     """A LONG of whole units since 1970."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return Flat(np.floor_divide(x.values, width), x.valid)
 
     return lambda call: run
