@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from presage.analyze.binary_operators import arithmetic, comparable, described
 from presage.analyze.coerce import cast_to, coerce_literal
-from presage.analyze.epl_names import SEVERAL, refuse_method
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
+from presage.functions.epl_functions import SEVERAL, refuse_method
 from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable

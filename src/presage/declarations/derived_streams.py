@@ -1,4 +1,4 @@
-"""INSERT INTO a derived stream: what its statement reads, that it does not feed itself, that its columns fit."""
+"""Checks of INSERT INTO a derived stream: no cycle, and columns that fit the stream."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def parse_producer(text: str) -> s.Query:
 
 
 def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, in a pattern or sequence, in RECALL, or as a relation in a condition."""
+    """Whether a query names the object in FROM, a pattern, a sequence, RECALL, or as a relation in a condition."""
     named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
     return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
 
 
 def _types_read(query: s.Query) -> list[str]:
-    """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
+    """The event types that a query reads. A pattern of timers alone reads all events: they advance its watermark."""
     found: list[str] = []
     for item in query.items:
         if item.sequence is not None:
@@ -52,7 +52,7 @@ def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
         if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
             what = f"the derived stream '{name}'"
             raise error("CYCLE", statement.span, what=what, path=" <- ".join([*path[:-1], path[-1]]))
-        # The empty schema sees every stream, so a derived stream over it would see itself.
+        # The root schema covers every stream, so a derived stream over it would read itself.
         if path[-1] == EVENT:
             what = f"the derived stream '{name}'"
             raise error("CYCLE", statement.span, what=what, path=f"{name} <- {EVENT} <- {name}")
@@ -63,7 +63,7 @@ def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
 
 
 def check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
-    """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
+    """The columns of INSERT INTO an existing stream are attributes of it, by name, in types that widen to theirs."""
     if known.kind == "schema":
         fix = "INSERT INTO makes a stream: choose another name"
         raise error("NOT_A_STREAM", statement.span, name=known.name, kind="schema", fix=fix)
@@ -73,7 +73,7 @@ def check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...])
     for column in columns:
         attribute = known.attribute(column.name)
         if attribute is None:
-            # The implicit time is no attribute of a stream whose event time has another name.
+            # `at` is implicit: a stream whose event time has another name has no such attribute.
             if column.name == "at" and known.event_time != "at":
                 continue
             fix = did_you_mean(column.name, [a.name for a in known.attributes])

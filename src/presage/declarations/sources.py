@@ -1,4 +1,4 @@
-"""Options of a stream's source: which there are and what they may be. What is done with them: `presage.sources`."""
+"""The options of each kind of source, and their checks. The sources themselves are in `presage.sources`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from presage.declarations.catalog_objects import STREAM_OPTIONS
 from presage.declarations.kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
+from presage.declarations.options import check_one_of
 from presage.declarations.permissions import check_secret
 from presage.declarations.predicted_streams import PREDICTED_OPTIONS, is_predicted_option
 from presage.errors import did_you_mean, error
@@ -16,30 +17,15 @@ from presage.model.text import Span
 from presage.model.time import parse_duration, parse_timestamp
 from presage.model.types import STRING, TIMESTAMP, DataType
 
-# Those of sources that are not here are kept as they are.
+# Options of a source that is not listed are not checked.
 SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
     "memory": (),
     "files": ("path", "format", "pattern", "order", "settle"),
     "rate": ("rows_per_second", "rows", "start", "keys"),
     "kafka": KAFKA_OPTIONS,
     "mqtt": (
-        "host",
-        "port",
-        "topic",
-        "format",
-        "client",
-        "version",
-        "username",
-        "password",
-        "tls",
-        "tls_ca",
-        "tls_cert",
-        "tls_key",
-        "session",
-        "inflight",
-        "spool_mb",
-        "topic_as",
-        "received_as",
+        *("host", "port", "topic", "format", "client", "version", "username", "password", "session", "inflight"),
+        *("tls", "tls_ca", "tls_cert", "tls_key", "spool_mb", "topic_as", "received_as"),
     ),
 }
 NEEDED = {
@@ -47,19 +33,17 @@ NEEDED = {
     "kafka": {"topic": "topic = 'faults', whose messages are its events"},
     "mqtt": {"host": "host = 'localhost', where the broker is", "topic": "topic = 'building/+/temp'"},
 }
-# Of the formats, those that a message may have.
 MESSAGE_FORMATS = ("json", "csv")
 MQTT_VERSIONS = ("5", "3.1.1")
 FORMATS = ("json", "csv", "parquet")
 ORDERS = ("name", "time")
 LONGEST_SESSION = (2**32 - 1) * 1_000_000
 _HOST = re.compile(r"[^\s/:@]+|[0-9A-Fa-f:.]+(%\w+)?")  # a name, or an address
-MOST_PER_SECOND = 10_000_000
-MOST_KEYS = 1_000_000
+_MOST = {"rows_per_second": 10**7, "rows": 2**53, "keys": 10**6, "port": 65_535, "inflight": 65_535, "spool_mb": 2**20}
 
 
 def check_source(made: EventType, node: s.CreateType | None = None) -> None:
-    """Refuse options that the source of a stream cannot use; `node`: the declaration that says so, for its places."""
+    """Refuse options that the source of a stream cannot use; `node`: the declaration, for places in its text."""
     source = made.options.get("source", "memory")
     span = node.span if node is not None else None
     spans = {option.name.lower(): option.span for option in node.options} if node is not None else {}
@@ -92,26 +76,16 @@ def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: S
 
 
 def _check(name: str, value: str, span: Span | None) -> None:
-    for known, several in (("format", FORMATS), ("order", ORDERS)):
-        if name == known and value not in several:
-            expected, fix = f"one of {', '.join(several)}", did_you_mean(value, several)
-            raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected, fix=fix)
+    if name in ("format", "order"):
+        check_one_of(name, value, FORMATS if name == "format" else ORDERS, span)
     if name in ("path", "pattern", "host", "topic", "client") and not value:
         raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
     if name in ("settle", "session") and parse_duration(value) is None:
         raise error("BAD_DURATION", span, found=value)
     if name == "start" and parse_timestamp(value) is None:
         raise error("BAD_TIMESTAMP", span, found=value)
-    if name == "rows_per_second":
-        _check_number(name, value, span, float, MOST_PER_SECOND)
-    if name == "rows":
-        _check_number(name, value, span, int, 2**53)
-    if name == "keys":
-        _check_number(name, value, span, int, MOST_KEYS)
-    if name in ("port", "inflight"):
-        _check_number(name, value, span, int, 65_535)
-    if name == "spool_mb":
-        _check_number(name, value, span, int, 1 << 20)
+    if name in _MOST:
+        _check_number(name, value, span, float if name == "rows_per_second" else int, _MOST[name])
 
 
 def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -> None:
@@ -125,13 +99,8 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
         what, expected, fix = "host", "the name or the address of a machine", "its port goes into port = 1883"
         raise error("BAD_VALUE", spans.get("host"), what=what, found=f"'{options['host']}'", expected=expected, fix=fix)
     if not _is_filter(options["topic"]):
-        raise error(
-            "BAD_VALUE",
-            spans.get("topic"),
-            what="topic",
-            found=f"'{options['topic']}'",
-            expected="a topic whose + stand alone between slashes, and # at its end",
-        )
+        found, expected = f"'{options['topic']}'", "a topic whose + stand alone between slashes, and # at its end"
+        raise error("BAD_VALUE", spans.get("topic"), what="topic", found=found, expected=expected)
     if "password" in options:
         check_secret(f"stream '{made.name}'", "password", options["password"])
     if "password" in options and "username" not in options:
@@ -147,7 +116,7 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
 
 
 def _check_tls(made: EventType, spans: Mapping[str, Span]) -> None:
-    """Whoever names a file for TLS means it: without it a password would be sent for all to read."""
+    """A file for TLS requires tls = 'true': else the password would be sent unencrypted."""
     files = [name for name in made.options if name.startswith("tls_")]
     if files and made.options.get("tls", "false").lower() != "true":
         owner = f"stream '{made.name}' with {files[0]}"

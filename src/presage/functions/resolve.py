@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from presage.analyze.epl_names import refused_function
 from presage.errors import PresageError, did_you_mean, error
 from presage.functions.constant_arguments import check_constants
+from presage.functions.epl_functions import refused_function
 from presage.functions.scalars import BY_NAME, FAMILIES
 from presage.functions.scalars.entry import Entry
 from presage.functions.scalars.refused import REFUSED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presage.operators.registry import parts
+from presage.operators.svg import Drawing, document, shortened
 from presage.plan.nodes import Node
-from presage.plan.svg import Drawing, document, shortened
 
 GAP = 36
 TITLE_LENGTH = 300

@@ -57,12 +57,6 @@ def check_guards(statement: s.Statement, text: str) -> Iterator[QueryWarning]:
                     yield from _amid(source.term, steps, text)
 
 
-def covering(term: PatternTerm) -> PatternTerm | None:
-    """The term with its last guard around all of it; None if it ends with no guard that leaves something out."""
-    edge = _edge(term)
-    return _covered(edge) if edge is not None and edge.left_out is not None else None
-
-
 def _amid(whole: PatternTerm, steps: FollowedBy, text: str) -> Iterator[QueryWarning]:
     """Guards before which several steps stand, and after which more follow. Where the step before has one of its own,
     each is meant for its step."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from presage.analyze.guard_cover import check_guards
 from presage.errors import QueryWarning
 from presage.lang import syntax as s
 from presage.logging import WARNING, tell
 from presage.model.text import Source
+from presage.operators.epl.guard_cover import check_guards
 
 CHECKS: tuple[Callable[[s.Statement, str], Iterable[QueryWarning]], ...] = (check_guards,)
 
