@@ -1,4 +1,4 @@
-"""Resolves calls of scalar functions by name and argument types: Spark's name, result type, casts. Needs no Spark."""
+"""Resolution of scalar function calls by name and argument types: Spark's name, result type, casts. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from presage.errors import PresageError, did_you_mean, error
 from presage.functions.constant_arguments import check_constants
 from presage.functions.epl_functions import refused_function
-from presage.functions.scalars import BY_NAME, FAMILIES
+from presage.functions.scalars import BY_NAME
 from presage.functions.scalars.entry import Entry
 from presage.functions.scalars.refused import REFUSED
 from presage.functions.signatures import Fit, Misfit, Signature, fit, parse_signature
@@ -21,7 +21,7 @@ from presage.plan.expr import Expr
 
 @dataclass(frozen=True)
 class ResolvedFunction:
-    """A call that is well typed: `coerced` are the types that the arguments must be cast to."""
+    """A well-typed call; `coerced` are the types that the arguments are cast to."""
 
     name: str
     result: DataType
@@ -32,13 +32,8 @@ def is_function(name: str) -> bool:
     return name.lower() in BY_NAME
 
 
-def function_names() -> list[str]:
-    """All allowed names, aliases too, in alphabetical order."""
-    return sorted(BY_NAME)
-
-
 def constants_of(args: Sequence[Expr]) -> dict[int, object]:
-    """Values of those arguments that are constants, by place: what `resolve_function` wants to know of them."""
+    """The values of the constant arguments, by place."""
     values = {index: constant_value(arg) for index, arg in enumerate(args)}
     return {index: value for index, value in values.items() if value is not NOT_CONSTANT}
 
@@ -50,11 +45,8 @@ def resolve_function(
     constants: Mapping[int, object] | None = None,
     relations: Iterable[str] = (),
 ) -> ResolvedFunction:
-    """The function that a call means, or the error that says why there is none.
-
-    With `constants` (see `constants_of`) patterns, units and formats are checked too; named_struct cannot do without.
-    `relations`, which look like calls, are other names that may have been meant.
-    """
+    """The function of a call. With `constants` (see `constants_of`) patterns, units and formats are checked too;
+    named_struct needs them. `relations` look like calls: their names are suggested as well."""
     check_known(name, span, relations)
     lower = name.lower()
     entry = BY_NAME[lower]
@@ -68,7 +60,7 @@ def resolve_function(
 
 
 def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> None:
-    """Raises where there is no such function, or none that a query may call."""
+    """Raise where no such function exists, or a query may not call it."""
     lower = name.lower()
     if lower in REFUSED:
         raise error("FUNCTION_NOT_ALLOWED", span, name=name, why=REFUSED[lower])
@@ -83,13 +75,8 @@ def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> 
         raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, [*BY_NAME, *relations], _FAMILIES_HINT))
 
 
-# What only the rows of a match have, with the arguments of an example.
-OF_A_MATCH = {
-    "match_number": "",
-    "classifier": "",
-    "prev": "A.x",
-    "next": "A.x",
-}
+# Functions of MATCH_RECOGNIZE alone, with the arguments of an example.
+OF_A_MATCH = {"match_number": "", "classifier": "", "prev": "A.x", "next": "A.x"}
 _FAMILIES_HINT = "docs/language/functions.md lists all functions"
 
 
@@ -182,8 +169,3 @@ def _common(what: str, types: tuple[DataType, ...], span: Span | None) -> DataTy
 
 
 _MAKERS = {"struct": _make_struct, "named_struct": _make_named_struct, "map": _make_map}
-
-
-def families() -> dict[str, tuple[Entry, ...]]:
-    """The table by family, for the documentation."""
-    return FAMILIES

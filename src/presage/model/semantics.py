@@ -10,8 +10,6 @@ ENTITY = "entity"
 TERM = "term"
 LITERAL = "literal"
 
-OWL_RL = "OWL_RL"
-
 
 @dataclass(frozen=True)
 class Meaning:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.names import refuse_same_name
+from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
@@ -18,7 +17,7 @@ from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import SimilarClause
 from presage.model.catalog import EventType
 from presage.model.text import Span
-from presage.model.time import TimeRange
+from presage.model.time import TimeRange, format_timestamp
 from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.operators.windows.nodes import (
     Aggregate,
@@ -35,7 +34,6 @@ from presage.select.from_items import bind_stream
 from presage.select.items import Item, bind_item, bind_relation, without_shown_time
 from presage.select.recall_joins import later_joins, momentary, retained
 from presage.select.refusals import refuse_uncertain_items
-from presage.select.time_bounds import bind_within
 
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
@@ -355,3 +353,28 @@ def _rewrite_above(expr: Expr, refer: Callable[[Expr], Expr]) -> Expr:
     if replaced is not expr:
         return replaced
     return expr.map_children(lambda child: _rewrite_above(child, refer)) if contains_aggregate(expr) else expr
+
+
+def bind_within(clause: s.WithinClause | None, now: int) -> tuple[TimeRange, int | None]:
+    """The range of event time (low included, high excluded), and the upper bound as written: the last watermark."""
+    if clause is None:
+        return TimeRange(), None
+    low = _edge(clause.low, now, shift_if_inclusive=False)
+    high = _edge(clause.high, now, shift_if_inclusive=True)
+    if low is not None and high is not None and low >= high:
+        found = f"empty ({format_timestamp(low)} to {format_timestamp(high)})"
+        expected, fix = "a range that begins before it ends", "exchange the bounds"
+        raise error("BAD_VALUE", clause.span, what="the range of WITHIN", found=found, expected=expected, fix=fix)
+    return TimeRange(low, high), _time(clause.high, now)
+
+
+def _time(bound: s.Bound | None, now: int) -> int | None:
+    return bound.at(now) if bound is not None else None
+
+
+def _edge(bound: s.Bound | None, now: int, shift_if_inclusive: bool) -> int | None:
+    """Event time is whole microseconds, so an inclusive upper or exclusive lower bound is the next one."""
+    time = _time(bound, now)
+    if bound is None or time is None:
+        return None
+    return time + (bound.inclusive == shift_if_inclusive)

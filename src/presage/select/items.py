@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import event_type_of
 from presage.analyze.scope import Scope, ScopeItem, plan_name
 from presage.errors import error
 from presage.lang import syntax as s

@@ -12,8 +12,7 @@ from presage.execution.spark import utc_time as clock
 from presage.functions.catalyst.call import Builder, Call
 from presage.functions.catalyst.time_text import DEFAULT_FORMAT, print_time
 from presage.model import types as t
-from presage.plan.time_format import ZONE_LETTERS, Letters, parse_format
-from presage.plan.time_units import DATE_UNITS, TIME_UNITS, WEEKDAYS
+from presage.plan.time_format import DATE_UNITS, TIME_UNITS, WEEKDAYS, ZONE_LETTERS, Letters, parse_format
 
 _WIDTHS = {"day": clock.DAY, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1_000}
 # Weeks start on Monday; 1970-01-05 was one.

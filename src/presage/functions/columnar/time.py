@@ -15,7 +15,7 @@ from presage.columnar.vectors import Flat, Ints, Numbers, Vector, both_valid, co
 from presage.functions.columnar.call import Builder, Kernel, constant_of
 from presage.model import types as t
 from presage.plan.expr import FunctionCall
-from presage.plan.time_units import DATE_UNITS, TIME_UNITS, WEEKDAYS
+from presage.plan.time_format import DATE_UNITS, TIME_UNITS, WEEKDAYS
 
 SECOND = 1_000_000
 _WIDTHS = {"day": DAY, "hour": 3_600 * SECOND, "minute": 60 * SECOND, "second": SECOND, "millisecond": 1_000}

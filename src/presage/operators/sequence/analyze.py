@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from presage.analyze.coerce import cast_to
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import event_type_of
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem, plan_name
 from presage.errors import did_you_mean, error
