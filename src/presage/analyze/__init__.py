@@ -1,1 +1,1 @@
-"""Syntax tree -> bound, typed plan: names, types, bounds, declarations. Rooms bind their clauses with these parts."""
+"""Names, scopes and types of expressions: what every capability binds its clauses with."""

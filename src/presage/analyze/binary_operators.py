@@ -1,4 +1,4 @@
-"""Type rules of + - * / % and of comparisons: numbers widen, times take durations."""
+"""Type rules of `+ - * / %` and of comparisons: numbers widen, durations are added to times."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.text import Span
 from presage.plan import expr as e
-
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def arithmetic(node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
@@ -45,7 +42,7 @@ def comparable(left: e.Expr, right: e.Expr, span: Span) -> tuple[e.Expr, e.Expr]
     if pair is None:
         fix = f"CAST one side to {left.type if left.type != t.STRING else right.type}"
         raise error("NOT_COMPARABLE", span, left=described(left), right=described(right), fix=fix)
-    # What has no order has no equality either: it is a MAP, or holds one.
+    # A MAP has neither order nor equality, nor has a type that contains one.
     if not t.is_orderable(pair[0].type):
         fix = "compare the values at a key: m['key']"
         raise error("NOT_COMPARABLE", span, left=described(left), right=described(right), fix=fix)

@@ -1,4 +1,4 @@
-"""Conversions that the language makes by itself: INT to LONG to DOUBLE, NULL to anything, ISO text to TIMESTAMP."""
+"""Implicit conversions: INT to LONG to DOUBLE, NULL to any type, an ISO 8601 literal to TIMESTAMP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presage.plan.expr import CastTo, Constant, Expr
 
 
 def cast_to(expr: Expr, target: DataType) -> Expr:
-    """The expression in the wider type `target`; constants are converted on the spot."""
+    """The expression in the wider type `target`; constants are converted at once."""
     if expr.type == target:
         return expr
     if isinstance(expr, Constant):
@@ -24,7 +24,7 @@ def cast_to(expr: Expr, target: DataType) -> Expr:
 
 
 def coerce_literal(expr: Expr, target: DataType) -> Expr:
-    """A string literal where a TIMESTAMP is wanted becomes one; everything else stays."""
+    """A string literal as a TIMESTAMP where `target` is one; any other expression unchanged."""
     if target == t.TIMESTAMP and isinstance(expr, Constant) and isinstance(expr.value, str):
         micros = parse_timestamp(expr.value)
         if micros is None:

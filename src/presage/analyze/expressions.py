@@ -1,4 +1,4 @@
-"""Syntax of terms and conditions -> bound, typed expressions, with SQL's null logic."""
+"""The binder of expressions: from syntax to typed plan expressions, with SQL's null logic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 class ExpressionBinder:
-    """Binds the expressions of one query. `no_aggregates_in` names a clause where none may stand."""
+    """Binds the expressions of one query. `no_aggregates_in` names a clause that allows no aggregates."""
 
     def __init__(self, scope: Scope, no_aggregates_in: str = "") -> None:
         self.scope = scope
@@ -53,7 +53,7 @@ class ExpressionBinder:
         }
 
     def bind(self, node: s.Expr) -> e.Expr:
-        """An expression that is a value: a duration that does not stand beside a time is a number of seconds."""
+        """An expression as a value: a duration becomes a number of seconds."""
         bound = self.bind_term(node)
         if not isinstance(bound, e.Duration):
             return bound
@@ -64,7 +64,7 @@ class ExpressionBinder:
         return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span)
 
     def bind_term(self, node: s.Expr) -> e.Expr:
-        """An expression, or a Duration."""
+        """An expression; a duration stays a Duration."""
         return self._binders[type(node)](node)
 
     def condition(self, node: s.Expr, where: str) -> e.Expr:
@@ -157,7 +157,7 @@ class ExpressionBinder:
         return self.scope.item(node.name) if isinstance(node, s.Name) else None
 
     def _list(self, node: s.Expr) -> e.Expr:
-        """What an event is taken of: before `[` and `.lastOf()` a repeated tag goes before an attribute of its name."""
+        """The operand of `[…]` and `.lastOf()`: a repeated tag takes precedence over an attribute of its name."""
         item = self._item_of(node)
         if item is None or not item.repeated:
             return self.bind(node)
@@ -207,14 +207,10 @@ class ExpressionBinder:
     def _aggregate(self, node: s.Call) -> e.Expr:
         if self.no_aggregates_in:
             conditional = "condition" in self.no_aggregates_in or "filter" in self.no_aggregates_in
+            fix = "compute it in a statement of its own with INSERT INTO"
+            fix = "use HAVING for a condition on an aggregate" if conditional else fix
             raise error(
-                "AGGREGATE_NOT_ALLOWED",
-                node.span,
-                name=f"{node.name}(…)",
-                where=self.no_aggregates_in,
-                fix="use HAVING for a condition on an aggregate"
-                if conditional
-                else "compute it in a statement of its own with INSERT INTO",
+                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where=self.no_aggregates_in, fix=fix
             )
         if self._inside_aggregate:
             fix = "compute the inner one in a statement of its own with INSERT INTO"
@@ -267,16 +263,15 @@ class ExpressionBinder:
         if node.condition is None:
             return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, span=node.span)
         given = tuple((f"{e.GIVEN}{i}", value.type) for i, value in enumerate(values))
-        beside = ExpressionBinder(Scope([ScopeItem("", "a row of a table", (*given, *node.columns))]))
+        pairs = ExpressionBinder(Scope([ScopeItem("", "a row of a table", (*given, *node.columns))]))
         named = {f".{name}": name for name, _ in (*given, *node.columns)}
 
         def own_name(expr: e.Expr) -> e.Expr:
             return e.ColumnRef(expr.type, named[expr.name]) if isinstance(expr, e.ColumnRef) else expr
 
-        condition = beside.condition(node.condition, "PATH").rewrite(own_name)
-        columns = tuple(name for name, _ in node.columns)
-        found = e.RowCondition(condition, columns)
-        return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, values, found, span=node.span)
+        bound = pairs.condition(node.condition, "PATH").rewrite(own_name)
+        condition = e.RowCondition(bound, tuple(name for name, _ in node.columns))
+        return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, values, condition, span=node.span)
 
     # -- operators ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Rows of VALUES in, their values as the attributes want them out."""
+"""Rows of VALUES, converted to the types of their attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from presage.plan.expr import Constant
 
 
 def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: str, span: Span) -> tuple[object, ...]:
-    """One row; `owner` has these attributes (`relation 'Hall'`), `span`: where it is told of, if the row is empty."""
+    """The values of one row. `owner` has the attributes (`relation 'Hall'`); `span` locates errors of an empty row."""
     if len(row) != len(attributes):
         name, expected = f"a row of {owner}", f"{len(attributes)} values"
         raise error("WRONG_ARGUMENTS", row[0].span if row else span, name=name, expected=expected, found=len(row))
@@ -49,7 +49,7 @@ class Inserted(NamedTuple):
 
 
 def bind_insert(node: InsertValues, stream: EventType) -> Inserted:
-    """An event that the stream would reject is an error here: whoever types it wants to know."""
+    """Unlike a load, which rejects single events, INSERT fails on an event without a time."""
     owner = f"stream '{stream.name}'"
     attributes = stream.attributes if node.attributes is None else _named(node, stream, owner)
     if all(attribute.name != stream.event_time for attribute in attributes):

@@ -24,6 +24,6 @@ def picture_of_all(plans: Sequence[Node]) -> str | None:
     for node in (node for plan in plans for node in plan.walk()):
         if type(node) in draws:
             drawing, title = draws[type(node)](node)
-            page.beside(drawing, GAP)
+            page.append_below(drawing, GAP)
             titles.append(title)
     return document(page, shortened("; ".join(titles), TITLE_LENGTH)) if titles else None

@@ -1,7 +1,7 @@
-"""Warnings about statements that are well formed and may not mean what their writer thinks.
+"""Warnings about well-formed statements that may not mean what the user intends.
 
-They are made from the tree of the text that the user wrote: a text that the home stores is printed with as few brackets
-as possible, and would warn where the user has written them. A check is a function of one statement and that text.
+Checks look at the user's own text: the text in a home is printed with as few brackets as possible, and would give
+warnings where the user wrote brackets.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def warnings_in(script: s.Script) -> tuple[QueryWarning, ...]:
 
 
 def tell_warnings(several: Iterable[QueryWarning]) -> None:
-    """Log warnings about a statement, for programs that do not look at the `warnings` of what they are given."""
+    """Log warnings about a statement, for programs that do not read the `warnings` of a result."""
     for each in several:
         tell(WARNING, "QUERY_WARNING", "{warning}", warning=each.render(), condition=each.code)
