@@ -1,4 +1,4 @@
-"""The parser of regular expressions in the syntax of Java; it refuses what RE2 cannot match as Java does."""
+"""The parser of regular expressions in Java's syntax; it refuses what RE2 cannot match as Java does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REFUSED_GROUPS = {
 
 
 class Parser:
-    """By the grammar of java.util.regex.Pattern. Flags hold to the end of the group that they stand in."""
+    """Follows the grammar of java.util.regex.Pattern. Flags apply up to the end of their group."""
 
     def __init__(self, text: str) -> None:
         self.text = text
