@@ -54,7 +54,7 @@ def element_at_place(element: DataType, from_end: bool = False) -> Callable[...,
 
     def run(base: Cells, index: Flat) -> Vector:
         starts, sizes, valid = slots_of(base.array)
-        # Beyond INT lies outside of every array; clipped, it stays outside and nothing overflows.
+        # Clipped to INT, a huge index stays outside of every array, and nothing overflows.
         place = np.clip(index.values.astype(np.int64), -(2**31), 2**31)
         if from_end:
             place = sizes - 1 - place
@@ -75,7 +75,7 @@ def value_at_key(base_type: DataType) -> Callable[..., Vector]:
 
 
 def key_places(base_type: MapOf) -> Callable[..., Ints]:
-    """Where the first entry with the key stands among the entries of all maps; -1 if there is none."""
+    """The place of the first entry with the key among the entries of all maps; -1 if there is none."""
     equal, key_type = compare("=", base_type.key), base_type.key
 
     def run(base: Cells, key: Vector) -> Ints:
@@ -85,7 +85,7 @@ def key_places(base_type: MapOf) -> Callable[..., Ints]:
         keys = take(from_arrow(base.array.keys, key_type), places)
         hits = np.flatnonzero(np.broadcast_to(is_true(equal(keys, take(key, owners))), len(places)))[::-1]
         found = np.full(rows, -1, np.int64)
-        # Backwards, so that the first one is written last.
+        # In reverse order, so that the first hit is written last.
         found[owners[hits]] = places[hits]
         return found
 
@@ -93,7 +93,7 @@ def key_places(base_type: MapOf) -> Callable[..., Ints]:
 
 
 def spread(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-    """Of lists with these bounds, one after the other: each element's list, and its place."""
+    """The list and the place of each element of consecutive lists with these bounds."""
     ends = np.cumsum(sizes)
     owners = np.repeat(np.arange(len(sizes)), sizes)
     return owners, np.repeat(starts - ends + sizes, sizes) + np.arange(len(owners))

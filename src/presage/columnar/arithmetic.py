@@ -1,4 +1,4 @@
-"""Arithmetic on vectors of one numeric type; what has no value (overflow, division by zero) is NULL."""
+"""Arithmetic on vectors of one numeric type; overflow and division by zero give NULL."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def nonzero(values: Numbers) -> Bools | None:
 def _remainder(a: Flat, b: Flat) -> Flat:
     """With the sign of the dividend."""
     divisor = b.values
-    # By -1 nothing remains; the processor traps on the least number by -1, and on zero.
+    # The remainder by -1 is 0; the processor traps on the least number by -1, and on zero.
     safe = np.where((divisor == 0) | (divisor == -1), 1, divisor).astype(divisor.dtype, copy=False)
     return Flat(np.fmod(a.values, safe), both_valid(both_valid(a.valid, b.valid), nonzero(divisor)))
 
@@ -97,7 +97,7 @@ def difference_fits(a: Numbers, b: Numbers, difference: Numbers) -> Bools:
 
 
 def product_fits(a: Numbers, b: Numbers, product: Numbers) -> Bools:
-    # In DOUBLE the product is off by a tiny part only: far from the limit it decides.
+    # The product in DOUBLE has a tiny relative error: far from the limit it decides.
     near = np.abs(a.astype(np.float64) * b)
     found: Bools = near < 2.0**62
     doubtful = ~found & (near < 2.0**64)

@@ -1,4 +1,4 @@
-"""Array vectors unfolded into their elements, and folded again."""
+"""Conversion between array vectors and flat vectors of their elements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Unfolded:
 
 
 def fold(elements: pa.Array, owners: Ints, rows: int, valid: Bools | None, data_type: DataType) -> Cells:
-    """Arrays of these elements, which stand in the order of their rows."""
+    """Arrays of these elements, which are in the order of their rows."""
     return Cells(
         pa.ListArray.from_arrays(
             offsets_of(owners, rows),

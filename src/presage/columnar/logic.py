@@ -1,4 +1,4 @@
-"""AND, OR and NOT in SQL's three values, and the choice between vectors: CASE, COALESCE."""
+"""AND, OR and NOT in three-valued logic, and the choice between vectors: CASE, COALESCE."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def any_of(*operands: Flat) -> Flat:
 
 
 def _folded(operands: tuple[Flat, ...], decisive: bool) -> Flat:
-    """`decisive` is the value that one operand is enough for: false for AND, true for OR."""
+    """`decisive` is the value of one operand that decides the result: false for AND, true for OR."""
     join, found = (np.logical_or if decisive else np.logical_and), None
     unknown: Bools | None = None
     decided: Bools | None = None
     for operand in operands:
         values = operand.values
         if operand.valid is not None:
-            # A NULL joins as the value that decides nothing, and is remembered.
+            # A NULL counts as the neutral value, and is marked as unknown.
             values = (values & operand.valid) if decisive else (values | ~operand.valid)
             unknown = ~operand.valid if unknown is None else unknown | ~operand.valid
         found = values if found is None else join(found, values)
@@ -76,7 +76,7 @@ def choose(condition: Bools, yes: Vector, no: Vector, data_type: DataType) -> Ve
 
 
 def pick(options: list[Vector], which: Ints, data_type: DataType) -> Vector:
-    """For each row the value of the option with this number; -1 gives NULL. For every type."""
+    """For each row the value of the option with this number; -1 gives NULL."""
     rows = np.arange(len(which))
     starts = np.cumsum([0] + [len(option) for option in options[:-1]])
     single = np.array([len(option) == 1 for option in options])
@@ -86,7 +86,7 @@ def pick(options: list[Vector], which: Ints, data_type: DataType) -> Vector:
 
 
 def case_when(data_type: DataType) -> Callable[..., Vector]:
-    """Of conditions and values in turn, and the value for the rest."""
+    """Takes conditions and values in turn, then the ELSE value."""
 
     def run(*parts: Any) -> Vector:
         result: Vector = parts[-1]

@@ -1,4 +1,4 @@
-"""The programs of a node over several rows, as code; what no program can express is asked of the evaluator."""
+"""The programs of a node over several rows, and the conditions that only the evaluator can compute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from presage.plan.row_terms import RowValue
 
 @dataclass(frozen=True)
 class EvaluatorPredicates:
-    """Conditions that only the evaluator can compute."""
+    """Numbered conditions over the columns `a0`, `a1`, …, which the evaluator computes for a kernel."""
 
     conditions: Mapping[int, Expr]
     relations: Mapping[str, pa.Table]
@@ -28,7 +28,7 @@ class EvaluatorPredicates:
 
 
 class Programs:
-    """The programs of one node: from numbers in the node's list to numbers in the code."""
+    """Compiles the programs of one node: maps numbers in the node's list to numbers in the code."""
 
     def __init__(self, programs: tuple[Expr, ...]) -> None:
         self.programs = programs
@@ -44,7 +44,7 @@ class Programs:
         return found
 
     def ask(self, program: int, columns: tuple[tuple[int, str], ...]) -> int:
-        """A condition over the columns of several rows, for the evaluator."""
+        """Registers a condition over columns of several rows for the evaluator."""
         if program < 0:
             return -1
         places = {column: i for i, column in enumerate(columns)}

@@ -83,8 +83,8 @@ class Hosts:
             self._require(owner, host, port, [ip_address(text.partition("%")[0])])
 
     def connect(self, owner: str, host: str, port: int, timeout: float | None) -> socket.socket:
-        """A connection to the first allowed address that answers. The name is resolved once, so that the checked address
-        is the one connected to."""
+        """A connection to the first allowed address that answers. The name is resolved once: the checked address is
+        the one connected to."""
         failure: OSError | None = None
         for address in self.addresses(owner, host, port):
             try:

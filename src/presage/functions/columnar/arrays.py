@@ -1,4 +1,4 @@
-"""Kernels of functions of arrays, over the elements of all rows at once."""
+"""Kernels of array functions, over the elements of all rows at once."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def _size(x: Cells) -> Vector:
     return Flat(sizes.astype(np.int32), valid)
 
 
-# -- asking for elements --------------------------------------------------------------------------------
+# -- search of elements ---------------------------------------------------------------------------------
 
 
 def _hits(call: FunctionCall) -> Callable[..., tuple[Unfolded, Flat, int]]:
-    """The elements, and for each whether it equals the row's value."""
+    """The elements, and whether each equals the value of its row."""
     element = _element(call)
     equal = compare("=", element)
 
@@ -87,7 +87,7 @@ def _array_position(call: FunctionCall) -> Kernel:
         first = np.concatenate((np.zeros(1, np.int64), np.cumsum(lists.sizes)))[:-1]
         at = np.flatnonzero(is_true(equal))[::-1]
         found = np.zeros(rows, np.int64)
-        # Backwards, so that the first hit is written last.
+        # In reverse order, so that the first hit is written last.
         found[lists.owners[at]] = at - first[lists.owners[at]] + 1
         return Flat(found, both_valid(lists.valid, value.valid))
 
@@ -119,14 +119,14 @@ def _element_at(call: FunctionCall) -> Kernel:
     def run(array: Cells, place: Flat) -> Vector:
         places = place.values.astype(np.int64)
         size = np.broadcast_to(slots_of(array.array)[1], joint_length(array, place))
-        # From 1, or from the end below zero; 0 lies outside.
+        # From 1, or negative from the end; 0 is outside.
         index = np.where(places > 0, places - 1, np.where(places < 0, size + places, -1))
         return from_start(array, Flat(index, place.valid))
 
     return run
 
 
-# -- arrays of arrays' elements -------------------------------------------------------------------------
+# -- new arrays of the elements -------------------------------------------------------------------------
 
 
 def _array_compact(call: FunctionCall) -> Callable[..., Cells]:
@@ -178,7 +178,7 @@ def _sorted(nulls_last: bool) -> Builder:
 
 
 def _best(least: bool) -> Builder:
-    """array_min and array_max: of what is not NULL."""
+    """array_min and array_max, which ignore NULLs."""
 
     def build(call: FunctionCall) -> Kernel:
         def run(array: Cells) -> Vector:
@@ -188,7 +188,7 @@ def _best(least: bool) -> Builder:
             wanted = -ranks[given] if least else ranks[given]
             order = given[np.lexsort((-given, wanted, lists.owners[given]))]
             found = np.full(len(array), -1, np.int64)
-            # What each row wants is written last: of equal ones the first, which 0.0 and -0.0 are.
+            # The result of each row is written last; of equal ones (0.0 and -0.0) the first.
             found[lists.owners[order]] = lists.places[order]
             return take(from_arrow(lists.elements, call.type), found)
 
@@ -253,14 +253,14 @@ def _array_repeat(call: FunctionCall) -> Kernel:
 
 
 def _joined(call: FunctionCall) -> Kernel:
-    """Arrays one after the other; NULL if one is."""
+    """Concatenation of arrays; NULL if one is NULL."""
 
     def run(*arrays: Cells) -> Vector:
         rows = joint_length(*arrays)
         parts = [Unfolded(array, rows) for array in arrays]
         owners = np.concatenate([part.owners for part in parts])
         elements = pa.concat_arrays([part.taken() for part in parts])
-        # A stable order by row keeps the arrays' own order within it.
+        # The stable sort by row keeps the order of the arrays.
         order = np.argsort(owners, kind="stable")
         valid: Bools | None = None
         for part in parts:

@@ -1,4 +1,4 @@
-"""Kernels of functions of maps and structs, over the entries of all rows at once."""
+"""Kernels of map and struct functions, over the entries of all rows at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _map_contains_key(call: FunctionCall) -> Kernel:
 
 
 def _map_of(keys: pa.Array, values: pa.Array, owners: Ints, rows: int, valid: Bools | None, result: DataType) -> Cells:
-    """Of entries in the order of their rows: of equal keys the last counts, NULL keys are left out."""
+    """Maps of entries in the order of their rows: the last of equal keys wins, NULL keys are dropped."""
     ranks = order_ranks(keys)
     pairs = owners * (int(ranks.max(initial=0)) + 2) + ranks + 1
     last = len(pairs) - 1 - np.unique(pairs[::-1], return_index=True)[1]

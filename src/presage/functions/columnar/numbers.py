@@ -1,4 +1,4 @@
-"""Kernels of functions of numbers, and of NULL: those that give Java's result to the last bit."""
+"""Kernels of functions of numbers and of NULL that equal Java's result to the last bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from presage.model import types as t
 from presage.plan.expr import FunctionCall
 
 _EXACT = decimal.Context(prec=800)
-# sin, tan, cbrt … are missing on purpose: Java's last bit differs from that of NumPy and of the C library.
+# sin, tan, cbrt … are missing on purpose: Java differs from NumPy and the C library in the last bit.
 
 
 def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
@@ -42,7 +42,7 @@ def _abs(call: FunctionCall) -> Kernel:
 
 
 def _whole(function: np.ufunc) -> Builder:
-    """ceil and floor: an integer is its own; NULL past LONG."""
+    """ceil and floor; NULL beyond LONG."""
 
     def build(call: FunctionCall) -> Kernel:
         if call.args[0].type != t.DOUBLE:
@@ -65,7 +65,7 @@ def _round(mode: str) -> Builder:
         if not isinstance(scale, int):
             return None
         if call.type == t.DOUBLE:
-            # Below zero the result can hang on digits that Java 17 and 19 write differently.
+            # For negative scales the result may depend on digits that Java 17 and 19 print differently.
             return per_distinct(lambda x: _rounded(x, scale, mode), (t.DOUBLE,), t.DOUBLE) if scale >= 0 else None
         if scale >= 0:
             return _first
@@ -86,7 +86,7 @@ def _round(mode: str) -> Builder:
 
 
 def _rounded(x: float, scale: int, mode: str) -> float:
-    """Of the shortest text that reads as x, as Java rounds it. A decimal has no -0.0."""
+    """Rounds the shortest decimal text of x, as Java does. A decimal has no -0.0."""
     if not math.isfinite(x):
         return x
     digits = decimal.Decimal(repr(x))
@@ -100,7 +100,7 @@ def _first(x: Vector, *rest: Vector) -> Vector:
 
 
 def _extreme(op: str) -> Builder:
-    """greatest and least of what is not NULL; of equal ones the first."""
+    """greatest and least, which ignore NULLs; of equal values the first."""
 
     def build(call: FunctionCall) -> Kernel:
         better = compare(op, call.type)
@@ -122,7 +122,7 @@ def _extreme(op: str) -> Builder:
 
 
 def _logarithm(function: Callable[[Numbers], Numbers]) -> Callable[[FunctionCall], Callable[..., Flat]]:
-    """NULL unless x > 0; NaN is greater."""
+    """NULL unless x > 0; NaN counts as greater."""
 
     def run(x: Flat) -> Flat:
         above = ~(x.values <= 0)
@@ -150,7 +150,7 @@ def _log(call: FunctionCall) -> Kernel | None:
 
 
 def _power(call: FunctionCall) -> Kernel | None:
-    """Of exponents for which Java has a way of its own; the others are Spark's."""
+    """For exponents that Java treats as special cases; Spark computes the others."""
     exponent = constant_of(call, 1)
     function = _POWERS.get(exponent) if isinstance(exponent, float) else None
     if function is None:
@@ -181,7 +181,7 @@ def _pmod(call: FunctionCall) -> Kernel | None:
     def run(a: Flat, b: Flat) -> Flat:
         found = rest(a, b)
         r, n = found.values.astype(dtype), b.values
-        # (r + n) % n with the wrapping sum that Java has; no rest of -1 is below zero.
+        # (r + n) % n with Java's wrapping sum; the remainder by -1 is never negative.
         with np.errstate(all="ignore"):
             moved = np.fmod(r + n, np.where((n == 0) | (n == -1), 1, n))
         return Flat(np.where(r < 0, moved, r).astype(dtype), found.valid)
@@ -192,7 +192,7 @@ def _pmod(call: FunctionCall) -> Kernel | None:
 def _div(a: Flat, b: Flat) -> Vector:
     x, y = np.broadcast_arrays(a.values, b.values)
     safe = np.where((y == 0) | (y == -1), 1, y)
-    # Towards zero, by the rest that has the dividend's sign: NumPy's own division goes down.
+    # Rounds towards zero, by the remainder with the dividend's sign: NumPy's division rounds down.
     quotient = (x - np.fmod(x, safe)) // safe
     values = np.where(y == -1, np.negative(x), quotient)
     fits = (y != 0) & ~((y == -1) & (x == LEAST[t.LONG]))
@@ -224,7 +224,7 @@ def _if(call: FunctionCall) -> Kernel:
 
 
 def _nvl2(call: FunctionCall) -> Kernel:
-    return lambda asked, yes, no: yes if asked.valid is None else choose(asked.valid, yes, no, call.type)
+    return lambda tested, yes, no: yes if tested.valid is None else choose(tested.valid, yes, no, call.type)
 
 
 def _nullifzero(x: Flat) -> Vector:

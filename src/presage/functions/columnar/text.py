@@ -1,4 +1,4 @@
-"""Kernels of functions of texts. Characters are code points, as in Spark."""
+"""Kernels of text functions. Characters are code points, as in Spark."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _arrow(function: Callable[[pa.Array], pa.Array]) -> Builder:
 
 
 def _cased(ascii_only: Callable[[pa.Array], pa.Array], function: Callable[[str], str]) -> Builder:
-    """Python knows every letter as Spark does, up to those that Unicode got after Python's version of it."""
+    """Python's case mapping equals Spark's, except for letters of later versions of Unicode."""
     slow = per_distinct(function, (t.STRING,), t.STRING)
 
     def run(x: Cells) -> Vector:
@@ -63,14 +63,14 @@ def _test(arrow: Callable[..., pa.Array], function: Callable[[str, str], bool]) 
 
 
 def _concat_ws(call: FunctionCall) -> Kernel | None:
-    """For a constant between texts: each text that is not NULL gets it before it, and the first one is cut off."""
+    """For a constant separator: prefixed to each text that is not NULL; the first separator is cut off."""
     separator = constant_of(call, 0)
     if not isinstance(separator, str) or any(a.type != t.STRING for a in call.args):
         return None
     present = first_valid(t.STRING)
 
     def run(between: Vector, *texts: Vector) -> Vector:
-        # Arrow's own way to skip NULLs loses rows in which all texts are NULL (seen with version 26).
+        # Arrow's null_handling="skip" loses rows in which all texts are NULL (seen with version 26).
         joined = concatenated(*[present(concatenated(between, text), _EMPTY) for text in texts])
         return Cells(pc.utf8_slice_codeunits(joined.array, len(separator)))
 
@@ -78,7 +78,7 @@ def _concat_ws(call: FunctionCall) -> Kernel | None:
 
 
 def substring_sql(text: str, place: int, length: int = _MOST) -> str:
-    """From a place on, counted from 1, or from the end if it is negative."""
+    """From a place on, counted from 1, or from the end if negative."""
     start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
     return text[max(start, 0) : max(start + length, 0)]
 

@@ -1,4 +1,4 @@
-"""Kernels of functions of time, in UTC. A date is a TIMESTAMP at 00:00."""
+"""Kernels of time functions, in UTC. A date is a TIMESTAMP at 00:00."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from presage.arrays.calendar import days_after, first_day_of, months_of
 from presage.columnar.arithmetic import compute
 from presage.columnar.casts import cast
 from presage.columnar.distinct import per_distinct
-from presage.columnar.text_values import DAY
 from presage.columnar.vectors import Flat, Ints, Numbers, Vector, both_valid, constant
 from presage.functions.columnar.call import Builder, Kernel, constant_of
 from presage.model import types as t
+from presage.model.calendar import DAY
 from presage.plan.expr import FunctionCall
 from presage.plan.time_format import DATE_UNITS, TIME_UNITS, WEEKDAYS
 
 SECOND = 1_000_000
 _WIDTHS = {"day": DAY, "hour": 3_600 * SECOND, "minute": 60 * SECOND, "second": SECOND, "millisecond": 1_000}
 _WEEK, _MONDAY = 7 * DAY, 4 * DAY
-# Past it days and months leave the calendar of Spark.
+# Spark's calendar fails beyond.
 _MAX_DAYS, _MAX_MONTHS = 3_650_000, 120_000
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -63,7 +63,7 @@ def _weekday(micros: Ints) -> Ints:
 
 
 def _week_of_year(micros: Ints) -> Ints:
-    """Of ISO 8601: a week belongs to the year of its Thursday."""
+    """By ISO 8601: a week belongs to the year of its Thursday."""
     thursday = _days(micros) - _weekday(micros) + 3
     return np.floor_divide(_day_of_year(thursday * DAY) - 1, 7) + 1
 
@@ -77,11 +77,11 @@ def _named(names: tuple[str, ...], read: Callable[[Ints], Ints]) -> Builder:
     return lambda call: run
 
 
-# -- times of times -------------------------------------------------------------------------------------
+# -- new timestamps -------------------------------------------------------------------------------------
 
 
 def _midnight(days: Ints, valid: Numbers | None) -> Flat:
-    """NULL outside of what a TIMESTAMP can hold."""
+    """NULL outside of the range of a TIMESTAMP."""
     micros = days * DAY
     fits = np.floor_divide(micros, DAY) == days
     return Flat(micros, valid if fits.all() else both_valid(valid, fits))
@@ -170,7 +170,7 @@ def _scaled(factor: int) -> Builder:
 
 
 def _parsed(then: Callable[[Flat], Flat]) -> Builder:
-    """Of a TIMESTAMP or an ISO text; texts by a pattern are Spark's."""
+    """Takes a TIMESTAMP or an ISO text; Spark parses texts by a pattern."""
 
     def build(call: FunctionCall) -> Kernel | None:
         if len(call.args) > 1 and call.args[0].type != t.TIMESTAMP:

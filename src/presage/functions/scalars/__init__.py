@@ -1,4 +1,7 @@
-"""The allow-list: every scalar function by family, as plain data. `refused` says what is not allowed, and why."""
+"""The allow-list of scalar functions, by family, as plain data: names, signatures, meaning.
+
+The implementations are apart, in `functions/columnar` (NumPy and Arrow) and `functions/catalyst` (Spark), so that
+`presage check` loads neither."""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ def register_function(
 ) -> None:
     """Adds a scalar function: `register_function("initials", "STRING -> STRING", "first letters", value=initials)`.
 
-    One implementation is enough. `value` is a function of single values of Python, called once for each different
-    value and never for null; `columnar` makes a function over vectors of a call (see `functions.columnar.call`);
-    `catalyst` makes a column of Spark of a call (see `functions.catalyst.call`), without which Spark's workers run the
-    other. `names`, `forms` and `constants` are those of the table (see `entry`).
+    Either `value`, a function of Python values, called once for each distinct value and never for null; or `columnar`,
+    which makes the kernel of a call (see `functions.columnar.call`). Optionally `catalyst`, which makes the Spark
+    column of a call (see `functions.catalyst.call`); without it Spark's workers run the other. `names`, `forms` and
+    `constants`: see `entry`.
     """
     if (value is None) == (columnar is None):
         raise TypeError("register_function takes either value or columnar")
