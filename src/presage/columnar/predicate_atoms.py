@@ -85,7 +85,7 @@ def _atom(part: e.Expr) -> tuple[e.Expr, str, list[object]] | None:
 
 
 def _is_subject(expr: e.Expr) -> bool:
-    """A column, or a column in a wider type: a LONG beside a DOUBLE."""
+    """A column, or a column cast to a wider type: a LONG compared with a DOUBLE."""
     if not (is_flat(expr.type) or expr.type == t.STRING):
         return False
     if isinstance(expr, e.CastTo):

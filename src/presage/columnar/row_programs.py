@@ -33,7 +33,7 @@ class Programs:
     def __init__(self, programs: tuple[Expr, ...]) -> None:
         self.programs = programs
         self.builder = CodeBuilder()
-        self.asked: dict[int, Expr] = {}
+        self.conditions: dict[int, Expr] = {}
 
     def number(self, program: int) -> int:
         if program < 0:
@@ -57,8 +57,8 @@ class Programs:
             span = self.programs[program].span
             where, fix = "over several events", "use it on one event at a time"
             raise error("UNSUPPORTED", span, what="a function that only Spark computes", where=where, fix=fix)
-        self.asked[program] = condition
+        self.conditions[program] = condition
         return program
 
     def oracle(self, relations: Mapping[str, pa.Table]) -> EvaluatorPredicates | None:
-        return EvaluatorPredicates(dict(self.asked), dict(relations)) if self.asked else None
+        return EvaluatorPredicates(dict(self.conditions), dict(relations)) if self.conditions else None

@@ -58,7 +58,7 @@ def declare_sink(node: s.CreateSink, catalog: Catalog, again: bool = False) -> C
 
 
 def check_sink(made: Sink, span: Span | None = None, spans: Mapping[str, Span] | None = None) -> None:
-    """Refuse options that a sink cannot use; `spans`: where they stand in the text, if known."""
+    """Refuse options that a sink cannot use; `spans`: their places in the text, if any."""
     places, options = spans or {}, made.options
     check_one_of("sink", made.kind, tuple(SINK_OPTIONS), places.get("sink"))
     for name, example in NEEDED.get(made.kind, {}).items():

@@ -149,8 +149,7 @@ def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
             name = entry.removeprefix(prefix)
             parts = name.split("/")
             ours = entry.startswith(prefix) and name.endswith(".py")
-            beside = name == _COMPILED or parts[0] == "arrays"
-            if ours and (parts[2:3] == ["kernel"] or beside):
+            if ours and (parts[2:3] == ["kernel"] or name == _COMPILED or parts[0] == "arrays"):
                 yield name, shipped.read(entry)
 
 

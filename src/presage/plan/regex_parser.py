@@ -142,7 +142,7 @@ class Parser:
         return one_of(self._cased(self._escape()))
 
     def _escape(self) -> Chars:
-        """What stands behind a backslash, in a class or outside."""
+        """The characters after a backslash, in a class or outside."""
         c = self._next()
         if c in _PLAIN_ESCAPES:
             return single(_PLAIN_ESCAPES[c])
