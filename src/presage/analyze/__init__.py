@@ -1,1 +1,1 @@
-"""Names, scopes and types of expressions: what every capability binds its clauses with."""
+"""Names, scopes and types of expressions, shared by the binders of all capabilities."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.analyze.binary_operators import arithmetic, comparable, described
-from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
+from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
 from presage.functions.epl_functions import SEVERAL, refuse_method
@@ -102,14 +101,9 @@ class ExpressionBinder:
         if isinstance(node.base, s.Name):
             item = self.scope.item(node.base.name)
             if item is not None and item.repeated:
-                raise error(
-                    "TYPE_MISMATCH",
-                    node.span,
-                    what=f"the attribute '{node.name}'",
-                    expected="one event",
-                    found=f"'{item.alias}', which holds several",
-                    fix=f"write {item.alias}[0].{node.name}",
-                )
+                what, several = f"the attribute '{node.name}'", f"'{item.alias}', which holds several"
+                fix = f"write {item.alias}[0].{node.name}"
+                raise error("TYPE_MISMATCH", node.span, what=what, expected="one event", found=several, fix=fix)
             if item is not None:
                 column = item.column(node.name, node.span)
                 if column is None:
@@ -119,10 +113,8 @@ class ExpressionBinder:
             if all(i.find(node.base.name) is None for i in self.scope.items):
                 known = [i.alias for i in self.scope.items] + [n for i in self.scope.items for n, _ in i.attributes]
                 renamed = next((i.alias for i in self.scope.items if i.title.endswith(f"'{node.base.name}'")), None)
-                fix = f"it goes by its alias here: {renamed}.{node.name}" if renamed else ""
-                raise error(
-                    "UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=fix or did_you_mean(node.base.name, known)
-                )
+                fix = f"use its alias: {renamed}.{node.name}" if renamed else did_you_mean(node.base.name, known)
+                raise error("UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=fix)
         base = self.bind(node.base)
         if not isinstance(base.type, StructOf):
             what = f"the access '.{node.name}'"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
+from presage.analyze.type_rules import cast_to, coerce_literal
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.command_syntax import InsertValues
@@ -26,18 +26,13 @@ def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: 
     for expr, attribute in zip(row, attributes, strict=True):
         bound = coerce_literal(binder.bind(expr), attribute.type)
         if common_type(bound.type, attribute.type) != attribute.type:
-            raise error(
-                "TYPE_MISMATCH",
-                expr.span,
-                what=f"'{attribute.name}' of {owner}",
-                expected=attribute.type,
-                found=bound.type,
-            )
-        bound = cast_to(bound, attribute.type)
-        if not isinstance(bound, Constant):
+            what = f"'{attribute.name}' of {owner}"
+            raise error("TYPE_MISMATCH", expr.span, what=what, expected=attribute.type, found=bound.type)
+        value = cast_to(bound, attribute.type)
+        if not isinstance(value, Constant):
             what = f"a value of {owner}"
             raise error("BAD_VALUE", expr.span, what=what, found="an expression", expected="a literal")
-        values.append(bound.value)
+        values.append(value.value)
     return tuple(values)
 
 

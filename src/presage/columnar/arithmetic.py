@@ -138,7 +138,7 @@ def seconds_between(a: Vector, b: Vector) -> Flat:
 
 
 def months_later(op: str, months: int, rest: int) -> Operation:
-    """TIMESTAMP ± months of the calendar, then microseconds; NULL past what a TIMESTAMP can hold."""
+    """TIMESTAMP ± months of the calendar, then microseconds; NULL outside of the range of a TIMESTAMP."""
 
     def run(a: Flat, _: Vector) -> Flat:
         days = np.floor_divide(a.values, DAY)

@@ -58,7 +58,7 @@ def _narrowed(least: int, target: DataType) -> Cast:
     def run(vector: Flat) -> Flat:
         values = vector.values
         if values.dtype.kind == "f":
-            # As Spark: 2.0**63, which is what the greatest LONG becomes as a DOUBLE, still counts as that LONG.
+            # As in Spark: 2.0**63, the greatest LONG as a DOUBLE, is cast to that LONG.
             fits = (np.floor(values) <= float(-least - 1)) & (np.ceil(values) >= float(least))
             with np.errstate(invalid="ignore"):
                 whole = np.where(values >= 2.0**63, 2**63 - 1, values.astype(np.int64))

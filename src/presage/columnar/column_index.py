@@ -43,7 +43,7 @@ class ColumnIndex:
         # IN may name a value twice.
         self.equal_owners, self.equal_codes = np.unique(pairs, axis=1)
         self.code_count = int(self.equal_codes.max(initial=-1)) + 1
-        # The one value of a condition, and which conditions allow several.
+        # The value of a condition with one, and which conditions allow several.
         self.single = np.full(self.count, -1, np.int64)
         self.single[self.equal_owners] = self.equal_codes
         self.several = np.bincount(self.equal_owners, minlength=self.count) > 1

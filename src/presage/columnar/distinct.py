@@ -39,12 +39,10 @@ def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], resu
             codes = np.where(valid, codes, -1)
         distinct, rows, inverse = np.unique(codes, return_index=True, return_inverse=True)
         # The arguments of each distinct tuple are those of its first row.
-        picked = [
-            [values[i] for i in (place[rows] if len(place) != 1 else np.zeros_like(rows))]
-            if values
-            else [None] * len(rows)
-            for values, place in zip(tables, places, strict=True)
-        ]
+        picked = []
+        for values, place in zip(tables, places, strict=True):
+            first = place[rows] if len(place) != 1 else np.zeros_like(rows)
+            picked.append([values[i] for i in first] if values else [None] * len(rows))
         found: list[Any] = []
         for code, *tup in zip(distinct, *picked, strict=True):
             check_cancelled()

@@ -29,14 +29,8 @@ class Unfolded:
 
 def fold(elements: pa.Array, owners: Ints, rows: int, valid: Bools | None, data_type: DataType) -> Cells:
     """Arrays of these elements, which are in the order of their rows."""
-    return Cells(
-        pa.ListArray.from_arrays(
-            offsets_of(owners, rows),
-            elements,
-            type=to_arrow(data_type),
-            mask=None if valid is None else pa.array(~valid),
-        )
-    )
+    mask = None if valid is None else pa.array(~valid)
+    return Cells(pa.ListArray.from_arrays(offsets_of(owners, rows), elements, type=to_arrow(data_type), mask=mask))
 
 
 def fold_maps(

@@ -27,7 +27,7 @@ class Atoms:
 
 @dataclass
 class Split:
-    """`rest` is what remains of each condition, None for nothing. `never` are those that compare with NULL."""
+    """`rest` is the remainder of each condition, or None. `never`: conditions that compare with NULL, never true."""
 
     subjects: list[Atoms] = field(default_factory=list)
     rest: list[e.Expr | None] = field(default_factory=list)

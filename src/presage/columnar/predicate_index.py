@@ -29,7 +29,7 @@ FEW_CONDITIONS = 4
 MAX_PAIRS = 2_000_000
 _ABSENT = 2**62
 _NOTHING = np.zeros(0, np.int64)
-Matched = tuple[Ints, Ints]  # how many rows each of some conditions matches, and which, one condition after the other
+Matched = tuple[Ints, Ints]  # the number of matching rows of each condition, and the rows, by condition
 
 
 class Matches:

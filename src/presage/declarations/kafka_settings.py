@@ -38,12 +38,8 @@ delivery.timeout.ms enable.idempotence linger.ms max.block.ms max.in.flight.requ
 partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.ignore.keys
 transaction.timeout.ms
 """
-SETTINGS = frozenset(
-    (
-        *_SETTINGS.split(),
-        *(f"ssl.{store}.{what}" for store in ("keystore", "truststore") for what in _SSL_STORE),
-    )
-)
+_STORES = (f"ssl.{store}.{what}" for store in ("keystore", "truststore") for what in _SSL_STORE)
+SETTINGS = frozenset((*_SETTINGS.split(), *_STORES))
 _OAUTH = "org.apache.kafka.common.security.oauthbearer."
 _IAM = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
 # Classes that only log in.

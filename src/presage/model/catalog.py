@@ -220,7 +220,6 @@ class Catalog:
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)
-
     models: Mapping[str, Model] = field(default_factory=dict)
     knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
     sinks: Mapping[str, Sink] = field(default_factory=dict)
@@ -259,14 +258,8 @@ class Catalog:
         return replace(self, sinks={**self.sinks, sink.name: sink})
 
     def without(self, name: str) -> Catalog:
-        return replace(
-            self,
-            types={n: t for n, t in self.types.items() if n != name},
-            relations={n: r for n, r in self.relations.items() if n != name},
-            models={n: m for n, m in self.models.items() if n != name},
-            knowledge={n: k for n, k in self.knowledge.items() if n != name},
-            sinks={n: k for n, k in self.sinks.items() if n != name},
-        )
+        kinds = {kind: {n: x for n, x in objects.items() if n != name} for kind, objects in vars(self).items()}
+        return replace(self, **kinds)
 
     def ancestors(self, name: str) -> set[str]:
         """The type itself and all that it inherits, including the root schema."""

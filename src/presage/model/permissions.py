@@ -36,7 +36,7 @@ class Permissions:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         for what, given in (("allow_env", env), ("allow_hosts", hosts)):
-            if isinstance(given, str):  # it would be taken letter by letter
+            if isinstance(given, str):  # a text would be iterated letter by letter
                 raise error("BAD_VALUE", what=what, found=f"'{given}'", expected=f"a list: {what}=['{given}']")
         self.env = frozenset(env)
         self.hosts = Hosts(hosts)

@@ -19,12 +19,9 @@ MICROS = {
 UNIT_NAMES = {
     **{unit: unit for unit in MICROS},
     **{unit + "s": unit for unit in MICROS},
-    "millisecond": "msec",
-    "milliseconds": "msec",
-    "second": "sec",
-    "seconds": "sec",
-    "minute": "min",
-    "minutes": "min",
+    **dict.fromkeys(("millisecond", "milliseconds"), "msec"),
+    **dict.fromkeys(("second", "seconds"), "sec"),
+    **dict.fromkeys(("minute", "minutes"), "min"),
 }
 # Longer than any limit on durations; keeps huge numbers finite.
 BEYOND = 2.0**63

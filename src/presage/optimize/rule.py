@@ -1,4 +1,4 @@
-"""The optimizer's loop, and its rules' type."""
+"""Optimizer rules, and the loop that applies them."""
 
 from __future__ import annotations
 

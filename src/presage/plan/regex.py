@@ -90,7 +90,7 @@ def read_replacement(text: str, regex: Regex) -> list[str | int]:
             at += len(name) + 3
         else:
             end = at + 1
-            # As many digits as make the number of a group.
+            # The longest number that is a group.
             while text[end : end + 1] in tuple("0123456789") and (
                 end == at + 1 or int(text[at + 1 : end + 1]) <= regex.groups
             ):

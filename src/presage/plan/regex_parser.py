@@ -292,7 +292,7 @@ class Parser:
     # -- classes -----------------------------------------------------------------------------------------
 
     def _class(self) -> Chars:
-        """Behind its '[', with what follows `&&`."""
+        """A class after its '[', including an intersection with `&&`."""
         negated = self._peek() == "^"
         self.at += negated
         chars = self._items()

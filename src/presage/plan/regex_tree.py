@@ -80,7 +80,7 @@ class Regex:
     tree: Either
     groups: int
     names: dict[str, int]
-    bounded: bool  # by a word boundary or `^`, which look at the character before
+    bounded: bool  # has a word boundary or `^`, which look at the previous character
 
     @property
     def nullable(self) -> bool:
@@ -106,7 +106,7 @@ class Regex:
         )
 
     def plain(self, *groups: int) -> str:
-        """Without names, for what replaces all matches: the wanted groups are numbered from 1. Not for `$`."""
+        """For replacing all matches: without names, the wanted groups are numbered from 1. Not for `$`."""
         keep = {number: f"g{i}" for i, number in enumerate(groups) if number}
         return self.tree.emit(keep, True)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from presage.analyze.coerce import cast_to
 from presage.analyze.scope import plan_name
+from presage.analyze.type_rules import cast_to
 from presage.errors import PresageError, error
 from presage.model import types as t
 from presage.model.catalog import EventType, Moment, Producer

@@ -115,13 +115,8 @@ def _bind_match(
     """MATCH_RECOGNIZE over a stream, or over the content of its window."""
     whole, span = False, None
     if window is not None and (window.group or not (window.is_batch or window.kind in ("keepall", "time"))):
-        raise error(
-            "UNSUPPORTED",
-            item.windows[0].span,
-            what=f"the window {window.spelling()}",
-            where="under MATCH_RECOGNIZE",
-            fix="use #time, #time_batch or #length_batch",
-        )
+        what, fix = f"the window {window.spelling()}", "use #time, #time_batch or #length_batch"
+        raise error("UNSUPPORTED", item.windows[0].span, what=what, where="under MATCH_RECOGNIZE", fix=fix)
     if window is not None and window.is_batch:
         columns = tuple(c.name for c in node.columns)
         node, whole = Aggregate(Windowed(node, window), (), (), carry=columns, row_per="event"), True

@@ -89,14 +89,8 @@ def _map_concat(call: FunctionCall) -> Kernel:
         for part in keys:
             valid = both_valid(valid, part.valid)
         chosen = pa.array(order)
-        return _map_of(
-            pa.concat_arrays([part.taken() for part in keys]).take(chosen),
-            pa.concat_arrays([part.taken() for part in items]).take(chosen),
-            owners[order],
-            rows,
-            valid,
-            call.type,
-        )
+        joined, values = (pa.concat_arrays([part.taken() for part in parts]).take(chosen) for parts in (keys, items))
+        return _map_of(joined, values, owners[order], rows, valid, call.type)
 
     return run
 

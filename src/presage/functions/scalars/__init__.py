@@ -50,12 +50,8 @@ def register_function(
         raise TypeError("register_function takes either value or columnar")
     module, known = calling_module(), [name for e in BY_NAME.values() for name in e.names]
     made = entry(names, forms, says, **constants)
-    made = replace(
-        made,
-        names=tuple(own_name(name, module, known) for name in made.names),
-        columnar=columnar or _ByValue(value),
-        catalyst=catalyst,
-    )
+    own = tuple(own_name(name, module, known) for name in made.names)
+    made = replace(made, names=own, columnar=columnar or _ByValue(value), catalyst=catalyst)
     FAMILIES[family] = (*(e for e in FAMILIES.get(family, ()) if e.names[0] != made.names[0]), made)
     BY_NAME.update(dict.fromkeys(made.names, made))
 

@@ -28,9 +28,5 @@ class Entry:
 
 def entry(names: str, forms: str, says: str, **constants: str) -> Entry:
     """`entry("ceil ceiling", "LONG -> LONG | DOUBLE -> LONG", "…", arg1="regex")`."""
-    return Entry(
-        tuple(names.split()),
-        tuple(form.strip() for form in forms.split("|")),
-        says,
-        {int(key.removeprefix("arg")): kind for key, kind in constants.items()},
-    )
+    kinds = {int(key.removeprefix("arg")): kind for key, kind in constants.items()}
+    return Entry(tuple(names.split()), tuple(form.strip() for form in forms.split("|")), says, kinds)

@@ -1,4 +1,4 @@
-"""Functions of time: always in UTC, whatever the session's time zone. Spark's dates are timestamps at 00:00 here."""
+"""Functions of time, in UTC for every session time zone. A DATE of Spark is a TIMESTAMP at 00:00."""
 
 from __future__ import annotations
 

@@ -1,13 +1,48 @@
-"""Type rules of `+ - * / %` and of comparisons: numbers widen, durations are added to times."""
+"""Type rules: implicit conversions, arithmetic and comparisons.
+
+INT widens to LONG and DOUBLE, NULL fits any type, an ISO 8601 literal becomes a TIMESTAMP.
+"""
 
 from __future__ import annotations
 
-from presage.analyze.coerce import cast_to, coerce_literal, unify
 from presage.errors import error
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.text import Span
+from presage.model.time import parse_timestamp
+from presage.model.types import DataType
 from presage.plan import expr as e
+
+
+def cast_to(expr: e.Expr, target: DataType) -> e.Expr:
+    """The expression in the wider type `target`; constants are converted at once."""
+    if expr.type == target:
+        return expr
+    if isinstance(expr, e.Constant):
+        if expr.value is None:
+            return e.Constant(target, None, span=expr.span)
+        if target == t.DOUBLE and t.is_integral(expr.type):
+            return e.Constant(target, float(expr.value), span=expr.span)  # type: ignore[arg-type]
+        if target == t.LONG and expr.type == t.INT:
+            return e.Constant(target, expr.value, span=expr.span)
+    return e.CastTo(target, expr, span=expr.span)
+
+
+def coerce_literal(expr: e.Expr, target: DataType) -> e.Expr:
+    """A string literal as a TIMESTAMP where `target` is one; any other expression unchanged."""
+    if target == t.TIMESTAMP and isinstance(expr, e.Constant) and isinstance(expr.value, str):
+        micros = parse_timestamp(expr.value)
+        if micros is None:
+            raise error("BAD_TIMESTAMP", expr.span, found=expr.value)
+        return e.Constant(t.TIMESTAMP, micros, span=expr.span)
+    return expr
+
+
+def unify(left: e.Expr, right: e.Expr) -> tuple[e.Expr, e.Expr] | None:
+    """Both sides in their common type, or None if they have none."""
+    left, right = coerce_literal(left, right.type), coerce_literal(right, left.type)
+    common = t.common_type(left.type, right.type)
+    return (cast_to(left, common), cast_to(right, common)) if common else None
 
 
 def arithmetic(node: s.Binary, left: e.Expr, right: e.Expr) -> e.Expr:
