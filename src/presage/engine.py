@@ -12,9 +12,8 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from presage.analyze.warnings import tell_warnings, warnings_in, warnings_of
 from presage.assembly import Assembly, Options
-from presage.declarations.statements import read_retention
+from presage.declarations.options import check_duration
 from presage.errors import QueryWarning, error, located
 from presage.execution.spark.result import Result
 from presage.execution.spark.session_handle import SessionHandle
@@ -31,6 +30,7 @@ from presage.model.permissions import Permissions
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browse import Browse
 from presage.operations.metrics import Metrics
+from presage.select.warnings import tell_warnings, warnings_in, warnings_of
 from presage.sinks import Sinks
 from presage.sources import SourceStatus
 from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, max_ahead
@@ -159,7 +159,7 @@ class Engine:
         that one and starts anew. Statements before the last one are executed first. `retention`: how long rows are
         kept, '30 days' for example; without it for ever, or as set before.
         """
-        keep_for = read_retention(retention)
+        keep_for = None if retention is None else check_duration(retention, None)
         script, query = self._query_of(text, name or "query", "deploy a SELECT")
         with self._parts.lock, located(script.source):
             return self._deployments.deploy(query, name, replace, keep_for, source=script.source)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from presage.bounded_queries import BoundedQueries
-from presage.declarations.statements import retention_said
+from presage.declarations.options import retention_option
 from presage.execution.spark.result import Result, TableResult, explained_as
 from presage.lang import syntax as s
 from presage.lang.command_syntax import Advance, CreateStatement, InsertValues
@@ -79,7 +79,7 @@ class StatementExecutor:
             case RecallCommand():
                 execute_recall_command(self.deployments.job, statement)
             case CreateStatement(query=query, name=name, replace=replaces, if_not_exists=if_absent):
-                self.deployments.deploy(query, name, replaces, retention_said(statement), if_absent, source)
+                self.deployments.deploy(query, name, replaces, retention_option(statement), if_absent, source)
             case InsertValues():
                 self._insert(statement)
             case Advance():

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.values import Inserted, bind_insert
-from presage.analyze.warnings import warnings_of
 from presage.declarations.catalog_objects import (
     declare_knowledge,
     declare_model,
@@ -22,11 +21,11 @@ from presage.declarations.catalog_objects import (
     refuse_known,
 )
 from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle
+from presage.declarations.options import retention_option
 from presage.declarations.permissions import check_permitted
 from presage.declarations.redeclaration import CREATES, Declared, declared_as, refuse_different
 from presage.declarations.sinks import declare_sink
 from presage.declarations.sources import check_source
-from presage.declarations.statements import retention_said
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse
 from presage.lang import syntax as s
@@ -52,6 +51,7 @@ from presage.plan.query import BoundQuery
 from presage.select.bind import bind_query
 from presage.select.context import QueryContext
 from presage.select.extensions import extensions
+from presage.select.warnings import warnings_of
 
 if TYPE_CHECKING:
     from presage.optimize import Optimized
@@ -218,7 +218,7 @@ class Workspace:
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
         elif isinstance(statement, CreateStatement):
-            retention_said(statement)
+            retention_option(statement)
             self.bind(statement.query, live=True)
             if statement.query.insert_into is not None:
                 self.catalog = self.declare(statement.query)

@@ -23,7 +23,7 @@ from presage.operators.match.nodes import Match
 from presage.operators.match.tracing import showing_rows
 from presage.operators.match.why_not import why_match
 from presage.operators.running import STEPS as OPERATORS
-from presage.plan.match_trace import bound_in
+from presage.operators.trace_columns import bound_in
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.storage.relations import relation_table
 from presage.workspace import Workspace

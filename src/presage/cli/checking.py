@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from presage.analyze.warnings import warnings_in
 from presage.cli.failures import reported, warn
 from presage.cli.text import name_of, read_text
 from presage.cli.values import counted
+from presage.select.warnings import warnings_in
 from presage.workspace import Workspace
 
 

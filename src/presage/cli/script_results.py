@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from presage.analyze.warnings import warnings_in
 from presage.cli.events import EventFile
 from presage.cli.failures import warn
 from presage.cli.live_output import follow, missed_by
@@ -21,6 +20,7 @@ from presage.execution.spark.jvm import launched
 from presage.lang import syntax as s
 from presage.lang.command_syntax import CreateStatement
 from presage.logging import log_as_environment_says
+from presage.select.warnings import warnings_in
 
 Allowed = Mapping[str, Any]  # what statements may use: `allow_env` and `allow_hosts` of an engine
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
-from presage.analyze.warnings import warnings_of
 from presage.console.answers import all_as_json, as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
@@ -20,6 +19,7 @@ from presage.lang import syntax as s
 from presage.lang.command_syntax import CreateStatement
 from presage.lang.identifiers import RESERVED
 from presage.model.text import Source
+from presage.select.warnings import warnings_of
 
 router = APIRouter(prefix="/api", tags=["asking"])
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.analyze.warnings import tell_warnings, warnings_of
 from presage.declarations.derived_streams import reads
 from presage.errors import PresageError, QueryWarning, did_you_mean, error, located
 from presage.functions.constant_arguments import patterns_of_older_homes
@@ -27,6 +26,7 @@ from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
 from presage.operators.knowledge.contexts import read_context
 from presage.plan.nodes import Field, Node
+from presage.select.warnings import tell_warnings, warnings_of
 from presage.storage import Archive, CatalogEntry, InUse, Log
 from presage.storage.catalog_codec import latest_knowledge, restore_declaration
 from presage.storage.catalog_views import not_seen

@@ -20,8 +20,8 @@ from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
 from presage.live.why_not_patterns import MOST_EVENTS, range_reader, watermarks_of
 from presage.operators.running import STEPS, traced
+from presage.operators.trace_columns import bound_in
 from presage.plan.expr import ColumnRef
-from presage.plan.match_trace import bound_in
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Named, Node, Project, Scan, Stamp
 from presage.storage import Log
 

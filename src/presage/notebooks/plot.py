@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from presage.errors import did_you_mean, error
 from presage.model.time import format_timestamp
+from presage.operators.svg import Drawing, document, escaped, text_width
 from presage.plan.picture import Picture
-from presage.plan.svg import Drawing, document, escaped, text_width
 
 if TYPE_CHECKING:
     from presage.execution.spark.result import Result

@@ -11,8 +11,8 @@ from presage.lang.identifiers import spell_name
 from presage.operators.epl.explain import term_title
 from presage.operators.epl.kernel.spec import Node as Term
 from presage.operators.epl.nodes import PatternMatch
+from presage.operators.svg import Drawing, escaped, shortened, text_width
 from presage.plan.display import show
-from presage.plan.svg import Drawing, escaped, shortened, text_width
 
 MOST_TERMS = 400
 MOST_CHARACTERS = 46

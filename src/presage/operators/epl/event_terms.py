@@ -17,8 +17,7 @@ from presage.operators.epl.kernel.spec import Argument, Node
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
-from presage.plan.row_parts import collapse
-from presage.plan.row_terms import OneRow, RowValue
+from presage.plan.row_terms import OneRow, RowValue, collapse
 
 OWN = Argument(None)
 

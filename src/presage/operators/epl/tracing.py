@@ -7,7 +7,7 @@ from dataclasses import replace
 from presage.model import types as t
 from presage.operators.epl.kernel.spec import Shown
 from presage.operators.epl.nodes import PatternMatch
-from presage.plan.match_trace import MARK
+from presage.operators.trace_columns import MARK
 from presage.plan.nodes import TIME, Field
 
 

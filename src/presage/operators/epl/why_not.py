@@ -25,8 +25,8 @@ from presage.operators.epl.kernel.spec import SOURCE, Argument
 from presage.operators.epl.nodes import PatternMatch
 from presage.operators.epl.tracing import showing
 from presage.operators.epl.waiting_filters import Waiting, is_over, terms_in, waiting_at_start, waiting_in
+from presage.operators.trace_columns import bound_in
 from presage.plan.expr import Expr, conjuncts
-from presage.plan.match_trace import bound_in
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan, order_columns
 from presage.plan.row_terms import RowValue
 

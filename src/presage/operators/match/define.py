@@ -12,8 +12,7 @@ from presage.operators.match.terms import At, Folded, LabelAt, MatchNumber, Vari
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
-from presage.plan.row_parts import collapse
-from presage.plan.row_terms import HostValue, RowValue
+from presage.plan.row_terms import HostValue, RowValue, collapse
 
 # Aggregates that can be kept while a match grows and shrinks again.
 IN_DEFINE = ("count", "sum", "avg", "min", "max", "stddev", "any_value", "max_by", "min_by")

@@ -13,8 +13,8 @@ from presage.lang.identifiers import spell_name
 from presage.operators.match.kernel.spec import ACCEPT, Edge
 from presage.operators.match.layers import columns
 from presage.operators.match.nodes import Match, gap_text, within_text
+from presage.operators.svg import Drawing, shortened, text_width
 from presage.plan.display import show
-from presage.plan.svg import Drawing, shortened, text_width
 
 START = -2
 MOST_POSITIONS = 400

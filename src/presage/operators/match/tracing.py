@@ -7,8 +7,8 @@ from dataclasses import replace
 from presage.model import types as t
 from presage.operators.match.kernel.spec import TIME, Fold, Measure
 from presage.operators.match.nodes import Match
+from presage.operators.trace_columns import MARK, NAMES, NUMBERS
 from presage.plan.expr import ColumnRef, Constant
-from presage.plan.match_trace import MARK, NAMES, NUMBERS
 from presage.plan.nodes import Field, Named
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.names import refuse_same_name
+from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem

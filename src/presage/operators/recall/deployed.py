@@ -18,9 +18,9 @@ from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
 from presage.operators.recall.present_rows import present_rows
+from presage.operators.recall.retained import Retained
 from presage.plan.expr import Expr
 from presage.plan.nodes import TIME, Field, Node, Scan, Stamp
-from presage.plan.retained import Retained
 
 STATEFUL: tuple[type[Node], ...] = ()
 WAITING = "waiting"  # the part of the state that holds events until their contexts are there

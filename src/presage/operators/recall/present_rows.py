@@ -9,8 +9,8 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.rows import changes, ordinals
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
+from presage.operators.recall.retained import Retained
 from presage.plan.nodes import SEQ, TIME
-from presage.plan.retained import Retained
 
 
 def present_rows(node: Retained, rows: pa.Table, clock: int, end: bool, evaluator: Evaluator) -> pa.Table:

@@ -29,13 +29,13 @@ from presage.operators.recall.nodes import Nearby, Recall, Recalled, Select, Sim
 from presage.operators.recall.partial import merge_parts
 from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import EVENT, EVER, HIGH, Questions
+from presage.operators.recall.retained import Retained
 from presage.operators.recall.similar_rows import PastEvents, similar_rows
 from presage.operators.recall.spark_aggregates import BEYOND
 from presage.operators.recall.spark_near import near_rows
 from presage.operators.recall.spark_selects import Asking, select_groups, select_parts, select_rows
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
-from presage.plan.retained import Retained
 
 # Events that ask together.
 EVENTS_AT_ONCE = 100_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from presage.execution.stage import Operator
 from presage.operators.recall import deployed
+from presage.operators.recall.retained import Retained
 from presage.plan.nodes import Node
-from presage.plan.retained import Retained
 
 
 def _reads_end(node: Node) -> bool:

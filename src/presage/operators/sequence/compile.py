@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from presage.columnar.evaluate import supports
-from presage.columnar.kernel_predicates import EvaluatorPredicates
 from presage.columnar.key_hashes import hashes_of_several
+from presage.columnar.row_programs import EvaluatorPredicates
 from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.operators.sequence.inference.kernel import WholeKernel, inference_kernel

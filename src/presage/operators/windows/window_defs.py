@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from presage.analyze.epl_names import refuse_window
 from presage.analyze.expressions import ExpressionBinder
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.types import is_integral, is_orderable
+from presage.operators.windows.epl_windows import refuse_window
 from presage.operators.windows.nodes import WindowDef
 from presage.operators.windows.window_types import (
     DURATION,

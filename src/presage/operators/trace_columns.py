@@ -1,6 +1,6 @@
-"""Columns that a traced match has beside its own: which events it is made of.
+"""The columns that a trace adds to matches: which events a match consists of.
 
-Operators add them to their nodes; the kernel makes the same rows in the same order. No column of a plan has such names.
+EPL patterns and MATCH_RECOGNIZE add them to their nodes; the rows and their order stay the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NUMBERS, NAMES = f"{MARK}#", f"{MARK}##"
 
 
 def bound_in(row: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The names and numbers of the events of a match, by number: of a row with the columns that were added."""
+    """Names and numbers of the events of a match, in order of the numbers, from a row with trace columns."""
     if NUMBERS in row:
         found = list(zip(row[NAMES] or (), row[NUMBERS] or (), strict=True))
     else:

@@ -1,9 +1,8 @@
-"""Guards that cover less than they seem to: `a -> b -> c WHERE timer:within(1 min)` bounds `c` alone.
+"""The warning about guards that cover less than they seem to: `a -> b -> c WHERE timer:within(1 min)` bounds `c` alone.
 
-A guard binds to what stands right before it. Where that is the last part of a longer term, and no bracket says so, the
-warning names the brackets that cover all of it. One event before the guarded part needs no brackets: in `a -> b WHERE
-timer:within(1 min)` the clock starts when `a` has come, so that all of the time is covered. Steps that the writer put
-into brackets for the guard, `a -> b -> (c -> d) WHERE …`, are what he means.
+A guard binds to the term right before it. Where that is the last part of a longer term without brackets, the warning
+suggests brackets around all of it. No warning for one event before the guarded part (in `a -> b WHERE
+timer:within(1 min)` the timer starts with `a`), nor for steps in brackets, as in `a -> b -> (c -> d) WHERE …`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ PLACEHOLDER = "_presage_guarded_term"
 
 
 class _Edge(NamedTuple):
-    """A guard that ends the text of a term: the term without it, and the part of it that the guard leaves out."""
+    """A guard at the end of a term: the term without it, and the part of it that the guard does not cover."""
 
     bare: PatternTerm
     guard: Guard
@@ -45,7 +44,7 @@ class _Edge(NamedTuple):
 
 
 def check_guards(statement: s.Statement, text: str) -> Iterator[QueryWarning]:
-    """A warning for each guard of a pattern that covers the last part of a term alone. `text` is what was parsed."""
+    """A warning for each guard that covers only the last part of a term. `text`: the source of the statement."""
     for source in nodes_of(statement):
         if isinstance(source, PatternSource):
             for term in _longest(source.term):
@@ -57,15 +56,8 @@ def check_guards(statement: s.Statement, text: str) -> Iterator[QueryWarning]:
                     yield from _amid(source.term, steps, text)
 
 
-def covering(term: PatternTerm) -> PatternTerm | None:
-    """The term with its last guard around all of it; None if it ends with no guard that leaves something out."""
-    edge = _edge(term)
-    return _covered(edge) if edge is not None and edge.left_out is not None else None
-
-
 def _amid(whole: PatternTerm, steps: FollowedBy, text: str) -> Iterator[QueryWarning]:
-    """Guards before which several steps stand, and after which more follow. Where the step before has one of its own,
-    each is meant for its step."""
+    """Guards in the middle of several steps. Where the step before has a guard too, each is meant for its own step."""
     for end in range(2, len(steps.operands)):
         before, last = steps.operands[:end], steps.operands[end - 1]
         first = FollowedBy(before, steps.limits[: end - 1], span=steps.span._replace(end=last.span.end))
@@ -85,7 +77,7 @@ def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge, covered: Pattern
     parts = {
         "guard": print_term(replace(guard, operand=EventTerm("x"))).removeprefix("x "),
         "covered": print_term(guard.operand),
-        "rest": _told(outside, isinstance(guard, TimerGuard)),
+        "rest": _consequence(outside, isinstance(guard, TimerGuard)),
         "all": _suggested(whole, term, covered),
         "alone": print_term(guard),
     }
@@ -93,15 +85,15 @@ def _warned(whole: PatternTerm, term: PatternTerm, edge: _Edge, covered: Pattern
 
 
 def _suggested(whole: PatternTerm, old: PatternTerm, new: PatternTerm) -> str:
-    """The whole pattern with a term replaced. Brackets around the new one stay though its guard needs none: without
-    them the guard would seem to reach further."""
+    """The whole pattern with a term replaced. The new term keeps its brackets: without them its guard would again seem
+    to cover more."""
     if whole is old:
         return print_term(new)
     return print_term(_replaced(whole, old, EventTerm(PLACEHOLDER))).replace(PLACEHOLDER, f"({print_term(new)})", 1)
 
 
-def _told(term: PatternTerm, timed: bool) -> str:
-    """What follows for the part that is left out."""
+def _consequence(term: PatternTerm, timed: bool) -> str:
+    """What the guard does not bound, in words."""
     last = _parts(term)[-1]
     if isinstance(term, RepeatTerm) and term.until is None:
         return "it begins anew with each repetition"
@@ -115,7 +107,7 @@ def _told(term: PatternTerm, timed: bool) -> str:
 
 
 def _longest(term: PatternTerm) -> Iterator[PatternTerm]:
-    """The terms in which a guard may reach to the left: each as long as the text goes on without a bracket."""
+    """The longest terms without brackets: in each, a guard at the end may be meant for all of it."""
     yield term
     while True:
         parts = _parts(term)
@@ -151,7 +143,7 @@ def _with_last(term: PatternTerm, last: PatternTerm) -> PatternTerm:
 
 
 def _edge(term: PatternTerm) -> _Edge | None:
-    """The guard that ends the text of a term without a bracket behind it."""
+    """The guard at the end of a term, with no bracket behind it."""
     if isinstance(term, Guard):
         inner = term
         while _is_in_a_row(inner):
@@ -166,7 +158,7 @@ def _edge(term: PatternTerm) -> _Edge | None:
 
 
 def _leaves_out(term: PatternTerm, guard: Guard) -> bool:
-    """Whether a guard of its last part leaves something of a term without a bound."""
+    """Whether a guard of the last part leaves another part of the term unbounded."""
     if isinstance(term, FollowedBy):
         while _is_in_a_row(guard):
             guard = guard.operand  # type: ignore[assignment]
@@ -176,18 +168,18 @@ def _leaves_out(term: PatternTerm, guard: Guard) -> bool:
 
 
 def _is_in_a_row(guard: Guard) -> bool:
-    """Whether another guard stands right before it, without a bracket between: they go together."""
+    """Whether another guard comes right before it, with no bracket between them."""
     return isinstance(guard.operand, Guard) and guard.operand.span.start == guard.span.start
 
 
 def _around(guard: Guard, operand: PatternTerm) -> PatternTerm:
-    """A guard, with those right before it, around another term."""
+    """A guard, with the guards right before it, around another term."""
     inner = guard.operand
     return replace(guard, operand=_around(inner, operand) if _is_in_a_row(guard) else operand)  # type: ignore[arg-type]
 
 
 def _is_instant(term: PatternTerm) -> bool:
-    """Whether a term takes no time: it is true with its first event."""
+    """Whether a term takes no time: its first event completes it."""
     match term:
         case EventTerm() | TimerTerm():
             return True
@@ -199,8 +191,8 @@ def _is_instant(term: PatternTerm) -> bool:
 
 
 def _covered(edge: _Edge) -> PatternTerm:
-    """The guard around all of a term. Its clock starts with the first event where that can be said: `a -> (b -> c)
-    WHERE …`. An EVERY that begins the term goes before the brackets, else it would be ended with the guard for good."""
+    """The guard around all of a term. Its timer starts with the first event where possible: `a -> (b -> c) WHERE …`. A
+    leading EVERY stays outside of the brackets, else the guard would end it for good."""
     bare = edge.bare
     match bare:
         case FollowedBy(operands=(first, *rest), limits=(limit, *limits)) if _is_instant(first):

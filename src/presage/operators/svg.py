@@ -1,7 +1,7 @@
-"""Shapes and texts in, SVG out: what the pictures of automata and patterns are drawn with.
+"""Drawing of pictures of automata and patterns as SVG.
 
-Texts come from users: each goes through `escaped`. Colours follow the reader's light or dark mode; all rules of style
-are bound to the picture's own class, since a notebook puts the picture into its page.
+Texts come from users: all are escaped. Colours follow light or dark mode; all style rules are limited to the picture's
+own class, because a notebook embeds the picture into its page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def attribute(text: str) -> str:
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """About how wide a text will be: the reader's font is not known."""
+    """The approximate width of a text: the font of the viewer is not known."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     capital = sum(character.isupper() for character in text)
     return (len(text) + wide + 0.2 * capital) * WIDTH_OF_A_CHARACTER * size / FONT_SIZE
@@ -47,7 +47,7 @@ def shortened(text: str, most: int) -> str:
 
 @dataclass
 class Drawing:
-    """Parts of a picture and the box that holds them. The box grows with what is drawn."""
+    """Parts of a picture and their bounding box, which grows with them."""
 
     parts: list[str] = field(default_factory=list)
     left: float = 0.0
@@ -62,12 +62,12 @@ class Drawing:
     def box(
         self, x: float, y: float, width: float, height: float, kind: str, title: str = "", round_: float = 0
     ) -> None:
-        """A box around its middle."""
+        """A box centred at (x, y)."""
         left, top = x - width / 2, y - height / 2
-        said = f"<title>{escaped(title)}</title>" if title else ""
+        title_tag = f"<title>{escaped(title)}</title>" if title else ""
         self.parts.append(
             f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
-            f'rx="{round_:.1f}">{said}</rect>'
+            f'rx="{round_:.1f}">{title_tag}</rect>'
         )
         self.cover(left - 2, top - 2)
         self.cover(left + width + 2, top + height + 2)
@@ -75,7 +75,7 @@ class Drawing:
     def text(
         self, x: float, y: float, text: str, kind: str = "", anchor: str = "middle", size: float = FONT_SIZE
     ) -> None:
-        """A text whose middle line is at `y`."""
+        """A text centred vertically at `y`."""
         self.rich_text(x, y, escaped(text), text, kind, anchor, size)
 
     def rich_text(
@@ -88,7 +88,7 @@ class Drawing:
         anchor: str = "middle",
         size: float = FONT_SIZE,
     ) -> None:
-        """`markup` is escaped already; `text` is what it says, to measure it."""
+        """`markup` is escaped already; `text` is its plain text, to measure it."""
         named = f' class="{kind}"' if kind else ""
         line = y + size * 0.35
         self.parts.append(
@@ -100,7 +100,7 @@ class Drawing:
         self.cover(first + width, y + size * 0.7)
 
     def path(self, points: str, reach: list[tuple[float, float]], kind: str = "edge") -> None:
-        """A line; `reach` are points that it does not pass."""
+        """A path; `reach` are the corners of its bounding box."""
         self.parts.append(f'<path class="{kind}" d="{points}"/>')
         for x, y in reach:
             self.cover(x, y)
@@ -120,8 +120,7 @@ class Drawing:
         )
         self.text(x, y, text, "soft", size=10)
 
-    def beside(self, other: Drawing, gap: float) -> None:
-        """Put another drawing below."""
+    def append_below(self, other: Drawing, gap: float) -> None:
         down, across = self.bottom - other.top + gap if self.parts else 0.0, self.left - other.left
         self.parts.append(f'<g transform="translate({across:.1f} {down:.1f})">{"".join(other.parts)}</g>')
         self.cover(other.left + across, other.top + down)

@@ -1,4 +1,4 @@
-"""The node of a window that is looked into at a moment, and not by the events that come."""
+"""The plan node of a window that is read at one moment (ANALYSIS PRESENT), and not with every event."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from presage.plan.nodes import Node
 
 @dataclass(frozen=True)
 class Retained(Node):
-    """Rows of the input that a window holds when its clock is read: those younger than `span` microseconds, and of
-    those with equal `keys` the `most` that came last, or first (`oldest`). None: no such bound."""
+    """Rows of the input that a window holds at a watermark: those younger than `span` microseconds, and of those with
+    equal `keys` the last `most`, or the first (`oldest`). None: no such bound."""
 
     input: Node
     span: int | None = None
@@ -30,7 +30,7 @@ class Retained(Node):
 
 
 def held_in(node: Retained) -> str:
-    """What the window holds, in words."""
+    """What the window holds, as text for EXPLAIN."""
     if node.span is not None:
         return f"the events of the last {format_duration(node.span)}"
     if node.most is None:

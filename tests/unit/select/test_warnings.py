@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from presage import Engine
-from presage.analyze.warnings import warnings_in
 from presage.errors import QueryWarning
 from presage.lang import parse
+from presage.select.warnings import warnings_in
 
 ROOT = Path(__file__).parents[3]
 

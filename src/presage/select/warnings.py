@@ -1,18 +1,18 @@
-"""Warnings about statements that are well formed and may not mean what their writer thinks.
+"""Warnings about well-formed statements that may not mean what the user intends.
 
-They are made from the tree of the text that the user wrote: a text that the home stores is printed with as few brackets
-as possible, and would warn where the user has written them. A check is a function of one statement and that text.
+Checks look at the user's own text: the text in a home is printed with as few brackets as possible, and would give
+warnings where the user wrote brackets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from presage.analyze.guard_cover import check_guards
 from presage.errors import QueryWarning
 from presage.lang import syntax as s
 from presage.logging import WARNING, tell
 from presage.model.text import Source
+from presage.operators.epl.guard_cover import check_guards
 
 CHECKS: tuple[Callable[[s.Statement, str], Iterable[QueryWarning]], ...] = (check_guards,)
 
@@ -29,6 +29,6 @@ def warnings_in(script: s.Script) -> tuple[QueryWarning, ...]:
 
 
 def tell_warnings(several: Iterable[QueryWarning]) -> None:
-    """Log warnings about a statement, for programs that do not look at the `warnings` of what they are given."""
+    """Log warnings about a statement, for programs that do not read the `warnings` of a result."""
     for each in several:
         tell(WARNING, "QUERY_WARNING", "{warning}", warning=each.render(), condition=each.code)
