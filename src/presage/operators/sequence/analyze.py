@@ -30,7 +30,7 @@ from presage.operators.sequence.analyze_select import (
     refuse_clauses,
     variable_column,
 )
-from presage.operators.sequence.classify import EXTENDED, REGULAR, classify
+from presage.operators.sequence.classify import EXTENDED, JOINT, REGULAR, classify, given_of, method_of
 from presage.operators.sequence.kernel.query import (
     CERTAIN,
     INDEPENDENT,
@@ -46,7 +46,6 @@ from presage.operators.sequence.kernel.query import (
     inner_name,
 )
 from presage.operators.sequence.kernel.spec import GoalColumns, SequenceTables, StreamColumns
-from presage.operators.sequence.methods import JOINT, given_of, method_of
 from presage.operators.sequence.nodes import SequenceMatch
 from presage.plan import expr as e
 from presage.plan.display import show

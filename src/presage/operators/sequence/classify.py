@@ -1,19 +1,34 @@
-"""The class of a sequence and the plan that computes it, with the variable and subgoal that decide.
+"""Classification of a sequence: its class with the reason, its safe plan, and the method of evaluation.
 
-Regular, extended regular and safe are the paper's classes, with selected variables as constants. Where its definition
-of safe and the preconditions of its algorithm disagree, the algorithm's count: a plan is safe if it gives the true
-probability. So sequencing demands that no chain (one key of one stream) is read on both sides, not only that no event
-is: at one step the alternatives of a key exclude each other, and a Markov chain remembers.
+Regular, extended regular and safe are the paper's classes; selected variables count as constants. Where the paper's
+definition of safe and the preconditions of its algorithm disagree, the algorithm decides: a plan is safe if it computes
+the true probability. Sequencing therefore requires that no chain (one key of one stream) is read on both sides, not
+only no event: at one step the alternatives of a key exclude each other, and a Markov chain has memory.
+
+Methods of evaluation:
+- `regular`: step by step, by the automaton in product with the chains;
+- `safe`: by intervals, over all steps;
+- `joint`: all chains together, exactly if that is affordable, otherwise by sampling. Also for sequences of a regular
+  class that read several Markov chains at once, or that compare an event with a selected value of a later event.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from presage.operators.sequence.kernel.query import Condition, Goal, Known, Sequence, Variable, plain_name
+from presage.operators.sequence.kernel.query import (
+    Condition,
+    Goal,
+    Known,
+    Sequence,
+    Variable,
+    dividing,
+    plain_name,
+)
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 
 REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
+STEPWISE, INTERVALS, JOINT = "regular", "safe", "joint"
 
 
 @dataclass(frozen=True)
@@ -214,3 +229,41 @@ def may_meet(a: Goal, b: Goal, env: frozenset[str]) -> bool:
     return not any(
         isinstance(s := a.terms[i], Known) and isinstance(t := b.terms[i], Known) and s.value != t.value for i in a.key
     )
+
+
+def method_of(query: Sequence, verdict: Verdict) -> str:
+    if verdict.kind in (REGULAR, EXTENDED):
+        return STEPWISE if reads_one_chain(query, verdict) and looks_ahead(query, verdict) is None else JOINT
+    return INTERVALS if verdict.kind == SAFE else JOINT
+
+
+def given_of(query: Sequence, verdict: Verdict) -> frozenset[str]:
+    """Variables that have values while the automaton runs."""
+    return frozenset({*query.selected, *verdict.groups})
+
+
+def looks_ahead(query: Sequence, verdict: Verdict) -> Condition | None:
+    """A condition on an event that also speaks of a selected variable which only a later event has."""
+    given = given_of(query, verdict)
+    chosen = given - set(dividing(query, given))
+    for condition in query.conditions:
+        asked = condition.variables - given
+        owner = next((goal.number for goal in query.goals if asked <= goal.free), condition.level)
+        if condition.unfolding and asked <= query.goals[condition.level].variables:
+            owner = condition.level
+        if asked and any(query.first(name) > owner for name in condition.variables & chosen):
+            return condition
+    return None
+
+
+def reads_one_chain(query: Sequence, verdict: Verdict) -> bool:
+    """Whether a group reads one Markov chain at most."""
+    divides = dividing(query, given_of(query, verdict))
+    keys = set()
+    for goal in query.goals:
+        if goal.source in query.markov:
+            terms = tuple(goal.terms[i] for i in goal.key)
+            if not all(isinstance(t, Known) or (isinstance(t, Variable) and t.name in divides) for t in terms):
+                return False
+            keys.add((goal.source, tuple(repr(t) for t in terms)))
+    return len(keys) <= 1

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.operators.sequence.classify import UNSAFE
+from presage.operators.sequence.classify import INTERVALS, JOINT, STEPWISE, UNSAFE, looks_ahead
 from presage.operators.sequence.inference.kernel import STEPWISE as INFERRED_STEPWISE
 from presage.operators.sequence.kernel.query import dividing
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 from presage.operators.sequence.kernel.spec import worlds_needed
-from presage.operators.sequence.methods import INTERVALS, JOINT, STEPWISE, looks_ahead
 from presage.operators.sequence.nodes import Infer, SequenceMatch
 from presage.plan.explain import Report
 from presage.plan.nodes import Node

@@ -5,13 +5,13 @@ from __future__ import annotations
 from presage.errors import error
 from presage.execution.stage import Operator, Stage, StageInput, key_columns, order_fields, renamed
 from presage.model.operator_state import State
+from presage.operators.sequence.classify import STEPWISE
 from presage.operators.sequence.compile import infer_kernel, inferred_columns, sequence_kernel
 from presage.operators.sequence.inference.kernel import STEPWISE as INFERRED_STEPWISE
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
 from presage.operators.sequence.kernel.sequence import ORDINAL
 from presage.operators.sequence.kernel.spec import SOURCE
-from presage.operators.sequence.methods import STEPWISE
 from presage.operators.sequence.nodes import Infer, SequenceMatch
 from presage.plan.nodes import TIME, Node
 

@@ -16,7 +16,7 @@ from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.columnar.key_hashes import hashes_of_several
 from presage.model.operator_state import State
 from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.rows import smooth_rows, viterbi_rows
+from presage.operators.sequence.inference.rows import most_likely, smoothed
 from presage.operators.sequence.inference.tables import tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
@@ -48,8 +48,8 @@ class WholeKernel:
     def _inferred(self, rows: pa.Table) -> pa.Table:
         if self.method == "smooth":
             # Steps of other keys may lie between those of one: there its marginal counts.
-            return smooth_rows(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov)
-        return viterbi_rows(self.model, rows, self.columns)
+            return smoothed(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov).rows
+        return most_likely(self.model, rows, self.columns).rows
 
     def _in_order(self, made: pa.Table) -> pa.Table:
         made = take_rows(made, np.argsort(ints(made, TIME), kind="stable")) if made.num_rows else made

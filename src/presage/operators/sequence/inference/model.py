@@ -12,13 +12,15 @@ from typing import Any
 
 from presage.errors import did_you_mean, error
 from presage.operators.sequence.inference.fields import Fields, StateName, read_json, read_text
-from presage.operators.sequence.inference.graph import Ways, transitions_of
 
 UNINFORMATIVE, EVIDENCE = "uninformative", "evidence"
 KNOWN = ("states", "initial", "transition", "emission", "observes", "step", "forget")
 KNOWN_DISCRETE = ("kind", "table", "absent")
 KNOWN_GAUSSIAN = ("kind", "mean", "variance", "absent")
 KNOWN_GRAPH = ("edges", "stay", "directed")
+
+# The transitions of one state: (next state, probability > 0), by the number of the next state.
+Ways = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,23 @@ def _graph(fields: Fields, given: Any) -> tuple[Ways, ...]:
             raise fields.wrong(place, edge, "a pair of states")
         edges.append((fields.state(edge[0], place), fields.state(edge[1], place)))
     return transitions_of(fields.size, edges, stay, directed)
+
+
+def transitions_of(states: int, edges: Iterable[tuple[int, int]], stay: float, directed: bool) -> tuple[Ways, ...]:
+    """Transitions of each state over a graph: stay with a given probability, otherwise move evenly to a neighbour.
+    Repeated edges count once, loops are ignored; a state without neighbours stays."""
+    neighbours: list[set[int]] = [set() for _ in range(states)]
+    for a, b in edges:
+        if a != b:
+            neighbours[a].add(b)
+            if not directed:
+                neighbours[b].add(a)
+    ways = []
+    for state, others in enumerate(neighbours):
+        chances = {other: (1.0 - stay) / len(others) for other in others}
+        chances[state] = stay if others else 1.0
+        ways.append(tuple((other, p) for other, p in sorted(chances.items()) if p > 0.0))
+    return tuple(ways)
 
 
 def _emission(fields: Fields, given: Any) -> Discrete | Gaussian:

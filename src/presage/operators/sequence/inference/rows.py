@@ -150,21 +150,3 @@ def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, see
     )
     found = s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
     return replace(found, restarts=int(anew.sum()))
-
-
-def filter_rows(model: Model, table: pa.Table, columns: Columns) -> pa.Table:
-    return filtered(model, table, columns).rows
-
-
-def smooth_rows(
-    model: Model, table: pa.Table, columns: Columns, prune: float = 0.0, marginals: bool = False, bridge: bool = False
-) -> pa.Table:
-    return smoothed(model, table, columns, prune, marginals, bridge).rows
-
-
-def viterbi_rows(model: Model, table: pa.Table, columns: Columns) -> pa.Table:
-    return most_likely(model, table, columns).rows
-
-
-def particle_rows(model: Model, table: pa.Table, columns: Columns, particles: int, seed: int = 0) -> pa.Table:
-    return sampled(model, table, columns, particles, seed).rows

@@ -26,17 +26,8 @@ def tables_of(model: Model) -> HiddenMarkov:
             absent = np.maximum(1.0 - table.sum(axis=0), 0.0)
     else:
         mean, variance = np.array(emission.mean), np.array(emission.variance)
+    initial = np.array(model.initial, np.float64)
+    step, forget = model.step or 0, NEVER if model.forget is None else model.forget
     return HiddenMarkov(
-        states=model.states,
-        initial=np.array(model.initial, np.float64),
-        offsets=offsets,
-        targets=targets,
-        weights=weights,
-        symbols=symbols,
-        table=table,
-        absent=absent,
-        mean=mean,
-        variance=variance,
-        step=model.step or 0,
-        forget=NEVER if model.forget is None else model.forget,
+        model.states, initial, offsets, targets, weights, symbols, table, absent, mean, variance, step, forget
     )

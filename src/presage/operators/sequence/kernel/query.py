@@ -123,10 +123,7 @@ class Sequence:
 
     def prefix(self, length: int) -> Sequence:
         return Sequence(
-            self.goals[:length],
-            tuple(c for c in self.conditions if c.level < length),
-            self.selected,
-            self.markov,
+            self.goals[:length], tuple(c for c in self.conditions if c.level < length), self.selected, self.markov
         )
 
 

@@ -31,12 +31,7 @@ def with_capacity(entries: Ints, chances: Floats, used: int, more: int) -> tuple
 
 @compiled
 def filter_steps(
-    chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-    before: Floats,
-    logs_before: Ints,
+    chain: Chain, emission: Emission, timeline: Steps, readings: Readings, before: Floats, logs_before: Ints
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Floats, Bools]:
     """`before[k, state]` is the belief of key k at the step before its first one here, in logarithms where
     `logs_before[k]`; not read where that first step is fresh.

@@ -18,12 +18,7 @@ SAME = 1e-10
 
 
 @compiled
-def path_steps(
-    log_chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-) -> tuple[Ints, Floats, Bools]:
+def path_steps(log_chain: Chain, emission: Emission, timeline: Steps, readings: Readings) -> tuple[Ints, Floats, Bools]:
     """By step: the state of the path, by how much the logarithm of its probability grows, and whether the readings
     were used (those that all reachable states exclude are not). `log_chain` has logarithms; cost as a filter."""
     initial, offsets, targets, weights, _ = log_chain

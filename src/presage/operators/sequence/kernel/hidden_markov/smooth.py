@@ -86,13 +86,7 @@ def _go_on(
 
 @compiled
 def smooth_steps(
-    chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-    tables: int,
-    bridge: int,
-    least: float,
+    chain: Chain, emission: Emission, timeline: Steps, readings: Readings, tables: int, bridge: int, least: float
 ) -> tuple[Ints, Ints, Floats, Floats, Bools]:
     """Entries of step s: `ends[s]` to `ends[s + 1]` of (entries, chances); an entry is (before + 1) · S + state, where
     before = -1 stands for nothing. By step the logarithm of the likelihood and whether its readings were used.

@@ -80,8 +80,7 @@ class HiddenMarkov:
         for low, high in zip(self.offsets, self.offsets[1:], strict=False):
             sums[low:high] = np.cumsum(self.weights[low:high])
         return cast(
-            "Draws",
-            _fixed(self.initial, states, np.cumsum(self.initial[states]), self.offsets, self.targets, sums),
+            "Draws", _fixed(self.initial, states, np.cumsum(self.initial[states]), self.offsets, self.targets, sums)
         )
 
     @cached_property

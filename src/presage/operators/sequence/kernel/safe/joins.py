@@ -8,13 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.operators.sequence.kernel.safe.codes import (
-    first_rows,
-    known_values,
-    pairs_of,
-    rows_by_values,
-    single_rows,
-)
+from presage.operators.sequence.kernel.safe.codes import first_rows, known_values, pairs_of, rows_by_values, single_rows
 
 FEW = 1 << 16  # combinations that may be numbered with gaps
 
