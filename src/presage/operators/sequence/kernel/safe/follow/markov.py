@@ -1,7 +1,7 @@
-"""Loops of one more goal over any Markov chains (arguments: see `independent`).
+"""Loops of one more goal over any Markov chains.
 
-The chains of a goal are independent of each other, but a chain remembers: what it did at the latest step that ended all
-waits tells what it does at the goal's event. Rows have bits: RESET ends all waits, ACCEPTED goes on.
+The chains of a goal are independent of each other, but a chain has memory: its event at the goal depends on its event
+at the latest step that ended all waits. Bits of rows: RESET ends all waits, ACCEPTED continues the match.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.operators.sequence.kernel.facts import ROUNDING
 from presage.operators.sequence.kernel.safe.chain_rows import Chains
+from presage.operators.sequence.kernel.safe.follow.independent import FollowInput
 
 RESET, ACCEPTED = 1, 2
-SIDE_BY_SIDE = 64  # starts of intervals
+SIDE_BY_SIDE = 64  # starts of intervals that are evaluated together
 
 
 @inlined
@@ -30,7 +31,7 @@ def _row_ranges(item: int, steps: int, first: Ints, step: Ints) -> Ints:
 
 @inlined
 def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
-    """By step: the chance of no event after each value."""
+    """By step: the probability of no event after each value."""
     rest = np.ones((len(rows) - 1, size), np.float64)
     for t in range(len(rows) - 1):
         for k in range(rows[t], rows[t + 1]):
@@ -43,7 +44,7 @@ def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
 
 @inlined
 def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
-    """To `after`: weights of values one step on, over rows that do (1) or do not (0) end waits, or over all (2)."""
+    """To `after`: weights of values one step later, over rows that end waits (1), that do not (0), or all (2)."""
     for v in range(len(weight)):
         after[v] = 0.0
     if resetting != 1:
@@ -55,13 +56,14 @@ def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bit
 
 
 @compiled
-def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, markov: Chains) -> Floats:
-    """(lines, hits): the chance at each step, over any number of chains. O(resets · steps · rows of a step).
+def markov_points(below: FollowInput, markov: Chains) -> Floats:
+    """(lines, hits): the probability at each step, over any number of chains. O(resets · steps · rows of a step).
 
-    For a reset and a hit each chain has four weights: whether it did anything at the reset, and at the hit, with no
-    reset between them. Chains are independent, so the weights of all of them are those of the unions. All resets go
-    along side by side: column 0 is no reset at all before the hit, column j + 1 the reset j.
+    For a reset and a hit each chain has four weights: whether it had an event at the reset and at the hit, with no
+    reset between them. Chains are independent, so their weights combine as unions. All resets are evaluated together:
+    column 0 is no reset before the hit, column j + 1 the reset j.
     """
+    resets, hits, inputs, lines, which = below
     start, sizes, first, step, prev, value, chance, bits = markov
     out = np.zeros((len(lines), len(hits)), np.float64)
     steps = hits[-1] + 1 if len(hits) else 0
@@ -80,7 +82,7 @@ def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: 
             buffer = np.zeros((4, size), np.float64)
             marginal, after, idle, active = buffer[0], buffer[1], buffer[2], buffer[3]
             marginal[0] = 1.0
-            # By value: the weights of a chain that did nothing at a reset, and of one that did something.
+            # By value: weights of a chain without and with an event at the reset.
             x, y = np.zeros(2 * size * columns, np.float64), np.empty(2 * size * columns, np.float64)
             x[0] = 1.0
             begun, h = 1, 0
@@ -120,7 +122,7 @@ def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: 
 
 @inlined
 def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-untyped-def]
-    """From one value to another, all columns that have begun."""
+    """Move weight from one value to another, in all columns that have begun."""
     if chance:
         i, k = 2 * new * columns, 2 * old * columns
         for c in range(begun):
@@ -132,7 +134,7 @@ def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-unty
 
 @inlined
 def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
-    """Add a chain to the unions at a hit."""
+    """Unite a chain with those before it, at one hit."""
     for c in range(begun):
         n0, n1 = now[np.uint64(c)], now[np.uint64(columns + c)]
         n2, n3 = now[np.uint64(2 * columns + c)], now[np.uint64(3 * columns + c)]
@@ -146,15 +148,14 @@ def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def markov_spans(
-    resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints, markov: Chains
-) -> Floats:
-    """(lines, ends, starts): the chance during intervals, over one chain whose candidates are all accepted (and are the
-    hits). O(starts · steps · values · rows of a step).
+def markov_spans(below: FollowInput, starts: Ints, ends: Ints, markov: Chains) -> Floats:
+    """(lines, ends, starts): the probability during intervals, over one chain whose candidates are all accepted and are
+    the hits. O(starts · steps · values · rows of a step).
 
-    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Some starts go
-    along side by side: `begins` is `before` as it was at each of them.
+    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Several starts
+    are evaluated together: `begins` is `before` at each of them.
     """
+    resets, hits, inputs, lines, which = below
     start, sizes, first, step, prev, value, chance, bits = markov
     out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
     steps = ends[-1] + 1 if len(ends) else 0
@@ -200,7 +201,7 @@ def markov_spans(
 
 @inlined
 def _all_moved(weights, after, columns, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
-    """As `_moved`, for the first columns side by side: weights[value, column]."""
+    """As `_moved`, for the first columns of weights[value, column]."""
     size = len(weights)
     for v in range(size):
         for c in range(columns):
@@ -222,8 +223,8 @@ def _more(to, weights, chance, columns):  # type: ignore[no-untyped-def]
 
 @inlined
 def _hold(out, begin, columns, starts, hits, ends, rows, rests, begins, markov):  # type: ignore[no-untyped-def]
-    """The starts from number `begin` on: the chance that it has held by each end. paths[value at the start, value,
-    start] leads to the step before a candidate, `held` is the weight of what has held."""
+    """Starts from number `begin` on: the probability that the goal holds by each end. paths[value at the start, value,
+    start] leads to the step before a candidate; `held` is the weight of each value after the goal held."""
     _, _, _, _, prev, value, chance, bits = markov
     size = begins.shape[1]
     paths, led = np.zeros((size, size, columns), np.float64), np.zeros((size, size, columns), np.float64)

@@ -1,6 +1,6 @@
-"""Loops of one more goal over one Markov chain a line, as tables; `markov` is the general case.
+"""The loop of one more goal over one Markov chain for each line, given as tables; `markov` is the general case.
 
-Hits, or intervals, go side by side; what waits for a hit is a weight for each value that the chain has come to.
+All hits are evaluated together: each has a weight for each value of the chain.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.operators.sequence.kernel.safe.chains.renewal import ChainMoves, Scratch, one_more_goal
-from presage.operators.sequence.kernel.safe.chains.tiles import TILE, cells_of, step_on, times, whole_fours
+from presage.operators.sequence.kernel.safe.chains.backward import ChainTables
+from presage.operators.sequence.kernel.safe.chains.tiles import TILE, cells_of, step_on, times
+from presage.operators.sequence.kernel.safe.follow.independent import FollowInput
 
 
 @compiled
 def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools, others: Bools) -> tuple[Ints, Ints]:
-    """Steps at which a value of some chain means one of the codes that are flagged; and the same of other flags."""
+    """Steps at which a value of some chain has a flagged code, for both sets of flags."""
     seen, also = np.zeros(steps, np.bool_), np.zeros(steps, np.bool_)
     for line in range(len(says) // size):
         t = np.uint64(line % steps)
@@ -26,22 +27,11 @@ def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools, others: Bo
 
 
 @compiled
-def chain_points(
-    resets: Ints,
-    hits: Ints,
-    inputs: Floats,
-    lines: Ints,
-    which: Ints,
-    chains: Ints,
-    steps: int,
-    size: int,
-    table: Floats,
-    says: np.ndarray,
-    resetting: Bools,
-    accepting: Bools,
-) -> Floats:
-    """(lines, hits): the chance at each step. `resetting` and `accepting` are by code. O(steps · hits · values²) for a
-    line."""
+def chain_points(below: FollowInput, chains: Ints, tables: ChainTables, resetting: Bools, accepting: Bools) -> Floats:
+    """(lines, hits): the probability at each step. `resetting` and `accepting` are by code. O(steps · hits · values²)
+    for a line."""
+    resets, hits, inputs, lines, which = below
+    steps, size, table, says = tables
     out = np.zeros((len(lines), len(hits)), np.float64)
     columns, buffer = len(hits), np.empty(size * TILE, np.float64)
     waits, m = np.empty(cells_of(columns, size), np.float64), np.empty(size * size, np.float64)
@@ -71,11 +61,11 @@ def chain_points(
                 ended[w] = 1.0 - keep
                 for v in range(size):
                     m[np.uint64(v * size + w)] = keep * table[np.uint64(at + v * size + w)]
-            times(waits, buffer, h, columns, size, m, 0, size, 1)
+            times(waits, buffer, h, columns, size, m)
             step_on(weights, table, at, size, buffer)
             if j < len(resets) and resets[j] == t:
                 j += 1
-                # Once for all values, as the input stands by end.
+                # Copied once for all values: inputs are by hit.
                 for k in range(h, columns):
                     since[np.uint64(k)] = inputs[np.uint64(own), np.uint64(k), np.uint64(j)]
                 for v in range(size):
@@ -86,62 +76,8 @@ def chain_points(
 
 @inlined
 def _renew(waits, value, size, lo, hi, weight, since):  # type: ignore[no-untyped-def]
-    """A candidate of this value: from now on the input counts from here."""
+    """A candidate of this value: from now on the input counts from this step."""
     for tile in range(lo // TILE, (hi + TILE - 1) // TILE):
         to, old = (tile * size + value) * TILE, tile * TILE
         for column in range(max(lo - old, 0), min(hi - old, TILE)):
             waits[np.uint64(to + column)] += weight * since[np.uint64(old + column)]
-
-
-@compiled
-def chain_spans(
-    resets: Ints,
-    hits: Ints,
-    inputs: Floats,
-    lines: Ints,
-    which: Ints,
-    starts: Ints,
-    ends: Ints,
-    chains: Ints,
-    steps: int,
-    size: int,
-    table: Floats,
-    says: np.ndarray,
-) -> Floats:
-    """(lines, ends, starts): the chance during intervals, if every candidate is accepted and ends all waits; a code
-    above 0 is a candidate. O(steps · (starts + ends · values) · values²) for a line."""
-    out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
-    if not len(ends) or not len(starts) or not len(hits):
-        return out
-    # A candidate at the first step is no other beginning.
-    late = 1 if len(resets) and resets[0] == 0 else 0
-    since = np.zeros(len(resets) + 1 - late, np.int64)
-    since[1:] = resets[late:]
-    width = whole_fours(len(hits))
-    own_inputs, result = np.zeros(len(since) * width + 8, np.float64), np.empty(len(starts) * len(ends) + 8, np.float64)
-    leads = np.empty(0, np.float64)
-    scratch = Scratch(np.empty(size, np.float64), np.empty(size, np.float64), np.empty((size + 1) * TILE, np.float64))
-    for i in range(len(lines)):
-        chain = chains[lines[i]]
-        if chain < 0:
-            continue
-        for j in range(len(since)):
-            for h in range(len(hits)):
-                own_inputs[j * width + h] = inputs[which[i], h, j + late if j else 0]
-        result[:] = 0.0
-        leads = one_more_goal(
-            result,
-            True,
-            own_inputs,
-            since,
-            hits,
-            starts,
-            ends,
-            width,
-            len(starts),
-            ChainMoves(table, chain * steps * size * size, says, chain * steps * size, size),
-            leads,
-            scratch,
-        )
-        out[i] = result[: len(starts) * len(ends)].reshape((len(ends), len(starts)))
-    return out
