@@ -17,7 +17,7 @@ from presage.operators.sequence.kernel.hidden_markov.steps import Steps
 
 @inlined
 def with_capacity(entries: Ints, chances: Floats, used: int, more: int) -> tuple[Ints, Floats]:
-    """Capacity for `more` entries after the first `used` ones. Loops: Numba takes long to compile `a[:n] = b[:n]`."""
+    """Capacity for `more` entries after the first `used`. Copied in a loop: Numba compiles `a[:n] = b[:n]` slowly."""
     if used + more <= entries.size:
         return entries, chances
     size = max(2 * entries.size, used + more)

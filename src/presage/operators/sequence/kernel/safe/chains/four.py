@@ -20,6 +20,7 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
     TWO_TILES,
     fours,
     row_of,
+    step_four,
 )
 
 
@@ -101,23 +102,6 @@ def first_four(result, last, there, spans, table, base, after, row):  # type: ig
 
 
 @inlined
-def _lead_step(leads, here, begin, end, table, base):  # type: ignore[no-untyped-def]
-    """A step back in one tile, columns begin … end - 1: from the step behind `here` to `here`."""
-    a0, a1, a2, a3 = row_of(table, base)
-    b0, b1, b2, b3 = row_of(table, base + 4)
-    c0, c1, c2, c3 = row_of(table, base + 8)
-    d0, d1, d2, d3 = row_of(table, base + 12)
-    for column in range(begin, end):
-        i = np.uint64(here + column)
-        j = i + np.uint64(FOUR * TILE)
-        a, b, c, d = leads[j], leads[j + ONE_TILE], leads[j + TWO_TILES], leads[j + THREE_TILES]
-        leads[i] = (a * a0 + b * a1) + (c * a2 + d * a3)
-        leads[i + ONE_TILE] = (a * b0 + b * b1) + (c * b2 + d * b3)
-        leads[i + TWO_TILES] = (a * c0 + b * c1) + (c * c2 + d * c3)
-        leads[i + THREE_TILES] = (a * d0 + b * d1) + (c * d2 + d * d3)
-
-
-@inlined
 def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
     """Backwards, to leads[tile, step, value before the step, witness]: the probability of a candidate at the witness.
     The steps of a tile are adjacent, so that their distance is known to the compiler."""
@@ -127,9 +111,8 @@ def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
         here = ((tile + 1) * steps - 1) * FOUR * TILE
         for t in range(steps - 1, -1, -1):
             if first[t + 1] < hi:
-                _lead_step(
-                    leads, here, max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4, table, base + 16 * t
-                )
+                begin, end = max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4
+                step_four(leads, here, leads, here + FOUR * TILE, table, base + 16 * t, 1, FOUR, begin, end)
             if lo <= first[t] < first[t + 1] and first[t] < hi:
                 for v in range(4):
                     leads[np.uint64(here + v * TILE + first[t] - lo)] = table[np.uint64(base + 16 * t + 4 * v + 3)]

@@ -19,9 +19,9 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
     TILE,
     ChainMoves,
     cells_of,
-    combine,
     fours,
     no_candidates,
+    step_four,
     step_on,
     times,
     whole_fours,
@@ -138,9 +138,18 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
             if first[t + 1] >= hi:
                 for i in range(far):
                     leads[np.uint64(here + i)] = 0.0
+            elif size == FOUR:
+                step_four(leads, here, leads, here + far, table, at, 1, FOUR, begin, end)
             else:
                 for v in range(size):
-                    combine(leads, here + v * TILE, leads, here + far, table, at + v * size, 1, size, begin, end)
+                    to = here + v * TILE
+                    for column in range(begin, end):
+                        leads[np.uint64(to + column)] = 0.0
+                    for w in range(size):
+                        p, old = table[np.uint64(at + v * size + w)], here + far + w * TILE
+                        if p:
+                            for column in range(begin, end):
+                                leads[np.uint64(to + column)] += p * leads[np.uint64(old + column)]
             for k in range(max(first[t], lo), min(first[t + 1], hi)):
                 for v in range(size):
                     leads[np.uint64(here + v * TILE + k - lo)] = table[np.uint64(at + v * size + way_value[k])]

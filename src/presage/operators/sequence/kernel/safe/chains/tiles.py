@@ -64,19 +64,21 @@ def whole_eights(columns):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def combine(to, new, x, old, m, at, stride, size, begin, end):  # type: ignore[no-untyped-def]
-    """to[new + column] = Σ x[old + v · TILE + column] · m[at + v · stride]. There are at least four values: their
-    products are added in one pass."""
-    p, q, r, s = m[at], m[at + stride], m[at + 2 * stride], m[at + 3 * stride]
+def step_four(to, new, x, old, m, at, down, across, begin, end):  # type: ignore[no-untyped-def]
+    """to[new + w, column] = Σ x[old + v, column] · m[at + v · down + w · across] for four values, also in place. For so
+    few columns one loop over all values takes less time than a loop for each."""
+    a0, a1, a2, a3 = m[at], m[at + across], m[at + 2 * across], m[at + 3 * across]
+    at1, at2, at3 = at + down, at + 2 * down, at + 3 * down
+    b0, b1, b2, b3 = m[at1], m[at1 + across], m[at1 + 2 * across], m[at1 + 3 * across]
+    c0, c1, c2, c3 = m[at2], m[at2 + across], m[at2 + 2 * across], m[at2 + 3 * across]
+    d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
     for column in range(begin, end):
-        i = np.uint64(old + column)
-        low, high = x[i] * p + x[i + ONE_TILE] * q, x[i + TWO_TILES] * r + x[i + THREE_TILES] * s
-        to[np.uint64(new + column)] = low + high
-    for v in range(4, size):
-        p, here = m[at + v * stride], old + v * TILE
-        if p:
-            for column in range(begin, end):
-                to[np.uint64(new + column)] += p * x[np.uint64(here + column)]
+        i, j = np.uint64(new + column), np.uint64(old + column)
+        a, b, c, d = x[j], x[j + ONE_TILE], x[j + TWO_TILES], x[j + THREE_TILES]
+        to[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
+        to[i + ONE_TILE] = (a * a1 + b * b1) + (c * c1 + d * d1)
+        to[i + TWO_TILES] = (a * a2 + b * b2) + (c * c2 + d * d2)
+        to[i + THREE_TILES] = (a * a3 + b * b3) + (c * c3 + d * d3)
 
 
 @inlined
@@ -87,8 +89,18 @@ def times(x, buffer, lo, hi, size, m):  # type: ignore[no-untyped-def]
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
         begin, end = fours(tile, lo, hi)
         base = tile * size * TILE
+        if size == FOUR:
+            step_four(x, base, x, base, m, 0, FOUR, 1, begin, end)
+            continue
         for w in range(size):
-            combine(buffer, w * TILE, x, base, m, w, size, size, begin, end)
+            to = w * TILE
+            for column in range(begin, end):
+                buffer[np.uint64(to + column)] = 0.0
+            for v in range(size):
+                p, old = m[v * size + w], base + v * TILE
+                if p:
+                    for column in range(begin, end):
+                        buffer[np.uint64(to + column)] += p * x[np.uint64(old + column)]
         for w in range(size):
             for column in range(begin, end):
                 x[np.uint64(base + w * TILE + column)] = buffer[np.uint64(w * TILE + column)]

@@ -68,7 +68,7 @@ def automaton_tables(goals: Ints, letters: Ints) -> tuple[Ints, Ints, Bools, Int
 
 @inlined
 def _spread(at, end, step, steps, chain, chance, letter, unions, p, q):  # type: ignore[no-untyped-def]
-    """To `p`: probabilities of letters from the independent chains of a line. Returns where the next step's rows begin."""
+    """To `p`: probabilities of letters from the independent chains of a line; where the next step's rows begin."""
     letters = len(p)
     for i in range(letters):
         p[i] = 0.0
