@@ -112,7 +112,7 @@ def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
         for t in range(steps - 1, -1, -1):
             if first[t + 1] < hi:
                 begin, end = max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4
-                step_four(leads, here, leads, here + FOUR * TILE, table, base + 16 * t, 1, FOUR, begin, end)
+                step_four(leads, here, FOUR * TILE, table, base + 16 * t, 1, FOUR, begin, end)
             if lo <= first[t] < first[t + 1] and first[t] < hi:
                 for v in range(4):
                     leads[np.uint64(here + v * TILE + first[t] - lo)] = table[np.uint64(base + 16 * t + 4 * v + 3)]

@@ -1,6 +1,6 @@
-"""What goals of one source say of each chain, where the key tells which chain is read.
+"""Codes of the rows of one source, for goals whose key determines the chain that a line reads.
 
-What the goals say of a row is a code: two bits for each, that it is a candidate, and that it is accepted.
+A code has two bits for each goal: the row is a candidate, and it is accepted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from presage.operators.sequence.kernel.safe.chains.tiles import FOUR
 from presage.operators.sequence.kernel.safe.goals import asked_at, compared
 from presage.operators.sequence.kernel.safe.joins import Bindings, Index
 
-MOST_GOALS = 3  # two bits each are less than a byte
-SPARSE = 4  # cells of all matrices for each row that there is, at most
-SMALL = 1 << 16  # cells that cost next to nothing
+MOST_GOALS = 3  # two bits each fit into a byte, with one code left
+SPARSE = 4  # at most so many cells of matrices for each row
+SMALL = 1 << 16  # cells whose cost is negligible
 
 
 class KeyChains:
-    """`possible`: what the goals say of a row depends on it alone, and if the source is a Markov one, tables can tell
-    it, and its moves: `table` and `says`, see `fill_letters`. `seen`: the codes that there are."""
+    """`possible`: the code of a row depends on the row alone and, for a Markov source, tables can hold it with the
+    transitions (`table` and `says`, see `fill_letters`). `seen`: the codes that occur."""
 
     def __init__(self, query: Sequence, facts: Facts, goals: tuple[Goal, ...], env: frozenset[str]) -> None:
         self.source = of = facts.sources[goals[0].source]
@@ -52,7 +52,7 @@ class KeyChains:
             )
         else:
             self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
-        # Goals that find the same values in the same chains are looked up once.
+        # Goals with the same values in the same chains share a lookup.
         self.read: list[tuple[list[str], Ints, list[Ints], Index]] = []
         self.place: list[int] = []
         for goal, known, leader in zip(rows, names, self.leader, strict=True):
@@ -65,7 +65,7 @@ class KeyChains:
                 self.read.append((own, chains, columns, Index(columns, len(chains))))
 
     def chains(self, bindings: Bindings) -> Ints | None:
-        """The chain that each line reads, -1 for none; None if there are several, or not all goals read it that read it
+        """The chain that each line reads, -1 for none; None if it reads several, or if some goals read it that skip it
         in other lines."""
         each: list[Ints] = []
         for names, chains, _, index in self.read:
@@ -85,7 +85,7 @@ class KeyChains:
 def _alike(
     read: tuple[list[str], Ints, list[Ints], Index], names: list[str], chains: Ints, columns: list[Ints]
 ) -> bool:
-    """Whether another goal compares the same variables and finds the same values in the same chains."""
+    """Whether another goal compares the same variables with the same values in the same chains."""
     return (
         read[0] == names
         and len(read[1]) == len(chains)
@@ -95,7 +95,7 @@ def _alike(
 
 
 def _key_names(query: Sequence, goal: Goal, env: frozenset[str]) -> frozenset[str] | None:
-    """The variables that a goal compares, if these are of the key alone and the same whenever it is asked."""
+    """The variables that a goal compares, if all are in the key and the same for every unfolding; else None."""
     early, late = compared(query, goal, env, False)
     again = compared(query, goal, env, True)[0] if goal.plus is not None else early
     return early if not late and again == early and all(goal.key_positions(name) for name in early) else None

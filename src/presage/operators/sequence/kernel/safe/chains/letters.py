@@ -1,6 +1,6 @@
-"""Tables by chain and step of what the goals of a source say of its rows: one pass, nothing is sorted.
+"""Tables by chain and step of the codes of a source's rows, filled in one pass without sorting.
 
-What the goals say of a row is a code: two bits for each, that it is a candidate, and that it is accepted.
+A code has two bits for each goal: the row is a candidate, and it is accepted.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled, compiled_into, inl
 from presage.operators.sequence.kernel.safe.chains.moves import MarkovRows, put_missing, put_moves
 
 CODES = 64
-UNSAID = 255  # no code
+UNSAID = 255  # no code yet
 
 
 @compiled_into
 def add_code(code: np.ndarray, place: int, candidate: Bools, accepted: Bools) -> None:
-    """What the goal at a place says of each row, to the rows' codes."""
+    """Add the bits of one goal to the codes of all rows."""
     one, other = np.uint8(1 << 2 * place), np.uint8(2 << 2 * place)
     for row in range(len(code)):
         said = (one if candidate[row] else np.uint8(0)) | (other if candidate[row] & accepted[row] else np.uint8(0))
@@ -25,7 +25,7 @@ def add_code(code: np.ndarray, place: int, candidate: Bools, accepted: Bools) ->
 
 @compiled
 def meant_by_rows(chance: Floats, code: np.ndarray, chain: Ints, chains: int, goals: int) -> tuple[Bools, Ints]:
-    """The codes of rows that can be; leader[goal, chain]: a row that is a candidate, -1 if there is none."""
+    """The codes of possible rows; leader[goal, chain]: a row that is a candidate, -1 without one."""
     seen = np.zeros(CODES, np.bool_)
     leader = np.full(goals * chains, -1, np.int64)
     for row in range(len(code)):
@@ -47,7 +47,7 @@ def _meet(seen, leader, code, row, chain, chains, goals):  # type: ignore[no-unt
 def chances_of_letters(
     letters: int, letter_of: Ints, steps: int, chains: int, chain: Ints, step: Ints, chance: Floats, code: np.ndarray
 ) -> Floats:
-    """By chain, step and letter. The first one is that nothing is said, or that there is no event."""
+    """Probabilities by chain, step and letter. The first letter is no candidate, or no event."""
     found = np.zeros(chains * steps * letters, np.float64)
     for row in range(len(code)):
         letter = letter_of[np.uint64(code[row])]
@@ -63,8 +63,8 @@ def chances_of_letters(
 
 @compiled
 def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, more: Floats, unions: Ints) -> Floats:
-    """By line, step and letter: what two independent chains say together. chains[line] of one (-1: it says nothing)
-    says chances[chain, step, letter], and so does the other."""
+    """Probabilities by line, step and letter of two independent chains together: chains[line] (-1: none) with
+    chances[chain, step, letter], and others[line] with `more`."""
     letters = len(unions)
     found = np.zeros(len(chains) * steps * letters, np.float64)
     for line in range(len(chains)):
@@ -85,9 +85,9 @@ def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, mo
 def fill_letters(
     size: int, steps: int, chains: int, goals: int, rows: MarkovRows, code: np.ndarray
 ) -> tuple[Floats, np.ndarray, Bools, Ints, bool]:
-    """(chains, steps, value before, value) the chances of a Markov source, and (chains, steps, value) the code of a
-    value; then as `meant_by_rows`. Values are numbered from 1, 0 is no event: what is left to 1. False if tables cannot
-    say it: rows that lead to a value at a step have different codes, or those of a chain and step are not together."""
+    """Probabilities (chains, steps, value before, value) of a Markov source, and codes (chains, steps, value); then as
+    `meant_by_rows`. Values are numbered from 1; 0 is no event, with the rest of the probability. False if tables are
+    not possible: rows of one value at a step have different codes, or rows of a chain and step are not adjacent."""
     chain, step, prev, value, chance = rows
     table, says = np.empty(chains * steps * size * size, np.float64), np.empty(chains * steps * size, np.uint8)
     matrix = np.empty(size * size, np.float64)
@@ -99,7 +99,7 @@ def fill_letters(
     i, count = 0, 1
     while i < len(chain):
         own, t = chain[i], step[i]
-        # Mostly there are as many as there were before.
+        # Guess: as many rows as before.
         end = min(i + count, len(chain))
         if chain[end - 1] != own or step[end - 1] != t:
             end = i + 1

@@ -139,7 +139,7 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
                 for i in range(far):
                     leads[np.uint64(here + i)] = 0.0
             elif size == FOUR:
-                step_four(leads, here, leads, here + far, table, at, 1, FOUR, begin, end)
+                step_four(leads, here, FOUR * TILE, table, at, 1, FOUR, begin, end)
             else:
                 for v in range(size):
                     to = here + v * TILE

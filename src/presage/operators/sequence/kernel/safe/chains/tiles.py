@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from presage.arrays.jit import Floats, inlined
+from presage.arrays.jit import Floats, inlined, inlined_always
 
 TILE = 64
 FOUR = 4  # values including no event; chains with fewer values are padded to four
@@ -63,22 +63,23 @@ def whole_eights(columns):  # type: ignore[no-untyped-def]
     return (columns + 7) // 8 * 8
 
 
-@inlined
-def step_four(to, new, x, old, m, at, down, across, begin, end):  # type: ignore[no-untyped-def]
-    """to[new + w, column] = Σ x[old + v, column] · m[at + v · down + w · across] for four values, also in place. For so
-    few columns one loop over all values takes less time than a loop for each."""
+@inlined_always
+def step_four(x, here, far, m, at, down, across, begin, end):  # type: ignore[no-untyped-def]
+    """x[here + w, column] = Σ x[here + far + v, column] · m[at + v · down + w · across] for four values. One loop over
+    all values: columns are few. `far` is a constant: the compiler must know the distance to vectorize the loop."""
     a0, a1, a2, a3 = m[at], m[at + across], m[at + 2 * across], m[at + 3 * across]
     at1, at2, at3 = at + down, at + 2 * down, at + 3 * down
     b0, b1, b2, b3 = m[at1], m[at1 + across], m[at1 + 2 * across], m[at1 + 3 * across]
     c0, c1, c2, c3 = m[at2], m[at2 + across], m[at2 + 2 * across], m[at2 + 3 * across]
     d0, d1, d2, d3 = m[at3], m[at3 + across], m[at3 + 2 * across], m[at3 + 3 * across]
     for column in range(begin, end):
-        i, j = np.uint64(new + column), np.uint64(old + column)
+        i = np.uint64(here + column)
+        j = i + np.uint64(far)
         a, b, c, d = x[j], x[j + ONE_TILE], x[j + TWO_TILES], x[j + THREE_TILES]
-        to[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
-        to[i + ONE_TILE] = (a * a1 + b * b1) + (c * c1 + d * d1)
-        to[i + TWO_TILES] = (a * a2 + b * b2) + (c * c2 + d * d2)
-        to[i + THREE_TILES] = (a * a3 + b * b3) + (c * c3 + d * d3)
+        x[i] = (a * a0 + b * b0) + (c * c0 + d * d0)
+        x[i + ONE_TILE] = (a * a1 + b * b1) + (c * c1 + d * d1)
+        x[i + TWO_TILES] = (a * a2 + b * b2) + (c * c2 + d * d2)
+        x[i + THREE_TILES] = (a * a3 + b * b3) + (c * c3 + d * d3)
 
 
 @inlined
@@ -90,7 +91,7 @@ def times(x, buffer, lo, hi, size, m):  # type: ignore[no-untyped-def]
         begin, end = fours(tile, lo, hi)
         base = tile * size * TILE
         if size == FOUR:
-            step_four(x, base, x, base, m, 0, FOUR, 1, begin, end)
+            step_four(x, base, 0, m, 0, FOUR, 1, begin, end)
             continue
         for w in range(size):
             to = w * TILE

@@ -1,4 +1,4 @@
-"""Equivalent states of an automaton, put together."""
+"""Classes of equivalent states of an automaton, and their order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from presage.arrays.jit import Bools, Ints, compiled, inlined
 
 @compiled
 def classes_of(follow: Ints, found: Bools, absorbing: bool) -> tuple[Ints, Ints]:
-    """The class of each state, numbered from the first state on, and a state of each class. `absorbing`: what comes
-    after the sequence was found makes no difference."""
+    """The class of each state, numbered from the first state on, and one state of each class. `absorbing`: what follows
+    a found sequence makes no difference."""
     states = len(follow)
     own, count = np.zeros(states, np.int64), 1
     leaders = np.zeros(states, np.int64)
@@ -32,7 +32,7 @@ def classes_of(follow: Ints, found: Bools, absorbing: bool) -> tuple[Ints, Ints]
 
 @inlined
 def _alike(state, other, own, follow, found, absorbing):  # type: ignore[no-untyped-def]
-    """Whether two states of one class lead to the same ones."""
+    """Whether two states are of one class and lead to the same classes."""
     alike = own[state] == own[other]
     for letter in range(follow.shape[1]):
         same = own[follow[state, letter]] == own[follow[other, letter]]
@@ -43,8 +43,8 @@ def _alike(state, other, own, follow, found, absorbing):  # type: ignore[no-unty
 
 @compiled
 def outward(moves: Ints) -> Ints:
-    """moves[state, letter], below 0 for none: the states in an order in which none comes before one that leads to it,
-    itself apart. None at all if they lead in a circle."""
+    """A topological order of moves[state, letter] (below 0: none): each state after all others that lead to it. Empty
+    if there is a cycle."""
     states = len(moves)
     order, placed = np.empty(states, np.int64), np.zeros(states, np.bool_)
     for place in range(states):
