@@ -1,4 +1,4 @@
-"""Groups of chains that are independent of each other, and what is known of them after a step."""
+"""Independent groups of chains, and their beliefs after a step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OTHER = -1  # a value of a variable that has not been seen
 
 @dataclass
 class Beliefs:
-    """What is known after the last step: for a group (the values of the dividing variables) and values of the others
-    (OTHER: none that was seen), how likely a state of the automaton (as bits) is, together with a value of the group's
-    Markov chain (NOTHING: no event). Lines of no mass are left out, and groups that stand as they began. `seen`: values
-    of the other variables."""
+    """The probability `mass` after the last step of a state of the automaton (as bits) and a value of the group's
+    Markov chain (NOTHING: no event), by group (the values of the dividing variables) and values of the others (OTHER:
+    not seen). Lines without mass and groups in the initial state are left out. `seen`: values of the other
+    variables."""
 
     groups: Ints  # (lines, dividing variables)
     others: Ints  # (lines, other variables)
@@ -32,8 +32,8 @@ class Beliefs:
 
 @dataclass
 class Grouping:
-    """`codes`: the group of each chain, by source, -1 where no goal reads it; `values`: those of the dividing variables
-    by group."""
+    """`codes`: the group of each chain, by source, -1 if no goal reads it; `values` of the dividing variables by
+    group."""
 
     codes: list[Ints]
     values: Ints
@@ -75,7 +75,7 @@ def group_chains(query: Sequence, facts: Facts, names: tuple[str, ...], before: 
 
 
 def _keep_chains(grouping: Grouping, facts: Facts, before: Beliefs | None) -> None:
-    """Chains that a state remembers belong to their groups, though no row of them has come now."""
+    """Chains of the carried beliefs stay in their groups, even without rows in this step."""
     if before is None:
         return
     known = np.flatnonzero(before.chain >= 0)
@@ -87,7 +87,7 @@ def _keep_chains(grouping: Grouping, facts: Facts, before: Beliefs | None) -> No
 
 def _chains_read(query: Sequence, facts: Facts, source: int) -> Bools:
     if facts.sources[source].kind != MARKOV:
-        # Rows that mean nothing are left out later; only of Markov chains all rows count.
+        # Rows without a meaning are left out later; of Markov chains all rows count.
         return np.ones(facts.sources[source].chains, np.bool_)
     found = np.zeros(facts.sources[source].chains, np.bool_)
     for goal in query.goals:
@@ -98,7 +98,7 @@ def _chains_read(query: Sequence, facts: Facts, source: int) -> Bools:
 
 
 def find_lines(values: Ints, wanted: Ints) -> Ints:
-    """The place of each wanted line in sorted lines."""
+    """The position of each wanted line in sorted lines."""
     if not values.shape[1]:
         return np.zeros(len(wanted), np.int64)
     _, codes = np.unique(np.concatenate([values, wanted]), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Rows of all sources as one list by group, step and chain: where chains meet in a group."""
+"""Rows of all sources in one list by group, step and chain, for groups in which chains meet."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from presage.operators.sequence.kernel.regular.groups import Grouping
 
 @dataclass
 class Chains:
-    """Rows of all sources, by group, step, and in a step those of the Markov chain first. `value` and `prev` of its
-    rows count from 1; 0 is no event. `place`: where a row stands among those of all sources, one after the other."""
+    """Rows of all sources by group and step, in a step those of the Markov chain first. `value` and `prev` of its rows
+    count from 1; 0 is no event. `place`: the position of a row in the concatenation of all sources."""
 
     place: Ints
     group: Ints
@@ -27,11 +27,11 @@ class Chains:
     prev: Ints
     probability: Floats
     arrival: Ints
-    widths: Ints  # values of each group's Markov chain, and one for none
+    widths: Ints  # the number of values of each group's Markov chain, plus one for none
 
 
 def useful_rows(query: Sequence, facts: Facts) -> list[Bools]:
-    """By source, the rows that mean something: candidates, and all rows of Markov chains."""
+    """By source, the rows that have an effect: candidates, and all rows of Markov chains."""
     found = [np.full(len(source.chain), source.kind == MARKOV) for source in facts.sources]
     for goal in query.goals:
         found[goal.source] |= facts.goals[goal.number].candidate
@@ -53,7 +53,7 @@ def arrange(facts: Facts, grouping: Grouping, useful: list[Bools]) -> Chains | N
                 return None
             owned[known] = True
             np.maximum.at(widths, of_row[rows], np.maximum(source.value[rows], source.prev[rows]) + 2)
-        # Events of a certain stream all happen, each for itself.
+        # Each event of a certain stream is a chain of its own.
         chain = (rows if source.kind == CERTAIN else source.chain[rows]) + first
         pieces.append(
             (
@@ -71,7 +71,7 @@ def arrange(facts: Facts, grouping: Grouping, useful: list[Bools]) -> Chains | N
     place, group, step, chain, linked_, value, prev = (np.concatenate(p) for p in zip(*pieces, strict=True))
     probability = np.concatenate([source.probability for source in facts.sources])[place]
     arrival = np.concatenate([arrivals(source) for source in facts.sources])[place]
-    # Those of one source are sorted by step and chain already.
+    # Rows of one source are already sorted by step and chain.
     order, _ = grouped_order(group, groups)
     if len(facts.sources) > 1:
         by_step, _ = grouped_order(2 * step + 1 - linked_, 2 * facts.steps + 2)
