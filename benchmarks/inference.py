@@ -23,8 +23,7 @@ import pyarrow as pa
 from interleaved import minima, report
 
 from presage.operators.sequence.inference.model import Model, parse_model
-from presage.operators.sequence.inference.rows import filtered, sampled, smoothed
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, sampled, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import SEQ, TIME, Columns
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from presage.columnar.key_hashes import hashes_of_several
 from presage.operators.sequence.inference.model import Model, parse_model
-from presage.operators.sequence.inference.rows import filtered, most_likely, sampled, smoothed
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, most_likely, sampled, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov import spec as hmm_spec
 from presage.operators.sequence.kernel.hidden_markov.filter import IGNORED, FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel

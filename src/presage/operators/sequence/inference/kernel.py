@@ -16,8 +16,7 @@ from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.columnar.key_hashes import hashes_of_several
 from presage.model.operator_state import State
 from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.rows import most_likely, smoothed
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import most_likely, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, SEQ, TIME, TIMER, Columns

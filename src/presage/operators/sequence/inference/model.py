@@ -1,6 +1,6 @@
 """A hidden Markov model as read from its JSON file and checked; README.md beside this file explains the fields.
 
-Plain Python, so that statements can be checked without NumPy; `tables.py` turns a model into arrays.
+Plain Python, so that statements can be checked without NumPy; `rows.py` turns a model into arrays.
 """
 
 from __future__ import annotations

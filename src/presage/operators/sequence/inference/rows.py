@@ -18,15 +18,14 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import lexical_order, take_rows
 from presage.columnar.key_hashes import hashes_of_several
 from presage.errors import error
-from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.model import EVIDENCE, Discrete, Model
 from presage.operators.sequence.kernel.hidden_markov.filter import count_ignored
 from presage.operators.sequence.kernel.hidden_markov.forward import filter_steps
 from presage.operators.sequence.kernel.hidden_markov.particles import particle_steps
 from presage.operators.sequence.kernel.hidden_markov.path import path_steps
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings, readings_of
 from presage.operators.sequence.kernel.hidden_markov.smooth import smooth_steps
-from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME, Columns, HiddenMarkov
+from presage.operators.sequence.kernel.hidden_markov.spec import NEVER, PROBABILITY, TIME, Columns, HiddenMarkov
 from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, step_times, steps_of
 
 MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two matrices of SMOOTH
@@ -150,3 +149,28 @@ def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, see
     )
     found = s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
     return replace(found, restarts=int(anew.sum()))
+
+
+def tables_of(model: Model) -> HiddenMarkov:
+    size = len(model.states)
+    counts = [len(ways) for ways in model.transition]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    targets = np.array([to for ways in model.transition for to, _ in ways], np.int64)
+    weights = np.array([p for ways in model.transition for _, p in ways], np.float64)
+    symbols: tuple[str, ...] = ()
+    table, absent = np.zeros((0, size)), np.ones(size)
+    mean, variance = np.zeros((0, 1)), np.ones((0, 1))
+    emission = model.emission
+    if isinstance(emission, Discrete):
+        symbols = emission.symbols
+        table = np.array(emission.table, np.float64).T
+        if emission.absent == EVIDENCE:
+            # Rounding may leave a sum a little above 1.
+            absent = np.maximum(1.0 - table.sum(axis=0), 0.0)
+    else:
+        mean, variance = np.array(emission.mean), np.array(emission.variance)
+    initial = np.array(model.initial, np.float64)
+    step, forget = model.step or 0, NEVER if model.forget is None else model.forget
+    return HiddenMarkov(
+        model.states, initial, offsets, targets, weights, symbols, table, absent, mean, variance, step, forget
+    )

@@ -12,21 +12,9 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import in_order
-from presage.operators.sequence.kernel.query import CERTAIN, INDEPENDENT, MARKOV
-
-__all__ = [
-    "CERTAIN",
-    "INDEPENDENT",
-    "MARKOV",
-    "NOTHING",
-    "ROUNDING",
-    "Allowed",
-    "Answers",
-    "Facts",
-    "GoalRows",
-    "Source",
-    "exact",
-]
+from presage.operators.sequence.kernel.query import CERTAIN as CERTAIN
+from presage.operators.sequence.kernel.query import INDEPENDENT as INDEPENDENT
+from presage.operators.sequence.kernel.query import MARKOV as MARKOV
 
 NOTHING = -1  # as a value: no event
 # What n alternatives lack to 1 by rounding alone is below n + 1 of these; what is more is the chance of no event.

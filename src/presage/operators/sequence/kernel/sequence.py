@@ -23,7 +23,7 @@ from presage.operators.sequence.kernel.regular.evaluation import evaluate_regula
 from presage.operators.sequence.kernel.safe.evaluation import evaluate_safe
 from presage.operators.sequence.kernel.spec import SEQ, TIME, KeyHashes, Oracle, SequenceTables
 from presage.operators.sequence.kernel.worlds.enumeration import enumerate_worlds
-from presage.operators.sequence.kernel.worlds.most_likely import most_likely, most_likely_path
+from presage.operators.sequence.kernel.worlds.most_likely import most_likely
 from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 
 KERNEL = "sequence"
@@ -79,7 +79,7 @@ class SequenceKernel:
         built = build_facts(spec, rows, self.oracle, names=self.names)
         facts = built.facts
         if spec.by is not None:
-            facts = most_likely(query, facts) if spec.by == "mle" else most_likely_path(query, facts)
+            facts = most_likely(query, facts, paths=spec.by != "mle")
         elif spec.method == "safe":
             assert spec.plan is not None
             return State(KERNEL), evaluate_safe(query, facts, spec.plan), built

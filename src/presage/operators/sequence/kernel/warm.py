@@ -19,7 +19,7 @@ from presage.operators.sequence.kernel.regular.evaluation import evaluate_regula
 from presage.operators.sequence.kernel.safe.evaluation import evaluate_safe
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 from presage.operators.sequence.kernel.worlds.enumeration import enumerate_worlds
-from presage.operators.sequence.kernel.worlds.most_likely import most_likely, most_likely_path
+from presage.operators.sequence.kernel.worlds.most_likely import most_likely
 from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 
 STEPS = 6
@@ -98,26 +98,15 @@ def warm_worlds() -> None:
     facts = Facts(2, sources, [GoalRows(every, every, {"x": chain})] * 2)
     enumerate_worlds(query, facts)
     sample_worlds(query, facts, 0.5, 0.5, 0)
-    enumerate_worlds(query, most_likely(query, facts))
-    enumerate_worlds(query, most_likely_path(query, facts))
+    for paths in (False, True):
+        enumerate_worlds(query, most_likely(query, facts, paths))
 
 
 def warm_hidden_markov() -> None:
     """Run each loop on one reading."""
-    one = np.ones(1)
-    empty = np.zeros((0, 1))
-    model = HiddenMarkov(
-        ("s",),
-        one,
-        np.array([0, 1]),
-        np.array([0]),
-        one,
-        ("x",),
-        table=one[:, None],
-        absent=one,
-        mean=empty,
-        variance=empty,
-    )
+    one, empty = np.ones(1), np.zeros((0, 1))
+    offsets, targets = np.array([0, 1]), np.array([0])
+    model = HiddenMarkov(("s",), one, offsets, targets, one, ("x",), one[:, None], one, mean=empty, variance=empty)
     kernel = FilterKernel(model, Columns(("k",), ("r",)))
     events = pa.table({TIME: [1], SEQ: [0], "k": ["a"], "r": ["x"]})
     kernel.step(kernel.initial(), events, 1, end=True)

@@ -9,8 +9,7 @@ import pytest
 
 from presage.model.operator_state import State
 from presage.operators.sequence.inference.model import parse_model
-from presage.operators.sequence.inference.rows import filtered
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, PROBABILITY, SEQ, TIME, TIMER, Columns
 

@@ -18,9 +18,16 @@ from presage.arrays.rows import changes
 from presage.errors import error
 from presage.operators.sequence.kernel.facts import Answers, Facts, exact
 from presage.operators.sequence.kernel.query import Sequence, dividing
-from presage.operators.sequence.kernel.regular.groups import OTHER, Beliefs, Grouping, find_lines, group_chains
+from presage.operators.sequence.kernel.regular.groups import (
+    OTHER,
+    Beliefs,
+    Grouping,
+    arrange,
+    find_lines,
+    group_chains,
+    useful_rows,
+)
 from presage.operators.sequence.kernel.regular.passes import Start, is_alone, run_alone, run_together
-from presage.operators.sequence.kernel.regular.rows import arrange, useful_rows
 from presage.operators.sequence.kernel.regular.symbols import steps_of, symbols
 
 # Each combination of values of selected variables that do not divide the rows takes a pass over all rows.

@@ -14,7 +14,7 @@ from presage.arrays.jit import Floats, Ints
 from presage.arrays.rows import changes
 from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, Facts, Source
 from presage.operators.sequence.kernel.regular.automaton import Automaton, Steps, build_automaton
-from presage.operators.sequence.kernel.regular.groups import Grouping
+from presage.operators.sequence.kernel.regular.groups import Chains, Grouping, arrivals
 from presage.operators.sequence.kernel.regular.loops import (
     AloneRows,
     GroupRows,
@@ -25,7 +25,6 @@ from presage.operators.sequence.kernel.regular.loops import (
     mark_seen,
     widths_of,
 )
-from presage.operators.sequence.kernel.regular.rows import Chains, arrivals
 from presage.operators.sequence.kernel.regular.side_by_side import chances_side_by_side, moves_of
 
 

@@ -17,18 +17,9 @@ from presage.operators.sequence.kernel.query import Sequence
 TIE, LOG_TIE = 1e-12, 1e-9  # smaller differences are due to rounding
 
 
-def most_likely(query: Sequence, facts: Facts) -> Facts:
-    """MLE: the single most likely value of each chain at each step, by its marginal distribution."""
-    return _certain(query, facts, paths=False)
-
-
-def most_likely_path(query: Sequence, facts: Facts) -> Facts:
-    """MAP: the most likely path of each chain. Where steps are independent that is the most likely value at each."""
-    return _certain(query, facts, paths=True)
-
-
-def _certain(query: Sequence, facts: Facts, paths: bool) -> Facts:
-    """The facts with the chosen rows alone, as certain events."""
+def most_likely(query: Sequence, facts: Facts, paths: bool) -> Facts:
+    """The facts with the most likely rows alone, as certain events. MLE: the most likely value of each chain at each
+    step, by its marginal distribution. MAP (`paths`): the most likely path of each chain."""
     kept = [_chosen(source, paths) for source in facts.sources]
     sources = [
         Source(

@@ -14,8 +14,12 @@ from presage.operators.sequence.kernel.safe.chains.backward import (
     independent_backward,
     markov_backward,
 )
-from presage.operators.sequence.kernel.safe.chains.key_chains import KeyChains
-from presage.operators.sequence.kernel.safe.chains.letters import CODES, chances_of_letters, letters_together
+from presage.operators.sequence.kernel.safe.chains.key_chains import (
+    CODES,
+    KeyChains,
+    chances_of_letters,
+    letters_together,
+)
 from presage.operators.sequence.kernel.safe.joins import Bindings
 from presage.operators.sequence.kernel.safe.regular.classes import classes_of, outward
 from presage.operators.sequence.kernel.safe.regular.dense import MOST_LETTERS, automaton_tables

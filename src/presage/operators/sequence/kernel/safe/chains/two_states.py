@@ -97,7 +97,7 @@ def back_two(out, own, starts, ends, table, base, leads, comes, x):  # type: ign
     """As `_back`, for a chain with one leading value. Lines are: no event in the first state, the leading value in the
     second, the other two values in the first, no event in the second."""
     other, last = 1 if leads == 2 else 2, 1 if leads == 3 else 3
-    wide = whole_eights(len(ends))
+    wide, unused = whole_eights(len(ends)), np.zeros(TILE, np.float64)
     for first in range(0, len(ends), TILE):
         high = min(first + TILE, len(ends))
         lo, s, end = high, len(starts) - 1, whole_eights(high - first)
@@ -109,11 +109,10 @@ def back_two(out, own, starts, ends, table, base, leads, comes, x):  # type: ign
             while s >= 0 and starts[s] > t:
                 s -= 1
             begin, at, arrived = (lo - first) // 8 * 8, base + t * FOUR * FOUR, t * 2 * FOUR
-            if s >= 0 and starts[s] == t:
-                to = (own * len(starts) + s) * wide + first
-                _back_with_start(x, begin, end, table, at, leads, other, last, comes, arrived, out, to)
-            else:
-                _back_without_start(x, begin, end, table, at, leads, other, last)
+            # Mostly an interval begins at each step; elsewhere the result is discarded.
+            begins = s >= 0 and starts[s] == t
+            to, where = (out, (own * len(starts) + s) * wide + first) if begins else (unused, 0)
+            _back_step(x, begin, end, table, at, leads, other, last, comes, arrived, to, where)
 
 
 @inlined_always
@@ -123,8 +122,8 @@ def _row(table, at, leads, other, last):  # type: ignore[no-untyped-def]
 
 
 @inlined_always
-def _back_with_start(x, begin, end, table, at, leads, other, last, comes, arrived, out, to):  # type: ignore[no-untyped-def]
-    """A step back at which an interval begins; its result is united with `out`."""
+def _back_step(x, begin, end, table, at, leads, other, last, comes, arrived, out, to):  # type: ignore[no-untyped-def]
+    """A step back; the result of an interval that begins there is united with out[to]."""
     a0, a1, a2, a3 = _row(table, at, leads, other, last)
     b0, b1, b2, b3 = _row(table, at + leads * FOUR, leads, other, last)
     c0, c1, c2, c3 = _row(table, at + other * FOUR, leads, other, last)
@@ -141,21 +140,3 @@ def _back_with_start(x, begin, end, table, at, leads, other, last, comes, arrive
         x[i + THREE_TILES] = (x0 * d0 + x1 * d1) + (x2 * d2 + x3 * d3)
         x[i + FOUR_TILES] = y * a0 + a
         out[k] += ((x0 * p0 + x1 * p1) + (x2 * p2 + x3 * p3) + (y * q + sure)) * (1.0 - out[k])
-
-
-@inlined
-def _back_without_start(x, begin, end, table, at, leads, other, last):  # type: ignore[no-untyped-def]
-    """A step back at which no interval begins."""
-    a0, a1, a2, a3 = _row(table, at, leads, other, last)
-    b0, b1, b2, b3 = _row(table, at + leads * FOUR, leads, other, last)
-    c0, c1, c2, c3 = _row(table, at + other * FOUR, leads, other, last)
-    d0, d1, d2, d3 = _row(table, at + last * FOUR, leads, other, last)
-    a, b = a1 + (a2 + a3), b1 + (b2 + b3)
-    for column in range(begin, end):
-        i = np.uint64(column)
-        x0, x1, x2, x3, y = x[i], x[i + ONE_TILE], x[i + TWO_TILES], x[i + THREE_TILES], x[i + FOUR_TILES]
-        x[i] = (x0 * a0 + x1 * a1) + (x2 * a2 + x3 * a3)
-        x[i + ONE_TILE] = y * b0 + b
-        x[i + TWO_TILES] = (x0 * c0 + x1 * c1) + (x2 * c2 + x3 * c3)
-        x[i + THREE_TILES] = (x0 * d0 + x1 * d1) + (x2 * d2 + x3 * d3)
-        x[i + FOUR_TILES] = y * a0 + a

@@ -21,8 +21,14 @@ from presage.operators.sequence.kernel.safe.follow.independent import (
     follow_spans,
     step_chances,
 )
-from presage.operators.sequence.kernel.safe.follow.markov import ACCEPTED, RESET, markov_points, markov_spans
-from presage.operators.sequence.kernel.safe.follow.one_chain import chain_points, steps_said
+from presage.operators.sequence.kernel.safe.follow.markov import (
+    ACCEPTED,
+    RESET,
+    chain_points,
+    markov_points,
+    markov_spans,
+    steps_said,
+)
 from presage.operators.sequence.kernel.safe.goals import GoalReader
 from presage.operators.sequence.kernel.safe.joins import Bindings
 
