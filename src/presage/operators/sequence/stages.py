@@ -1,4 +1,4 @@
-"""Sequences over uncertain streams, and inference of such streams, as stages."""
+"""Stages and kernels of sequences over uncertain streams, and of the inference of such streams."""
 
 from __future__ import annotations
 
@@ -62,21 +62,18 @@ def infer_stage(node: Infer) -> Stage:
 
 
 def _is_stepped(node: Node) -> bool:
-    """A step is answered when its time is over."""
+    """A step is evaluated when the watermark has passed it."""
     return isinstance(node, SequenceMatch | Infer)
 
 
 def _check_deployed(node: Node, ends: int | None) -> None:
-    """What is not computed step by step keeps all its rows: a deployed statement must have an end."""
+    """A method that is not stepwise keeps all rows, so a deployed statement needs an end."""
     if ends is not None:
         return
     if isinstance(node, Infer) and node.method not in INFERRED_STEPWISE:
-        raise error(
-            "UNSUPPORTED",
-            what=f"INFERENCE by {node.method.upper()}",
-            where="in a statement that never ends: it looks at all readings",
-            fix="infer with FILTER or PARTICLES, or add WITHIN with an upper bound",
-        )
+        where = "in a statement that never ends: it looks at all readings"
+        fix = "infer with FILTER or PARTICLES, or add WITHIN with an upper bound"
+        raise error("UNSUPPORTED", what=f"INFERENCE by {node.method.upper()}", where=where, fix=fix)
     if isinstance(node, SequenceMatch) and (node.tables.method != STEPWISE or node.tables.by is not None):
         by, kind = node.tables.by, node.verdict.kind
         what = f"SEQUENCE […] BY {by.upper()}" if by else f"a sequence that is {kind}"
@@ -91,7 +88,7 @@ def _check_deployed(node: Node, ends: int | None) -> None:
 
 
 def _counted_readings(state: State) -> dict[str, int]:
-    """What a filter counts of the readings: those ignored, and how often its particles started anew."""
+    """Counters of a filter: ignored readings, and restarts of its particles."""
     return dict(state.numbers) if state.kernel in (FilterKernel.name, ParticleKernel.name) else {}
 
 
@@ -110,13 +107,8 @@ KEYS = "_key"
 def sequence_kernel(node: SequenceMatch, relations: Mapping[str, pa.Table]) -> SequenceKernel:
     for condition in node.conditions:
         if not supports(condition):
-            raise error(
-                "UNSUPPORTED",
-                condition.span,
-                what="a function that only Spark computes",
-                where="over several subgoals",
-                fix="use it on one subgoal at a time",
-            )
+            what, fix = "a function that only Spark computes", "use it on one subgoal at a time"
+            raise error("UNSUPPORTED", condition.span, what=what, where="over several subgoals", fix=fix)
     oracle = EvaluatorPredicates(dict(enumerate(node.conditions)), dict(relations)) if node.conditions else None
     tables = node.tables
     goals = " ; ".join(goal.text for goal in tables.query.goals)
@@ -129,7 +121,7 @@ def _names(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
 
 
 def seed_of(statement: str) -> int:
-    """What is random in a statement is the same every time, and another in another statement."""
+    """The seed of a statement's random numbers: the same in every run, different for other statements."""
     return int.from_bytes(hashlib.blake2b(statement.encode(), digest_size=8).digest(), "big", signed=True)
 
 
@@ -141,6 +133,6 @@ def infer_kernel(node: Infer) -> FilterKernel | WholeKernel:
 
 
 def inferred_columns(node: Infer) -> tuple[Field, ...]:
-    """What the kernel makes beside time and order, with its own names."""
+    """The kernel's output columns except time and order, under its own names."""
     kinds = {f.name: f.type for f in node.fields}
     return tuple(Field(name, kinds[column]) for column, name in node.shown)

@@ -1,7 +1,7 @@
 """Kernels of inferred streams: one for each method of inference.
 
-FILTER and PARTICLES go on with every step. SMOOTH and VITERBI look at all readings of a key: they keep them and answer
-when input ends.
+FILTER and PARTICLES emit rows at every step. SMOOTH and VITERBI need all readings of a key: they keep them and emit
+rows when the input ends.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ READINGS = "readings"
 
 @dataclass(frozen=True)
 class WholeKernel:
-    """SMOOTH and VITERBI. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key, attribute, for
-    SMOOTH the attribute before, probability."""
+    """SMOOTH and VITERBI. Input columns: TIME, SEQ, key, observed; output columns: TIME, SEQ, ORDINAL, key, attribute,
+    for SMOOTH the attribute before, probability."""
 
     model: Model
     columns: Columns
@@ -46,7 +46,7 @@ class WholeKernel:
 
     def _inferred(self, rows: pa.Table) -> pa.Table:
         if self.method == "smooth":
-            # Steps of other keys may lie between those of one: there its marginal counts.
+            # Steps of other keys may lie between those of a key: there its marginal counts.
             return smoothed(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov).rows
         return most_likely(self.model, rows, self.columns).rows
 
@@ -58,7 +58,7 @@ class WholeKernel:
         return pa.table(columns | {name: made[name] for name in made.column_names if name != TIME})
 
 
-STEPWISE = ("filter", "particles")  # methods that need no more of the past than their state
+STEPWISE = ("filter", "particles")  # methods with a bounded state
 
 
 def inference_kernel(

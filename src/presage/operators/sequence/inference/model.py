@@ -78,7 +78,7 @@ def load_model(path: str | PathLike[str]) -> Model:
 
 
 def model_of_text(text: str, name: str) -> Model:
-    """The model of a file's text, which may be kept elsewhere; `name` is the file for errors."""
+    """The model of a file's text; `name` is the file, for errors."""
     return parse_model(read_json(text, name), name)
 
 
@@ -101,10 +101,10 @@ def parse_model(content: Any, name: str) -> Model:
 
 
 def observed(model: Model, attributes: Iterable[str], key: Sequence[str]) -> tuple[str, ...]:
-    """The attributes of a reading that the model looks at, in the order of its emission.
+    """The attributes of a reading that the model observes, in the order of its emission.
 
-    `attributes` are those of the stream without its event time. A model that names none takes all that are not key,
-    if there are as many as its emission has.
+    `attributes` are those of the stream without its event time. A model that names none observes all that are not key,
+    if their number fits its emission.
     """
     names = list(attributes)
     free = [name for name in names if name not in key]
@@ -121,12 +121,10 @@ def observed(model: Model, attributes: Iterable[str], key: Sequence[str]) -> tup
         )
     for name in model.observes:
         if name in key:
+            what = f"the attribute '{name}' that the model observes"
+            fix = f"observe {_listed(free)}" if free else "give the readings an attribute"
             raise error(
-                "BAD_VALUE",
-                what=f"the attribute '{name}' that the model observes",
-                found="a key of the readings",
-                expected="an attribute that is measured",
-                fix=f"observe {_listed(free)}" if free else "give the readings an attribute",
+                "BAD_VALUE", what=what, found="a key of the readings", expected="an attribute that is measured", fix=fix
             )
         if name not in names:
             raise error("UNKNOWN_ATTRIBUTE", owner="the stream of readings", name=name, fix=did_you_mean(name, free))

@@ -1,7 +1,8 @@
 """Inference over all readings of some keys at once: FILTER, SMOOTH, VITERBI, PARTICLES.
 
-Readings come in any order, as a table with TIME, the key and what is observed. Rows go out by key (as the keys appear),
-then by time: key, TIME, the state, for SMOOTH the state before, probability. Only what has probability 0 is left out.
+Readings, in any order, are a table with TIME, the key and the observed attributes. Rows are sorted by key (in order of
+appearance), then by time: key, TIME, the state, for SMOOTH the state before, probability. Only states of probability 0
+are left out.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two 
 
 @dataclass(frozen=True)
 class Inferred:
-    """Rows; how many readings said nothing because no (reachable) state can give them; and, by key in the order of the
-    rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN). `restarts`: how
-    often no particle could give the readings."""
+    """Rows; the number of readings `ignored` because no (reachable) state can give them; and, by key in the order of
+    the rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN). `restarts`: the
+    number of steps at which no particle could give the readings."""
 
     rows: pa.Table
     ignored: int
@@ -44,7 +45,7 @@ class Inferred:
 
 
 class Sequences:
-    """Readings laid out for the loops: `key_rows[k]` is a row of key k, `steps` are its steps."""
+    """Readings as arrays of the loops: `key_rows[k]` is a row of key k, `steps` are its steps."""
 
     def __init__(self, model: HiddenMarkov, table: pa.Table, columns: Columns) -> None:
         codes, count = equality_codes([table[name] for name in columns.key], table.num_rows)
@@ -105,8 +106,8 @@ def smoothed(
 ) -> Inferred:
     """P(state now | state before, all readings); `marginals`: P(state now | all readings), with no state before.
 
-    `prune` drops entries below it and lets the rest of their distribution sum to 1; the greatest stays. `bridge` adds
-    to each step its marginal, with null before: for queries whose steps lie between those of a key.
+    `prune` drops smaller entries, except the greatest, and normalises the rest. `bridge` adds the marginal of each
+    step, with null before, for queries with other steps between those of a key.
     """
     if not 0.0 <= prune <= 1.0:
         expected = "a probability between 0 and 1"

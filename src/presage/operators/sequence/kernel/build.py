@@ -183,7 +183,9 @@ class _SourceBuilder:
         coded = _values(together, columns, key, count, rows, ranked)
         if columns.kind != MARKOV:
             return coded.numbers[:rows], nothing
-        _keep_markov(self.built, columns, part, lines, key, coded, together)
+        _keep_markov(self.built, columns.key, part, lines, key, coded.numbers)
+        self.built.values = pa.table({f"{CHAIN_VALUE}{i}": values for i, values in enumerate(together)})
+        self.built.known = coded
         return coded.numbers[:rows], coded.numbers[rows : 2 * rows]
 
 
@@ -273,26 +275,18 @@ def _unknown(carried: Carried | None) -> tuple[Ints, Ints]:
 
 
 def _keep_markov(
-    built: Built,
-    columns: StreamColumns,
-    part: pa.Table,
-    lines: pa.Table | None,
-    key: Ints,
-    known: ChainValues,
-    together: list[pa.ChunkedArray],
+    built: Built, names: tuple[str, ...], part: pa.Table, lines: pa.Table | None, key: Ints, numbers: Ints
 ) -> None:
     """Keep the numbers of carried chains and values, and the columns from which they can be restored."""
     rows = part.num_rows
-    built.keys = pa.table({f"{CHAIN_KEY}{i}": part.column(name) for i, name in enumerate(columns.key)})
+    built.keys = pa.table({f"{CHAIN_KEY}{i}": part.column(name) for i, name in enumerate(names)})
     if lines is not None:
-        built.kept_chain, built.kept_value = key[rows:], known.numbers[2 * rows :]
-        if columns.key:
+        built.kept_chain, built.kept_value = key[rows:], numbers[2 * rows :]
+        if names:
             built.keys = pa.concat_tables([built.keys, lines.select(built.keys.column_names).cast(built.keys.schema)])
             built.kept_chain = np.where(_missing(lines, f"{CHAIN_KEY}0"), -1, built.kept_chain)
     built.owners = np.zeros(max(int(key.max(initial=0)) + 1, 1), np.int64)
     built.owners[key[::-1]] = np.arange(len(key) - 1, -1, -1)
-    built.values = pa.table({f"{CHAIN_VALUE}{i}": values for i, values in enumerate(together)})
-    built.known = known
 
 
 def _missing(table: pa.Table, name: str) -> Bools:
@@ -408,13 +402,9 @@ def _allowed(number: int, names: tuple[str, ...], values: Mapping[str, pa.Array]
     sizes = [len(values[name]) for name in names]
     total = math.prod(sizes)
     if total > MOST_COMBINATIONS:
-        raise error(
-            "LIMIT",
-            what=f"the combinations of values of {', '.join(names)}",
-            limit_name="combinations",
-            limit=MOST_COMBINATIONS,
-            fix="filter the subgoals: WHERE inside the brackets",
-        )
+        what = f"the combinations of values of {', '.join(names)}"
+        fix = "filter the subgoals: WHERE inside the brackets"
+        raise error("LIMIT", what=what, limit_name="combinations", limit=MOST_COMBINATIONS, fix=fix)
     grid = np.indices(sizes).reshape(len(sizes), total) if total else np.zeros((len(sizes), 0), np.int64)
     truth = oracle.ask(number, [values[name].take(pa.array(codes)) for name, codes in zip(names, grid, strict=True)])
     return Allowed(names, np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)]))

@@ -163,10 +163,5 @@ def _in_order(table: pa.Table, names: Several[str]) -> pa.Table:
 
 
 def _too_large() -> Exception:
-    return error(
-        "LIMIT",
-        what="the automaton of a sequence",
-        limit_name="states and symbols",
-        limit=1 << 14,
-        fix="divide the sequence: INSERT its first part INTO a stream",
-    )
+    fix = "divide the sequence: INSERT its first part INTO a stream"
+    return error("LIMIT", what="the automaton of a sequence", limit_name="states and symbols", limit=1 << 14, fix=fix)

@@ -45,13 +45,9 @@ def steps_of(model: HiddenMarkov, rows: Ints, times: Ints, at: Ints, seen: Ints,
     """
     bounds = _count(rows, times, at, seen, model.step, model.forget, until)
     if bounds[-1] > MOST_STEPS:
-        raise error(
-            "LIMIT",
-            what=f"the inference of {bounds[-1]:,} steps at once",
-            limit_name="inferred steps",
-            limit=f"{MOST_STEPS:,}",
-            fix='make "step" of the model longer, or let it "forget" keys that are silent',
-        )
+        what = f"the inference of {bounds[-1]:,} steps at once"
+        fix = 'make "step" of the model longer, or let it "forget" keys that are silent'
+        raise error("LIMIT", what=what, limit_name="inferred steps", limit=f"{MOST_STEPS:,}", fix=fix)
     return Steps(bounds, *_fill(bounds, rows, times, at, seen, model.step, model.forget, until))
 
 

@@ -9,6 +9,7 @@ every step. Symbols of several chains are united.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,8 +53,7 @@ class Steps:
         return 1 << (self.goals + goal)
 
 
-@dataclass(frozen=True)
-class Automaton:
+class Automaton(NamedTuple):
     """States and symbols by number, 0 is the empty one of each. `follow` and `accepts` by state and symbol; `united`
     by two symbols."""
 

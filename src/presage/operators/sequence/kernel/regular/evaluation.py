@@ -32,6 +32,7 @@ from presage.operators.sequence.kernel.regular.symbols import steps_of, symbols
 
 # Each combination of values of selected variables that do not divide the rows takes a pass over all rows.
 MOST_BINDINGS = 100_000
+Found = tuple[Ints, Ints, Ints, Floats, Ints]  # group, binding, step, probability, arrival
 
 
 @dataclass
@@ -56,14 +57,10 @@ def evaluate_regular(
     # Within a group the dividing variables agree already.
     domains = [_values(facts, before, name) for name in others]
     if math.prod(map(len, domains)) > MOST_BINDINGS:
-        raise error(
-            "LIMIT",
-            what=f"the combinations of values of {', '.join(others)}",
-            limit_name="bindings",
-            limit=MOST_BINDINGS,
-            fix="select fewer variables, or filter their values",
-        )
-    found: list[tuple[Ints, Ints, Ints, Floats, Ints]] = []
+        what = f"the combinations of values of {', '.join(others)}"
+        fix = "select fewer variables, or filter their values"
+        raise error("LIMIT", what=what, limit_name="bindings", limit=MOST_BINDINGS, fix=fix)
+    found: list[Found] = []
     lines: list[tuple[Ints, Ints, Ints, Ints, Floats]] = [_no_lines(others)]
     for values in itertools.product(*domains):
         bits = symbols(query, facts, steps, dict(zip(others, values, strict=True)))
@@ -116,11 +113,7 @@ def _start(before: Beliefs | None, grouping: Grouping, others: tuple[str, ...], 
 
 
 def _answers(
-    query: Sequence,
-    names: tuple[str, ...],
-    others: tuple[str, ...],
-    grouping: Grouping,
-    found: list[tuple[Ints, Ints, Ints, Floats, Ints]],
+    query: Sequence, names: tuple[str, ...], others: tuple[str, ...], grouping: Grouping, found: list[Found]
 ) -> Answers:
     nothing = np.zeros(0, np.int64)
     found = [*found, (nothing, np.zeros((0, len(others)), np.int64), nothing, np.zeros(0), nothing)]

@@ -148,17 +148,8 @@ def arrange(facts: Facts, grouping: Grouping, useful: list[Bools]) -> Chains | N
             np.maximum.at(widths, of_row[rows], np.maximum(source.value[rows], source.prev[rows]) + 2)
         # Each event of a certain stream is a chain of its own.
         chain = (rows if source.kind == CERTAIN else source.chain[rows]) + first
-        pieces.append(
-            (
-                rows + before,
-                of_row[rows],
-                source.step[rows],
-                chain,
-                np.full(len(rows), linked, np.int64),
-                source.value[rows] + 1,
-                source.prev[rows] + 1,
-            )
-        )
+        own = rows + before, of_row[rows], source.step[rows], chain, np.full(len(rows), linked, np.int64)
+        pieces.append((*own, source.value[rows] + 1, source.prev[rows] + 1))
         first += max(source.chains, len(source.chain))
         before += len(source.chain)
     place, group, step, chain, linked_, value, prev = (np.concatenate(p) for p in zip(*pieces, strict=True))
@@ -169,18 +160,9 @@ def arrange(facts: Facts, grouping: Grouping, useful: list[Bools]) -> Chains | N
     if len(facts.sources) > 1:
         by_step, _ = grouped_order(2 * step + 1 - linked_, 2 * facts.steps + 2)
         order = by_step[grouped_order(group[by_step], groups)[0]]
-    return Chains(
-        place[order],
-        group[order],
-        step[order],
-        chain[order],
-        linked_[order] > 0,
-        value[order],
-        prev[order],
-        probability[order],
-        arrival[order],
-        widths,
-    )
+    columns = place, group, step, chain, linked_, value, prev, probability, arrival
+    place, group, step, chain, linked_, value, prev, probability, arrival = (column[order] for column in columns)
+    return Chains(place, group, step, chain, linked_ > 0, value, prev, probability, arrival, widths)
 
 
 def arrivals(source: Source) -> Ints:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled_in_place, inlined
+from presage.operators.sequence.kernel.regular.automaton import Automaton
 
 
 @inlined
@@ -62,18 +63,12 @@ class AloneRows(NamedTuple):
 
 @compiled_in_place
 def chances_alone(
-    alone: AloneRows,
-    numbers: Ints,
-    groups: Ints,
-    follow: Ints,
-    accepts: Bools,
-    beliefs: Floats,
-    found: Ints,
-    likely: Floats,
+    alone: AloneRows, numbers: Ints, groups: Ints, automaton: Automaton, beliefs: Floats, found: Ints, likely: Floats
 ) -> int:
     """Groups of one chain each, in one pass without sorting. `numbers`: the automaton's symbol by letter; `groups` by
     chain. Writes answers to `found` (group, step, arrival) and `likely`, and returns their number."""
     chain, step, arrival, letters, probability, _, _ = alone
+    _, _, follow, accepts, _ = automaton
     states = accepts.shape[0]
     belief, after = np.zeros(states), np.zeros(states)
     count, at, rows = 0, 0, chain.size
@@ -135,9 +130,7 @@ class Runs(NamedTuple):
 def chances_together(
     runs: Runs,
     rows: GroupRows,
-    follow: Ints,
-    accepts: Bools,
-    united: Ints,
+    automaton: Automaton,
     widths: Ints,
     starts: Ints,
     steps: int,
@@ -149,6 +142,7 @@ def chances_together(
     for each of `widths[g]` values (0: none) and each state. There are `steps` steps."""
     chain, symbol, value, prev, probability = rows
     run_begin, linked, step, bounds = runs
+    _, _, follow, accepts, united = automaton
     states, symbols = accepts.shape
     happened, more = np.zeros(symbols), np.zeros(symbols)
     for g in range(widths.size):
@@ -228,8 +222,7 @@ def chances_linked(
     groups: Ints,
     widths: Ints,
     starts: Ints,
-    follow: Ints,
-    accepts: Bools,
+    automaton: Automaton,
     steps: int,
     beliefs: Floats,
     found: Ints,
@@ -237,6 +230,7 @@ def chances_linked(
 ) -> int:
     """As `chances_alone`, for groups of one Markov chain each; beliefs as in `chances_together`."""
     chain, step, arrival, letters, probability, value, prev = alone
+    _, _, follow, accepts, _ = automaton
     states = accepts.shape[0]
     widest = 1
     for g in range(widths.size):

@@ -102,19 +102,16 @@ def run_alone(
     # Memory pages that are never written cost nothing.
     found, likely = np.empty((3, rows), np.int64), np.empty(rows)
     own = AloneRows(source.chain, source.step, arrivals(source), letters, source.probability, source.value, source.prev)
-    codes, follow, accepts = grouping.codes[0], automaton.follow, automaton.accepts
-    moves = moves_of(automaton)
+    codes, moves = grouping.codes[0], moves_of(automaton)
     if linked:
-        made = chances_linked(
-            own, numbers, codes, widths, dense.starts, follow, accepts, count, dense.mass, found, likely
-        )
+        made = chances_linked(own, numbers, codes, widths, dense.starts, automaton, count, dense.mass, found, likely)
     elif moves is not None:
         beliefs = np.ascontiguousarray(dense.mass.reshape(groups, len(automaton.states)).T)
         made = chances_side_by_side(own, numbers, codes, moves, beliefs, found, likely)
         dense.mass[:] = beliefs.T.reshape(-1)
     else:
         beliefs = dense.mass.reshape(groups, len(automaton.states))
-        made = chances_alone(own, numbers, codes, follow, accepts, beliefs, found, likely)
+        made = chances_alone(own, numbers, codes, automaton, beliefs, found, likely)
     group, step, arrival = found[:, :made]
     return dense.ran((group, step, likely[:made], arrival))
 
@@ -149,18 +146,9 @@ def run_together(rows: Chains, bits: Ints, grouping: Grouping, steps: Steps, sta
     dense = DenseBeliefs(automaton, widths, start)
     own = np.append(0, np.cumsum(rows.linked[kept]))
     linked = runs[:-1] + own[runs[1:]] - own[runs[:-1]]
-    chances_together(
-        Runs(runs, linked, run_step, run_bounds),
-        GroupRows(rows.chain[kept], symbol, rows.value[kept], rows.prev[kept], rows.probability[kept]),
-        automaton.follow,
-        automaton.accepts,
-        automaton.united,
-        widths,
-        dense.starts,
-        count,
-        dense.mass,
-        found,
-    )
+    group_rows = GroupRows(rows.chain[kept], symbol, rows.value[kept], rows.prev[kept], rows.probability[kept])
+    group_runs = Runs(runs, linked, run_step, run_bounds)
+    chances_together(group_runs, group_rows, automaton, widths, dense.starts, count, dense.mass, found)
     positive = np.flatnonzero(found > 0.0)
     arrival = np.maximum.reduceat(rows.arrival[kept], begins) if len(begins) else begins
     return dense.ran((run_group[positive], run_step[positive], found[positive], arrival[positive]))

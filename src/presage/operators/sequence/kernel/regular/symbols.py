@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.operators.sequence.kernel.facts import Allowed, Facts
+from presage.operators.sequence.kernel.facts import Allowed, Facts, GoalRows
 from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
 from presage.operators.sequence.kernel.regular.automaton import Steps
 
@@ -54,9 +54,8 @@ def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int
             if _asked_at(query, condition, given) == goal.number:
                 accepted = accepted & _rows_allowed(allowed, rows.variables, given, len(accepted))
         bits = found[goal.source]
-        _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, False)
-        if steps.again[goal.number]:
-            _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, True)
+        for again in (False, True) if steps.again[goal.number] else (False,):
+            _enter(bits, query, goal, rows, accepted, given, steps, again)
     return found
 
 
@@ -64,17 +63,17 @@ def _enter(
     bits: np.ndarray,
     query: Sequence,
     goal: Goal,
-    variables: Mapping[str, Ints],
-    candidate: Bools,
+    rows: GoalRows,
     accepted: Bools,
     given: Mapping[str, int],
     steps: Steps,
     again: bool,
 ) -> None:
+    candidate = rows.candidate
     for name in goal.variables & given.keys():
         when = _compared(query, goal, name, again)
         if when != "never":
-            agrees = variables[name] == given[name]
+            agrees = rows.variables[name] == given[name]
             accepted = accepted & agrees
             candidate = candidate & agrees if when == "before" else candidate
     number = goal.number

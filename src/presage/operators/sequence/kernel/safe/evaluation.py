@@ -21,7 +21,7 @@ from presage.operators.sequence.kernel.safe.chain_rows import Intervals
 from presage.operators.sequence.kernel.safe.chains.apart import ApartReader
 from presage.operators.sequence.kernel.safe.chains.one_chain import OneChainReader
 from presage.operators.sequence.kernel.safe.follow.independent import add_some
-from presage.operators.sequence.kernel.safe.follow.reader import ChainReading, FollowReader, StepReading, TableReading
+from presage.operators.sequence.kernel.safe.follow.reader import FollowReader, Reading
 from presage.operators.sequence.kernel.safe.joins import Bindings
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 from presage.operators.sequence.kernel.safe.regular.reader import RegularReader
@@ -115,11 +115,7 @@ class _Evaluation:
         return self.reader(RegularReader, plan.goals, env).spans(bindings, spans)
 
     def _inputs(
-        self,
-        plan: Follow,
-        reading: StepReading | ChainReading | TableReading,
-        bindings: Bindings,
-        env: frozenset[str],
+        self, plan: Follow, reading: Reading, bindings: Bindings, env: frozenset[str]
     ) -> Iterator[tuple[Ints, Floats, Ints]]:
         """Results of the plan below a goal, in parts that fit MOST_CELLS: the lines that follow these results, the
         results, and which of them each line follows."""
@@ -143,10 +139,6 @@ def _parts(lines: int, cells: int) -> Iterator[slice]:
 
 def _check_steps(steps: int) -> None:
     if steps > MOST_STEPS:
-        raise error(
-            "LIMIT",
-            what=f"a safe query over {steps} steps that its subgoals may be found at",
-            limit_name="steps of a safe query",
-            limit=MOST_STEPS,
-            fix="bound it by WITHIN [t1, t2), or give the shared variable a value",
-        )
+        what = f"a safe query over {steps} steps that its subgoals may be found at"
+        fix = "bound it by WITHIN [t1, t2), or give the shared variable a value"
+        raise error("LIMIT", what=what, limit_name="steps of a safe query", limit=MOST_STEPS, fix=fix)

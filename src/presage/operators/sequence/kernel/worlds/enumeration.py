@@ -108,24 +108,14 @@ def _run(
     origin[edges.origin != START] = place[:-1]
     target = np.where(edges.target == NOWHERE, -1, np.searchsorted(slots, edges.target))
     masks = _masks(of_edge, origin, outcomes.step[draws], words)
-    options = _options(outcomes, edges, draws, remembered)
+    options = _options(outcomes, edges, draws, remembered)._replace(edge_from=origin, edge_to=target)
     linked = outcomes.kind[draws] == MARKOV
     chains, slot = np.unique(outcomes.line[draws][linked], return_inverse=True)
     value = np.full(len(draws), -1, np.int64)
     value[linked] = slot
     chances = np.zeros(steps)
-    state, work = enumerated(
-        words,
-        len(chains),
-        most,
-        budget,
-        Draws(outcomes.step[draws], value, *masks),
-        options,
-        origin,
-        target,
-        int(place[-1]),
-        chances,
-    )
+    own = Draws(outcomes.step[draws], value, *masks)
+    state, work = enumerated(words, len(chains), most, budget, own, options, int(place[-1]), chances)
     return (chances, work) if state == OK else None
 
 
@@ -200,4 +190,6 @@ def _options(outcomes: Outcomes, edges: Edges, draws: Ints, remembered: Bools) -
         np.concatenate([value[taken], none])[order],
         np.concatenate([begin[taken], none])[order],
         np.concatenate([end[taken], none])[order],
+        edges.origin,
+        edges.target,
     )

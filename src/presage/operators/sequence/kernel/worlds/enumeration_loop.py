@@ -132,7 +132,7 @@ class Draws(NamedTuple):
 
 class Options(NamedTuple):
     """Distributions (groups) of each draw, by previous value, and the alternatives of each with their edges, `begin` to
-    `end`."""
+    `end` of (edge_from, edge_to)."""
 
     draw_groups: Ints
     group_prev: Ints  # counted from 1; 0: no event
@@ -141,25 +141,18 @@ class Options(NamedTuple):
     value: Ints  # counted from 1; 0: none, or not needed later
     begin: Ints
     end: Ints
+    edge_from: Ints
+    edge_to: Ints
 
 
 @compiled_in_place
 def enumerated(
-    words: int,
-    linked: int,
-    most: int,
-    budget: int,
-    draws: Draws,
-    options: Options,
-    edge_from: Ints,
-    edge_to: Ints,
-    answer: int,
-    chances: Floats,
+    words: int, linked: int, most: int, budget: int, draws: Draws, options: Options, answer: int, chances: Floats
 ) -> tuple[int, int]:
     """OK or the limit that was exceeded, and the number of options tried. chances[step] gets the answer's probability.
     A column has 3 x `words` of registers and `linked` values of Markov chains; there are at most `most` columns."""
     draw_step, draw_value, reads, settles, drops = draws
-    draw_groups, group_prev, group_options, option_probability, option_value, option_begin, option_end = options
+    draw_groups, group_prev, group_options, probability, value, begin, end, edge_from, edge_to = options
     width = 3 * words + linked
     columns, weights = np.zeros((64, width), np.uint64), np.zeros(64)
     weights[0] = 1.0
@@ -197,10 +190,10 @@ def enumerated(
                     column[i] = start[i]
                 chance = 1.0
                 if option >= 0:
-                    chance = option_probability[option]
-                    _moved(column, words, edge_from, edge_to, option_begin[option], option_end[option])
+                    chance = probability[option]
+                    _moved(column, words, edge_from, edge_to, begin[option], end[option])
                 if slot >= 0:
-                    column[3 * words + slot] = np.uint64(option_value[option]) if option >= 0 else np.uint64(0)
+                    column[3 * words + slot] = np.uint64(value[option]) if option >= 0 else np.uint64(0)
                 _settle(column, words, settles, drops, draw)
                 work += 1
                 place = _placed(table, size, grown, column, width)

@@ -21,18 +21,10 @@ def most_likely(query: Sequence, facts: Facts, paths: bool) -> Facts:
     """The facts with the most likely rows alone, as certain events. MLE: the most likely value of each chain at each
     step, by its marginal distribution. MAP (`paths`): the most likely path of each chain."""
     kept = [_chosen(source, paths) for source in facts.sources]
-    sources = [
-        Source(
-            CERTAIN,
-            s.chain[rows],
-            s.step[rows],
-            s.value[rows],
-            np.full(len(rows), NOTHING, np.int64),
-            np.ones(len(rows)),
-            s.chains,
-        )
-        for s, rows in zip(facts.sources, kept, strict=True)
-    ]
+    sources = []
+    for s, rows in zip(facts.sources, kept, strict=True):
+        nothing, sure = np.full(len(rows), NOTHING, np.int64), np.ones(len(rows))
+        sources.append(Source(CERTAIN, s.chain[rows], s.step[rows], s.value[rows], nothing, sure, s.chains))
     goals = [_taken(rows, kept[goal.source]) for goal, rows in zip(query.goals, facts.goals, strict=True)]
     return Facts(facts.steps, sources, goals, facts.conditions, facts.domains)
 

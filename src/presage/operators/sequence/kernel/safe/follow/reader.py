@@ -106,6 +106,9 @@ class TableReading:
         return chain_points(below, self.lines, self.tables, self.resetting, self.accepting)
 
 
+Reading = StepReading | ChainReading | TableReading
+
+
 class FollowReader:
     """A goal whose chains no goal before it reads.
 
@@ -125,7 +128,7 @@ class FollowReader:
     def reader(self) -> GoalReader:
         return GoalReader(self.query, self.facts, self.goal, self.env)
 
-    def points(self, bindings: Bindings) -> StepReading | ChainReading | TableReading:
+    def points(self, bindings: Bindings) -> Reading:
         """For the goal at single steps."""
         return self._tables(bindings) or self._read(bindings, point=True)
 

@@ -103,13 +103,9 @@ class RegularReader:
 
     def _too_many(self, name: str, found: object, limit: int) -> Exception:
         texts = " ; ".join(goal.text for goal in self.query.goals[: self.count])
-        return error(
-            "LIMIT",
-            what=f"the joint state of all that {texts} reads ({found})",
-            limit_name=name,
-            limit=limit,
-            fix="give more of the keys a value, so that fewer Markov chains are read together",
-        )
+        what = f"the joint state of all that {texts} reads ({found})"
+        fix = "give more of the keys a value, so that fewer Markov chains are read together"
+        return error("LIMIT", what=what, limit_name=name, limit=limit, fix=fix)
 
 
 def _some(bits: Ints) -> Ints:
