@@ -144,15 +144,10 @@ class _SequenceBinder:
         event_type = event_type_of(subgoal.stream, subgoal.name_span, self.catalog)
         attributes = event_type.positional
         if len(subgoal.terms) != len(attributes):
-            expected = f"{event_type.name}({', '.join(a.name for a in attributes)})"
-            raise error(
-                "BAD_VALUE",
-                subgoal.span,
-                what=f"the number of terms of {event_type.name}",
-                found=len(subgoal.terms),
-                expected=f"{len(attributes)}: {expected}",
-                fix="write _ for what does not matter",
-            )
+            expected = f"{len(attributes)}: {event_type.name}({', '.join(a.name for a in attributes)})"
+            what, fix = f"the number of terms of {event_type.name}", "write _ for what does not matter"
+            found = len(subgoal.terms)
+            raise error("BAD_VALUE", subgoal.span, what=what, found=found, expected=expected, fix=fix)
         number = len(before)
         source = self._source(event_type, subgoal.name_span)
         stream = self.streams[source]

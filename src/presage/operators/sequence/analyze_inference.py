@@ -79,11 +79,6 @@ def check_states(model: Model, name: str, stream: EventType, attribute: str, spa
     wider = ("INT", "LONG", "DOUBLE")
     own = model.state_type
     if str(kind) not in ((own,) if own == "STRING" else wider[wider.index(own) :]):
-        raise error(
-            "TYPE_MISMATCH",
-            span,
-            what=f"the attribute '{attribute}' of '{stream.name}'",
-            expected=f"{model.state_type}, as the states of model '{name}'",
-            found=kind,
-            fix=f"declare it {model.state_type}",
-        )
+        what = f"the attribute '{attribute}' of '{stream.name}'"
+        expected = f"{model.state_type}, as the states of model '{name}'"
+        raise error("TYPE_MISMATCH", span, what=what, expected=expected, found=kind, fix=f"declare it {own}")

@@ -102,28 +102,17 @@ def bind_selected(select: tuple[s.SelectItem, ...], scope: SequenceScope) -> lis
         kind = variables.find(name)
         variable = kind is not None
         if isinstance(kind, t.ArrayOf | t.MapOf | t.StructOf):
-            raise error(
-                "TYPE_MISMATCH",
-                item.span,
-                what=f"the selected variable '{name}'",
-                expected="a plain type",
-                found=kind,
-                fix="select variables of plain types",
-            )
+            what, fix = f"the selected variable '{name}'", "select variables of plain types"
+            raise error("TYPE_MISMATCH", item.span, what=what, expected="a plain type", found=kind, fix=fix)
         if not variable and name not in OWN:
             raise scope.unknown(name, item.span)
         output = item.alias or name
         if output.lower() in {other.output.lower() for other in found}:
             raise _twice(output, item.span)
         if is_own_name(output):
-            raise error(
-                "BAD_VALUE",
-                item.span,
-                what="the name of a column",
-                found=f"'{output}'",
-                expected="none of Presage's own names",
-                fix="give it another name with AS",
-            )
+            what, expected = "the name of a column", "none of Presage's own names"
+            fix = "give it another name with AS"
+            raise error("BAD_VALUE", item.span, what=what, found=f"'{output}'", expected=expected, fix=fix)
         found.append(Selected(output, name, variable, item.span))
     return found
 

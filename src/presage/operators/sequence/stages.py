@@ -79,12 +79,8 @@ def _check_deployed(node: Node, ends: int | None) -> None:
         what = f"SEQUENCE […] BY {by.upper()}" if by else f"a sequence that is {kind}"
         if not by and node.tables.stepwise:
             what = "a sequence that reads several Markov chains at once"
-        raise error(
-            "UNSUPPORTED",
-            what=what,
-            where="in a statement that never ends: its state would grow for ever",
-            fix="add WITHIN with an upper bound, or ask it as a query",
-        )
+        where = "in a statement that never ends: its state would grow for ever"
+        raise error("UNSUPPORTED", what=what, where=where, fix="add WITHIN with an upper bound, or ask it as a query")
 
 
 def _counted_readings(state: State) -> dict[str, int]:

@@ -112,13 +112,11 @@ def observed(model: Model, attributes: Iterable[str], key: Sequence[str]) -> tup
     if model.observes is None:
         if len(free) == width:
             return tuple(free)
-        raise error(
-            "BAD_VALUE",
-            what='what a model without "observes" looks at',
-            found=f"one of {_listed(free)}" if free else "nothing, as the readings have only their key",
-            expected=f"{width} attribute{'s' if width > 1 else ''} beside key and time",
-            fix='name them in the model file: "observes": ["…"]' if free else "give the readings an attribute",
-        )
+        what = 'what a model without "observes" looks at'
+        found = f"one of {_listed(free)}" if free else "nothing, as the readings have only their key"
+        expected = f"{width} attribute{'s' if width > 1 else ''} beside key and time"
+        fix = 'name them in the model file: "observes": ["…"]' if free else "give the readings an attribute"
+        raise error("BAD_VALUE", what=what, found=found, expected=expected, fix=fix)
     for name in model.observes:
         if name in key:
             what = f"the attribute '{name}' that the model observes"

@@ -64,13 +64,9 @@ class Sequences:
     def check_memory(self, what: str) -> None:
         longest = int(np.diff(self.steps.bounds).max(initial=0))
         if longest * self.model.size > MOST_CELLS:
-            raise error(
-                "LIMIT",
-                what=f"{what} of a key with {longest:,} steps and {self.model.size:,} states",
-                limit_name="steps times states of a key",
-                limit=f"{MOST_CELLS:,}",
-                fix='use FILTER, make "step" longer, let the model "forget" silent keys, or infer a shorter time',
-            )
+            what = f"{what} of a key with {longest:,} steps and {self.model.size:,} states"
+            fix = 'use FILTER, make "step" longer, let the model "forget" silent keys, or infer a shorter time'
+            raise error("LIMIT", what=what, limit_name="steps times states of a key", limit=f"{MOST_CELLS:,}", fix=fix)
 
     def inferred(
         self, ends: Ints, states: Ints, chances: Floats, said: Floats, usable: Bools, before: Ints | None = None
@@ -135,18 +131,10 @@ def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, see
         raise error("BAD_VALUE", what="the number of PARTICLES", found=particles, expected="at least 1", fix="raise it")
     s = Sequences(tables_of(model), table, columns)
     keys = [pa.chunked_array([taken(table, name, s.key_rows)]) for name in columns.key]
-    nobody = np.zeros(0, np.int64)
+    hashes, seed = hashes_of_several(keys, len(s.key_rows)).view(np.int64), (seed + 2**63) % 2**64 - 2**63
+    none, starts = np.zeros(0, np.int64), np.zeros(len(s.key_rows) + 1, np.int64)
     ends, states, chances, usable, anew, *_ = particle_steps(
-        s.model.draws,
-        s.model.emission,
-        s.steps,
-        s.readings,
-        hashes_of_several(keys, len(s.key_rows)).view(np.int64),
-        (seed + 2**63) % 2**64 - 2**63,
-        particles,
-        np.zeros(len(s.key_rows) + 1, np.int64),
-        nobody,
-        nobody,
+        s.model.draws, s.model.emission, s.steps, s.readings, hashes, seed, particles, starts, none, none
     )
     found = s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
     return replace(found, restarts=int(anew.sum()))
