@@ -124,15 +124,9 @@ def _known(answers: Answers) -> Answers:
     if (answers.bindings >= 0).all():
         return answers
     kept = np.flatnonzero((answers.bindings >= 0).all(axis=1))
-    return Answers(
-        answers.bindings[kept],
-        answers.step[kept],
-        answers.probability[kept],
-        answers.low[kept],
-        answers.high[kept],
-        answers.sampled,
-        None if answers.arrival is None else answers.arrival[kept],
-    )
+    p, low, high = answers.probability[kept], answers.low[kept], answers.high[kept]
+    arrival = None if answers.arrival is None else answers.arrival[kept]
+    return Answers(answers.bindings[kept], answers.step[kept], p, low, high, answers.sampled, arrival)
 
 
 def _nothing(width: int) -> Answers:

@@ -99,13 +99,8 @@ def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]])
     # Chains of different sources may have the same number.
     number = chain * len(parts) + np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     order = np.argsort(line * (int(step.max(initial=0)) + 1) + step, kind="stable")
-    return Alternatives(
-        np.searchsorted(line[order], np.arange(lines + 1)),
-        step[order],
-        number[order],
-        probability[order].astype(np.float64),
-        bits[order],
-    )
+    start, chance = np.searchsorted(line[order], np.arange(lines + 1)), probability[order].astype(np.float64)
+    return Alternatives(start, step[order], number[order], chance, bits[order])
 
 
 def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:

@@ -51,19 +51,9 @@ def outcomes_of(query: Sequence, facts: Facts) -> Outcomes:
         # Certain events have no alternatives, whatever their key: one chain.
         chain = np.zeros(len(rows), np.int64) if certain else source.chain[rows]
         meaning = _meaning(query, facts, number, rows) if linked else np.arange(len(rows))
-        parts.append(
-            (
-                source.step[rows],
-                np.full(len(rows), number),
-                chain,
-                source.prev[rows] if linked else np.full(len(rows), -1),
-                source.value[rows],
-                meaning,
-                rows,
-                np.full(len(rows), source.kind),
-                chain + lines,
-            )
-        )
+        prev = source.prev[rows] if linked else np.full(len(rows), -1)
+        own, kind = np.full(len(rows), number), np.full(len(rows), source.kind)
+        parts.append((source.step[rows], own, chain, prev, source.value[rows], meaning, rows, kind, chain + lines))
         lines += max(source.chains, 1)
     step, origin, chain, prev, value, meaning, row, kind, line = (
         np.concatenate([np.asarray(part[i], np.int64) for part in parts]) for i in range(9)

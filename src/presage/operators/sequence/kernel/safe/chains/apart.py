@@ -51,14 +51,9 @@ class ApartReader:
             rows, names = facts.goals[goal.number], sorted(early)
             # Variables of the key are the same in all rows of a chain.
             doubtful = [rows.variables[name] for name in names if not goal.key_positions(name)]
+            reads = ReadRows(rows.candidate, rows.accepted, goal.number == 0, stacked(doubtful, len(source.chain)))
             hit, witness, ways, chains, leaders, alone, possible = fill_moves(
-                self.table,
-                int(base),
-                int(size),
-                self.steps,
-                source.chains,
-                rows_of(source),
-                ReadRows(rows.candidate, rows.accepted, goal.number == 0, stacked(doubtful, len(source.chain))),
+                self.table, int(base), int(size), self.steps, source.chains, rows_of(source), reads
             )
             columns_ahead = -(-ways // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:
