@@ -46,13 +46,13 @@ def sequence_stage(node: SequenceMatch) -> Stage:
 
 
 def infer_stage(node: Infer) -> Stage:
-    shown = dict(node.shown)
+    shown, kinds = dict(node.shown), {f.name: f.type for f in node.fields}
     names = tuple(TIME if f.name in node.times else shown[f.name] for f in node.fields)
     return Stage(
         node,
         (StageInput(node.input, node.prepared),),
         lambda resources: infer_kernel(node),
-        made=(*order_fields((ORDINAL,)), *inferred_columns(node)),
+        made=(*order_fields((ORDINAL,)), *(Field(name, kinds[column]) for column, name in node.shown)),
         outputs=(*renamed(order_fields(node.order), (ORDINAL,)), *renamed(node.fields, names)),
         depth=0,
         sort=(),
@@ -88,18 +88,6 @@ def _counted_readings(state: State) -> dict[str, int]:
     return dict(state.numbers) if state.kernel in (FilterKernel.name, ParticleKernel.name) else {}
 
 
-OPERATOR = Operator(
-    stages={SequenceMatch: sequence_stage, Infer: infer_stage},
-    timers=_is_stepped,
-    reads_end=_is_stepped,
-    check_deployed=_check_deployed,
-    counters=_counted_readings,
-)
-
-
-KEYS = "_key"
-
-
 def sequence_kernel(node: SequenceMatch, relations: Mapping[str, pa.Table]) -> SequenceKernel:
     for condition in node.conditions:
         if not supports(condition):
@@ -128,7 +116,10 @@ def infer_kernel(node: Infer) -> FilterKernel | WholeKernel:
     return inference_kernel(node.model, columns, node.method, node.particles, node.markov, seed)
 
 
-def inferred_columns(node: Infer) -> tuple[Field, ...]:
-    """The kernel's output columns except time and order, under its own names."""
-    kinds = {f.name: f.type for f in node.fields}
-    return tuple(Field(name, kinds[column]) for column, name in node.shown)
+OPERATOR = Operator(
+    stages={SequenceMatch: sequence_stage, Infer: infer_stage},
+    timers=_is_stepped,
+    reads_end=_is_stepped,
+    check_deployed=_check_deployed,
+    counters=_counted_readings,
+)

@@ -87,9 +87,8 @@ def parse_model(content: Any, name: str) -> Model:
     fields = Fields(name)
     top = fields.table(content, "the model", KNOWN)
     states = fields.states(fields.required(top, "states", "a list of names or of numbers"))
-    initial = (
-        fields.distribution(top["initial"], "initial") if "initial" in top else tuple(1 / len(states) for _ in states)
-    )
+    even = tuple(1 / len(states) for _ in states)
+    initial = fields.distribution(top["initial"], "initial") if "initial" in top else even
     transition = _transition(fields, fields.required(top, "transition", "a table, a matrix or a graph"))
     emission = _emission(fields, fields.required(top, "emission", 'a table with "kind"'))
     step = fields.duration(top["step"], "step") if "step" in top else None
