@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
-from presage.operators.recall.kernel.contexts import Bags, first_bags, one_behind
+from presage.operators.recall.kernel.contexts import Bags, first_bags, joined_bags
 from presage.operators.recall.kernel.growable import Growing
 from presage.operators.recall.kernel.sampled_counts import Beyond
 from presage.operators.recall.kernel.store import Store, rows_before
@@ -63,7 +63,7 @@ class PastIndex:
         self._weight = np.concatenate([piece.rows[WEIGHT].to_numpy(), self._weight])
         for i, (similar, store, kept) in enumerate(zip(self.similars, self.stores, piece.terms, strict=True)):
             bags = store.code(piece.count, spoken_terms(similar, kept))
-            self._sample[i] = one_behind(bags, self._sample[i])
+            self._sample[i] = joined_bags(bags, self._sample[i])
 
     def beyond(self, number: int, since: Ints, until: int) -> Beyond:
         """The sample of the events before a time, for the RECALL SIMILAR of that number; each new event knows of those

@@ -1,4 +1,4 @@
-"""Count, mean and squared distances of two sets in, those of both together out: the step of stddev."""
+"""The merge of count, mean and squared distances of two sets: the step of a standard deviation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from presage.arrays.jit import inlined
 
 @inlined
 def merged(n: int, mean: float, m2: float, n2: int, mean2: float, m22: float) -> tuple[int, float, float]:
-    """Count, mean and squared distances of two sets together (Chan, Golub, LeVeque); exact when one is empty."""
+    """After Chan, Golub and LeVeque; exact when one set is empty."""
     if n == 0:
         return n2, mean2, m22
     if n2 == 0:
