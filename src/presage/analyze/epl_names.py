@@ -72,13 +72,6 @@ FUNCTIONS = {
     "current_evaluation_context": "",
     "instanceof": "attributes have the types that the stream declares",
 }
-# How several values beside each other are aggregated, which EPL writes as one more argument.
-SEVERAL = {
-    "max": "greatest(a, b) is the greatest of several values, without those that are null",
-    "min": "least(a, b) is the least of several values, without those that are null",
-    "sum": "a condition is written as CASE in it: sum(CASE WHEN c THEN x END)",
-    "avg": "a condition is written as CASE in it: avg(CASE WHEN c THEN x END)",
-}
 # Of lists, of times and of texts.
 _METHODS = """
 aggregate allof anyof arrayof average countof distinctof except groupby intersect leastfrequent max maxby min minby

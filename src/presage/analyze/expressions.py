@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.binary_operators import arithmetic, comparable, described
 from presage.analyze.coerce import cast_to, coerce_literal
-from presage.analyze.epl_names import SEVERAL, refuse_method
+from presage.analyze.epl_names import refuse_method
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
@@ -278,7 +278,7 @@ class ExpressionBinder:
                 name=name,
                 expected="one argument",
                 found=len(node.args),
-                fix=SEVERAL.get(name, "") if node.args else "",
+                fix=aggregate_named(name).instead_of_several if node.args else "",
             )
         (arg,) = node.args
         self._inside_aggregate = True

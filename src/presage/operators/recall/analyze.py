@@ -11,14 +11,14 @@ from presage.analyze.names import refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
-from presage.errors import error
+from presage.errors import error, unsupported
 from presage.lang import syntax as s
 from presage.lang.recall_syntax import HistorySource, RecallClause, SimilarClause
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
 from presage.model.types import TIMESTAMP, Scalar
 from presage.operators.recall.contexts import Names, bind_recalled, refuse_same_alias
-from presage.operators.recall.nodes import SAID, Pace, Recall, Recalled, Similar
+from presage.operators.recall.nodes import REVISION_COLUMNS, Pace, Recall, Recalled, Similar
 from presage.operators.recall.selects import Histories
 from presage.operators.recall.similar import bind_similar, streams_of
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
@@ -139,7 +139,7 @@ class _Binder:
             event_id,
             after,
             tuple(outputs),
-            tuple(f for f in SAID if f.name not in taken),
+            tuple(f for f in REVISION_COLUMNS if f.name not in taken),
             final,
             self._pace(),
             tuple(node for _, node, _ in self.later.present),
@@ -178,12 +178,11 @@ class _Binder:
         event_type = event_type_of(source.name, source.name_span, self.catalog)
         if event_type.probabilistic is not None or event_type.predicted is not None:
             kind = "probabilistic" if event_type.probabilistic is not None else "predicted"
-            raise error(
-                "UNSUPPORTED",
+            raise unsupported(
                 source.name_span,
-                what=f"the {kind} stream '{source.name}'",
-                where="in RECALL",
-                fix="INSERT INTO a stream what a query makes of it, and recall that",
+                f"the {kind} stream '{source.name}'",
+                "in RECALL",
+                "INSERT INTO a stream what a query makes of it, and recall that",
             )
         attributes = tuple((a.name, a.type) for a in event_type.attributes)
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
@@ -232,24 +231,19 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
         if said:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
-            problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
+            problems.errors.append(unsupported(query.span, name, where, fix))
     if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
         problems.errors.append(
-            error(
-                "UNSUPPORTED",
+            unsupported(
                 query.span,
-                what="INSERT INTO",
-                where="with rows that are revised",
-                fix="write FINAL RECALL: only the last revision becomes an event",
+                "INSERT INTO",
+                "with rows that are revised",
+                "write FINAL RECALL: only the last revision becomes an event",
             )
         )
     several = [item for item in query.items if item.recalls]
     for item in several[1:]:
-        problems.errors.append(
-            error(
-                "UNSUPPORTED", item.span, what="RECALL", where="behind two items of FROM", fix="write them behind one"
-            )
-        )
+        problems.errors.append(unsupported(item.span, "RECALL", "behind two items of FROM", "write them behind one"))
 
 
 ITEMS = RecallItems

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
-from presage.errors import error
+from presage.errors import unsupported
 from presage.lang.recall_syntax import HistorySelect, RecallClause, SimilarClause
 from presage.model.text import Span
 from presage.operators.recall.nodes import Recalled, Select, Similar
@@ -66,10 +66,9 @@ def bind_context(written: HistorySelect, names: Names, histories: Histories) -> 
 def _refuse_similar(named: frozenset[str], names: Names, span: Span) -> None:
     for recall, _ in names.recalls:
         if isinstance(recall, Similar) and named & {column.name for column in recall.columns}:
-            raise error(
-                "UNSUPPORTED",
+            raise unsupported(
                 span,
-                what=f"a CONTEXT that speaks of what '{recall.alias}' found",
-                where="since similar events of past ones are not known",
-                fix="name columns of a plain RECALL only",
+                f"a CONTEXT that speaks of what '{recall.alias}' found",
+                "since similar events of past ones are not known",
+                "name columns of a plain RECALL only",
             )

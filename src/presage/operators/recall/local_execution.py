@@ -47,7 +47,7 @@ class Plain:
 
 def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
     """The select, if it is of the plain case."""
-    if len(select.sources) != 1 or not select.sources[0].is_stream or select.asked or select.windows:
+    if len(select.sources) != 1 or not select.sources[0].is_stream or select.subqueries or select.windows:
         return None
     source = select.sources[0]
     assert source.number is not None
@@ -117,7 +117,7 @@ def ask_event(select: Select, asked: Questions) -> pa.Table | None:
     """Answers of a select that speaks of the event alone; None if it does not, or cannot be computed here."""
     if (
         select.sources
-        or select.asked
+        or select.subqueries
         or select.grouped
         or select.windows
         or not _computed(list(select.own_expressions()))

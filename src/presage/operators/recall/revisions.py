@@ -109,7 +109,7 @@ class Revisions:
             CHANGE: pa.array(_CHANGES[kinds], pa.string()),
             EXTRAPOLATED: pa.array(~told.finished[event]),
         }
-        return pa.table(columns | {f.name: said[f.name] for f in node.said})
+        return pa.table(columns | {f.name: said[f.name] for f in node.revision_columns})
 
 
 def _prefixed(prefix: str, arrays: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -31,8 +31,7 @@ from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import EVENT, EVER, HIGH, Questions
 from presage.operators.recall.similar_rows import PastEvents, similar_rows
 from presage.operators.recall.spark_aggregates import BEYOND
-from presage.operators.recall.spark_near import near_rows
-from presage.operators.recall.spark_selects import Asking, select_groups, select_parts, select_rows
+from presage.operators.recall.spark_selects import Asking, near_rows, select_groups, select_parts, select_rows
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
 from presage.plan.retained import Retained
@@ -101,7 +100,7 @@ class SparkHistory:
             )
         if not parts:
             named = {each.name: Field(each.name, each.expr.type) for each in (*select.groups, *select.calls)}
-            named |= {q.name: Field(q.name, q.type) for q in select.asked if q.late}
+            named |= {q.name: Field(q.name, q.type) for q in select.subqueries if q.late}
             named |= {c.name + BEYOND: Field(c.name + BEYOND, BOOLEAN) for c in select.calls}
             return _in_range(select, _collected(select_groups(select, asking), named))
         groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.analyze.expressions import ExpressionBinder
-from presage.errors import did_you_mean, error
+from presage.errors import did_you_mean, error, unsupported
 from presage.functions.aggregates import AggregateFunction, aggregates
 from presage.lang import syntax as s
 from presage.lang.recall_syntax import OrderTerm, Over
@@ -16,7 +16,7 @@ from presage.plan.nodes import Named
 
 
 class _Ranking(NamedTuple):
-    """A function of the place of a row: how many arguments it takes, and its type, None for that of its argument."""
+    """A function of the place of a row: how many arguments it takes, and its type (None: that of its argument)."""
 
     least: int
     most: int
@@ -24,19 +24,15 @@ class _Ranking(NamedTuple):
 
 
 RANKINGS = {
-    "row_number": _Ranking(0, 0, LONG),
-    "rank": _Ranking(0, 0, LONG),
-    "dense_rank": _Ranking(0, 0, LONG),
-    "percent_rank": _Ranking(0, 0, DOUBLE),
-    "cume_dist": _Ranking(0, 0, DOUBLE),
+    **dict.fromkeys(("row_number", "rank", "dense_rank"), _Ranking(0, 0, LONG)),
+    **dict.fromkeys(("percent_rank", "cume_dist"), _Ranking(0, 0, DOUBLE)),
     "ntile": _Ranking(1, 1, LONG),
-    "lag": _Ranking(1, 3, None),
-    "lead": _Ranking(1, 3, None),
+    **dict.fromkeys(("lag", "lead"), _Ranking(1, 3, None)),
 }
 
 
 def bind_over(written: Over, name: str, terms: ExpressionBinder) -> Windowed:
-    """`terms` binds what stands inside, where no other window function may stand."""
+    """`terms` binds the terms inside, in which a window function is an error."""
     function = written.call.name.lower()
     partition = tuple(terms.bind(term) for term in written.partition)
     sort, order = _order(written.order, terms)
@@ -54,13 +50,13 @@ def bind_over(written: Over, name: str, terms: ExpressionBinder) -> Windowed:
         bound = terms.bind(written.call)
         if not isinstance(bound, AggregateCall) or bound.function not in _before_over() or bound.distinct:
             fix = did_you_mean(function, [*_before_over(), *RANKINGS])
-            raise error("UNSUPPORTED", written.call.span, what=f"{written.call.name}(…)", where="before OVER", fix=fix)
+            raise unsupported(written.call.span, f"{written.call.name}(…)", "before OVER", fix)
         args, kind = (bound,), bound.type
     return Windowed(name, function, args, partition, sort, order, kind)
 
 
 def _before_over() -> list[str]:
-    """Aggregates whose value over rows does not depend on how equal ones are ordered."""
+    """Aggregates whose value over rows does not depend on the order of equal rows."""
     return [each.name for each in aggregates() if type(each).over is not AggregateFunction.over]
 
 
@@ -74,7 +70,7 @@ def _order(written: tuple[OrderTerm, ...], terms: ExpressionBinder) -> tuple[tup
 
 
 def order_by(name: str, term: OrderTerm, expr: Expr) -> Order:
-    """The order of a term of ORDER BY, whose values are in the column `name`. Nulls come first where it ascends."""
+    """A term of ORDER BY, whose values are in the column `name`. In ascending order nulls come first."""
     if not is_orderable(expr.type):
         raise error(
             "TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared", found=expr.type

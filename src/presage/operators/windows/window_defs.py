@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presage.analyze.epl_names import refuse_window
 from presage.analyze.expressions import ExpressionBinder
-from presage.errors import did_you_mean, error
+from presage.errors import did_you_mean, error, unsupported
 from presage.lang import syntax as s
 from presage.model.types import is_integral, is_orderable
 from presage.operators.windows.nodes import WindowDef
@@ -33,22 +33,15 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
         return WindowDef("keepall", group=window.by) if window.kind == GROUPWIN else window
     if window.kind != GROUPWIN or len(rest) > 1:
         before, extra = (rest[0], rest[1]) if window.kind == GROUPWIN else (first, rest[0])
-        raise error(
-            "UNSUPPORTED",
+        raise unsupported(
             extra.span,
-            what=f"#{extra.name} after #{before.name}",
-            where="as a chain",
-            fix="only #groupwin(…) may stand before another window",
+            f"#{extra.name} after #{before.name}",
+            "as a chain",
+            "only #groupwin(…) may stand before another window",
         )
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
-        raise error(
-            "UNSUPPORTED",
-            rest[0].span,
-            what="#groupwin after #groupwin",
-            where="as a chain",
-            fix="write #groupwin(a, b)",
-        )
+        raise unsupported(rest[0].span, "#groupwin after #groupwin", "as a chain", "write #groupwin(a, b)")
     return WindowDef(inner.kind, inner.size, inner.by, group=window.by)
 
 

@@ -90,7 +90,7 @@ class Store:
     ) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
         """The columns that grow, with what is added to each; the terms are counted."""
         self.counts += np.bincount(bags.codes, minlength=len(self.counts))
-        added = bags._replace(starts=starts, number_starts=number_starts)
+        added = (starts, bags.codes, bags.times, number_starts, bags.attributes, bags.values)
         return zip((self._time, self._seq, *self._bags), (time, seq, *added), strict=True)
 
     def code(self, count: int, terms: pa.Table) -> Bags:
