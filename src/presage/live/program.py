@@ -15,6 +15,7 @@ from presage.operators.knowledge.library import is_answer, is_asked
 from presage.operators.recall.deployed import context_streams, deployed_plan, has_similar, lags, recalls, revises
 from presage.operators.running import check_stream, foresees, has_timers, shard_node
 from presage.operators.windows.nodes import Windowed, WindowJoin
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
@@ -159,8 +160,10 @@ class Program:
         """Whether a window join keeps what it made by answers of the knowledge bases: it could not take that back by
         other answers."""
         joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
-        windows = [node.window.kind for join in joins for node in join.walk() if isinstance(node, Windowed)]
-        return any(kind != "keepall" for kind in windows) and any(is_answer(name) for name in self.relations)
+        windows = [node.window.type for join in joins for node in join.walk() if isinstance(node, Windowed)]
+        return any(window.retention != FOREVER for window in windows) and any(
+            is_answer(name) for name in self.relations
+        )
 
     @cached_property
     def template(self) -> PlanTemplate | None:
