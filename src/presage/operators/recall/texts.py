@@ -1,4 +1,4 @@
-"""Arrow values as texts; times in the form that literals have."""
+"""Arrow values as texts; times in the form of literals."""
 
 from __future__ import annotations
 
