@@ -181,7 +181,7 @@ class Answering:
         if parts:
             return _parts(select, found)
         named = [(each.name, each.expr.type) for each in (*select.groups, *select.calls)]
-        named += [(q.name, q.type) for q in select.asked if q.late]
+        named += [(q.name, q.type) for q in select.subqueries if q.late]
         return _table(found, [(EVENT, pa.int64()), *((name, to_arrow(kind)) for name, kind in named)])
 
 

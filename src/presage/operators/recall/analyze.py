@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
@@ -30,8 +30,8 @@ Events = Callable[[EventType, str, Span], Node]
 
 @dataclass(frozen=True)
 class Event:
-    """What FROM gives before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times,
-    where similar ones are asked for."""
+    """FROM before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times, for RECALL
+    SIMILAR."""
 
     scopes: tuple[ScopeItem, ...]
     node: Node
@@ -41,15 +41,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Later:
-    """What FROM has behind the RECALL: items of the present, each with its names and its rows, and the conditions of
-    the others, whose rows stand beside the event."""
+    """FROM after RECALL: items of the present, each with its names and its rows, and the conditions of the others,
+    which are joined with the event."""
 
     present: tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...]
     conditions: tuple[s.Expr, ...]
 
 
 class RecallItems:
-    """What SELECT asks of this capability (`select.extensions.Extensions`)."""
+    """The extension of SELECT (`select.extensions.Extensions`)."""
 
     def recalled(
         self,
@@ -61,36 +61,29 @@ class RecallItems:
         catalog: Catalog,
         upper: int | None,
     ) -> BoundQuery:
-        """`history` gives the node of all events of a type, whenever they were; `joined` is what FROM has behind the
-        RECALL."""
+        """`history`: the node of all events of a type, at any time; `joined`: FROM after the RECALL."""
         problems = Problems()
         _refuse_clauses(query, problems)
         problems.raise_any()
         return _Binder(query, item, Event(*event), Later(*joined), history, catalog, problems).bind(upper)
 
 
+@dataclass
 class _Binder:
-    def __init__(
-        self,
-        query: s.Query,
-        item: s.FromItem,
-        event: Event,
-        later: Later,
-        history: Events,
-        catalog: Catalog,
-        problems: Problems,
-    ) -> None:
-        self.query = query
-        self.item = item
-        self.event = event
-        self.later = later
-        self.catalog = catalog
-        self.problems = problems
-        self.histories = Histories(lambda source, alias: self._found(source, alias, history), catalog)
+    query: s.Query
+    item: s.FromItem
+    event: Event
+    later: Later
+    history: Events
+    catalog: Catalog
+    problems: Problems
+
+    def __post_init__(self) -> None:
+        self.histories = Histories(self._source, self.catalog)
         self.past: int | None = None
-        if event.past is not None:
+        if self.event.past is not None:
             self.past = 0
-            self.histories.nodes.append(event.past)
+            self.histories.nodes.append(self.event.past)
 
     def bind(self, upper: int | None) -> BoundQuery:
         scopes = list(self.event.scopes)
@@ -105,8 +98,8 @@ class _Binder:
         joins = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")
         met = [self.problems.attempt(lambda c=c: joins.condition(c, "ON")) for c in self.later.conditions]  # type: ignore[misc]
         conditions = ExpressionBinder(scope, no_aggregates_in="a condition of WHERE")
-        said = self.query.where
-        where = self.problems.attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
+        written = self.query.where
+        where = self.problems.attempt(lambda: conditions.condition(written, "WHERE")) if written is not None else None
         terms = ExpressionBinder(scope, no_aggregates_in="the SELECT of a query with RECALL")
         outputs = bind_outputs(self.query, scope, terms, self.problems)
         own = ExpressionBinder(Scope(list(self.event.scopes), self.catalog), no_aggregates_in="EVENT ID")
@@ -129,22 +122,15 @@ class _Binder:
         if self.past is not None and before is not None:
             self.histories.nodes[self.past] = Filter(self.histories.nodes[self.past], before)
         event_id = tuple(x for x in named if x is not None) or (*self.event.key, ColumnRef(TIMESTAMP, TIME))
-        # Spark does not tell names apart that differ only in case.
+        # Spark does not distinguish names that differ only in case.
         taken = {o.name.lower() for o in outputs}
         final = any(clause.final for clause in self.item.recalls)
+        revision_columns = tuple(f for f in REVISION_COLUMNS if f.name not in taken)
+        present = tuple(node for _, node, _ in self.later.present)
         rows = Recall(
-            node,
-            tuple(self.histories.nodes),
-            tuple(recalls),
-            event_id,
-            after,
-            tuple(outputs),
-            tuple(f for f in REVISION_COLUMNS if f.name not in taken),
-            final,
-            self._pace(),
-            tuple(node for _, node, _ in self.later.present),
-            tuple(on),
+            node, tuple(self.histories.nodes), tuple(recalls), event_id, after, tuple(outputs), revision_columns
         )
+        rows = replace(rows, final=final, pace=self._pace(), present=present, on=tuple(on))
         plan: Node = rows
         columns = rows.columns
         if "at" not in taken:
@@ -156,8 +142,8 @@ class _Binder:
     # -- parts ---------------------------------------------------------------------------------------
 
     def _present(self, scopes: list[ScopeItem]) -> list[Expr]:
-        """The conditions of items of the present, whose names come behind those before them."""
-        made: list[Expr] = []
+        """The conditions of items of the present; each may name the items before it."""
+        conditions: list[Expr] = []
         for names, _, item in self.later.present:
             for scope in names:
                 known = [each.alias for each in scopes]
@@ -165,10 +151,10 @@ class _Binder:
             scopes.extend(names)
             binder = ExpressionBinder(Scope(scopes, self.catalog), no_aggregates_in="a condition of FROM")
             assert item.on is not None
-            made.append(binder.condition(item.on, "ON"))
-        return made
+            conditions.append(binder.condition(item.on, "ON"))
+        return conditions
 
-    def _found(self, source: HistorySource, alias: str, history: Events) -> tuple[ScopeItem, Node, bool]:
+    def _source(self, source: HistorySource, alias: str) -> tuple[ScopeItem, Node, bool]:
         relation = self.catalog.relations.get(source.name)
         if relation is not None:
             attributes = tuple((a.name, a.type) for a in relation.attributes)
@@ -186,7 +172,7 @@ class _Binder:
             )
         attributes = tuple((a.name, a.type) for a in event_type.attributes)
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
-        return scope, history(event_type, alias, source.span), False
+        return scope, self.history(event_type, alias, source.span), False
 
     def _recalled(
         self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...], before: list[Recalled | Similar]
@@ -200,7 +186,7 @@ class _Binder:
         return bind_recalled(clause, scopes, self.histories)
 
     def _divided(self, where: Expr | None, recalls: list[Recalled | Similar]) -> tuple[Expr | None, Expr | None]:
-        """What is asked of the event alone, and decides whether history is looked at; and the rest."""
+        """The conditions on the event alone, without which history is not read; and the others."""
         recalled = {column.name for recall in recalls for column in recall.columns}
         recalled |= {column.name for _, node, _ in self.later.present for column in node.columns}
         parts = conjuncts(where)
@@ -227,8 +213,8 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
         ("APPROXIMATE", query.approximate),
         ("VALIDATE EVERY", query.validate),
     ]
-    for name, said in clauses:
-        if said:
+    for name, written in clauses:
+        if written:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
             problems.errors.append(unsupported(query.span, name, where, fix))

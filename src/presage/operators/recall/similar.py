@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from presage.analyze.scope import ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -23,13 +25,13 @@ AROUND_TYPE = ArrayOf(StructOf((("at", TIMESTAMP), ("stream", STRING), ("event",
 
 def streams_of(query: s.Query, catalog: Catalog) -> tuple[str, ...]:
     """The streams whose events make the rows of FROM, each once."""
-    found: list[str] = []
+    streams: list[str] = []
     for item in query.items:
         if item.pattern is not None:
-            found += sorted({node.name for node in nodes_of(item.pattern) if isinstance(node, EventTerm)})
+            streams += sorted({node.name for node in nodes_of(item.pattern) if isinstance(node, EventTerm)})
         elif item.name not in catalog.relations:
-            found.append(item.name)
-    return tuple(dict.fromkeys(found))
+            streams.append(item.name)
+    return tuple(dict.fromkeys(streams))
 
 
 def bind_similar(
@@ -51,21 +53,8 @@ def bind_similar(
     made = ScopeItem(clause.alias, f"RECALL SIMILAR '{clause.alias}'", tuple(columns))
     fields = tuple(Field(column.name, column.type) for column in made.all_columns())
     widths = tuple((b.attribute, b.width) for b in clause.bandwidths)
-    similar = Similar(
-        clause.alias,
-        fields,
-        clause.count,
-        past,
-        shown,
-        contexts,
-        widths,
-        returned,
-        nearby,
-        clause.before or 0,
-        clause.after or 0,
-        clause.last,
-    )
-    return similar, made
+    similar = Similar(clause.alias, fields, clause.count, past, shown, contexts, widths, returned, nearby)
+    return replace(similar, before=clause.before or 0, after=clause.after or 0, last=clause.last), made
 
 
 def _context(written: HistorySelect, names: Names, histories: Histories) -> Select:
@@ -129,7 +118,7 @@ def _nearby(stream: str, place: int, clause: SimilarClause, histories: Histories
 
 
 def _check_names(clause: SimilarClause, shown: tuple[Named, ...], around: bool) -> None:
-    # Attributes of one event that differ in case alone may stand side by side; Spark tells no others apart.
+    # Spark does not distinguish names that differ only in case, except attributes of one event.
     taken = {RANK, SIMILARITY, CONTEXT} | ({AROUND} if around else set())
     where = f"RECALL SIMILAR '{clause.alias}'"
     for named in shown:

@@ -49,7 +49,7 @@ class Asking:
     questions: pa.Table
     events: DataFrame
     rows: Rows
-    unit: Chunk
+    chunk: Chunk
     context: BatchContext
 
 
@@ -188,14 +188,14 @@ def _bounded(source: Source, frame: DataFrame, asking: Asking | None) -> tuple[D
     With `asking`, conditions that all rows of the chunk satisfy are left out: then times and arrivals are not read."""
     # Events before the chunk have no questions to it.
     some = asking is not None and asking.questions.num_rows > 0
-    asked, unit = (asking.questions, asking.unit) if asking is not None and some else (None, None)
+    asked, chunk = (asking.questions, asking.chunk) if asking is not None and some else (None, None)
     tests = []
-    if asked is None or unit is None or source.window is not None or pc.min(asked[HIGH]).as_py() < unit.high:
+    if asked is None or chunk is None or source.window is not None or pc.min(asked[HIGH]).as_py() < chunk.high:
         tests.append(F.col("_rt") < F.col(HIGH))
     if asked is None or pc.min(asked[BEFORE]).as_py() < EVER:
         tests.append(F.col("_rs") < F.col(BEFORE))
     if source.window is None:
-        if asked is None or unit is None or pc.max(asked[LOW]).as_py() > unit.low:
+        if asked is None or chunk is None or pc.max(asked[LOW]).as_py() > chunk.low:
             tests.append(F.col("_rt") >= F.col(LOW))
         return frame, tests
     width = F.lit(source.window)
