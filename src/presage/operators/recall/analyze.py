@@ -164,12 +164,8 @@ class _Binder:
         event_type = event_type_of(source.name, source.name_span, self.catalog)
         if event_type.probabilistic is not None or event_type.predicted is not None:
             kind = "probabilistic" if event_type.probabilistic is not None else "predicted"
-            raise unsupported(
-                source.name_span,
-                f"the {kind} stream '{source.name}'",
-                "in RECALL",
-                "INSERT INTO a stream what a query makes of it, and recall that",
-            )
+            fix = "INSERT INTO a stream what a query makes of it, and recall that"
+            raise unsupported(source.name_span, f"the {kind} stream '{source.name}'", "in RECALL", fix)
         attributes = tuple((a.name, a.type) for a in event_type.attributes)
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
         return scope, self.history(event_type, alias, source.span), False

@@ -78,12 +78,8 @@ class _Binder:
     def bind(self) -> Select:
         written = self.written
         for recall in written.recalls:
-            raise unsupported(
-                recall.span,
-                "RECALL",
-                "inside of a select, unless that is a CONTEXT",
-                "write it before this RECALL, which may name its columns",
-            )
+            fix = "write it before this RECALL, which may name its columns"
+            raise unsupported(recall.span, "RECALL", "inside of a select, unless that is a CONTEXT", fix)
         sources = [self._source(source) for source in written.sources]
         where = (
             self._terms("a condition of WHERE").condition(written.where, "WHERE") if written.where is not None else None
@@ -126,13 +122,8 @@ class _Binder:
     def _source(self, source: HistorySource) -> Source:
         alias = source.alias or source.name
         if not alias:
-            raise error(
-                "SYNTAX",
-                source.span,
-                found="a select without a name",
-                expected="a name behind it",
-                fix="write AS and a name behind the bracket",
-            )
+            fix = "write AS and a name behind the bracket"
+            raise error("SYNTAX", source.span, found="a select without a name", expected="a name behind it", fix=fix)
         known = [item.alias for item in (*self.items, *self.event)]
         refuse_same_name(alias, known, "RECALL", source.span, "give one of them an alias with AS")
         if source.window is not None and not self.windowed:
@@ -154,13 +145,8 @@ class _Binder:
                     fix=f"write {source.name} {alias} WINDOW 5 min",
                 )
             if relation and source.window is not None:
-                raise error(
-                    "NOT_A_STREAM",
-                    source.span,
-                    name=source.name,
-                    kind="relation",
-                    fix="a relation is static: leave WINDOW out",
-                )
+                fix = "a relation is static: leave WINDOW out"
+                raise error("NOT_A_STREAM", source.span, name=source.name, kind="relation", fix=fix)
             bound = Source(alias, number, relation=relation, window=source.window)
         self.items.append(item)
         on = self._terms("ON").condition(source.on, "ON") if source.on is not None else None
@@ -179,12 +165,8 @@ class _Binder:
     def _over(self, node: s.Expr, outside: str) -> Expr:
         assert isinstance(node, Over)
         if outside:
-            raise unsupported(
-                node.span,
-                "OVER",
-                f"in {outside}",
-                "select it inside of FROM ( SELECT … ) AS x, and name its column here",
-            )
+            fix = "select it inside of FROM ( SELECT … ) AS x, and name its column here"
+            raise unsupported(node.span, "OVER", f"in {outside}", fix)
         made = bind_over(node, f"_w{len(self.windows)}", self._terms(over="OVER"))
         self.windows.append(made)
         return ColumnRef(made.type, made.name, span=node.span)
@@ -207,12 +189,8 @@ class _Binder:
             if t.common_type(have, want) is None:
                 raise error("TYPE_MISMATCH", node.span, what="IN", expected=have, found=want)
         if kind == "value" and not _of_one_row(select):
-            raise unsupported(
-                node.span,
-                "a select that may have several rows",
-                "as a value",
-                "write an aggregate without GROUP BY, such as max(x), or LIMIT 1",
-            )
+            fix = "write an aggregate without GROUP BY, such as max(x), or LIMIT 1"
+            raise unsupported(node.span, "a select that may have several rows", "as a value", fix)
         name = f"_q{len(self.subqueries)}"
         self.subqueries.append(Subquery(name, kind, select, operand))
         answer: Expr = ColumnRef(self.subqueries[-1].type, name, span=node.span)
@@ -290,12 +268,8 @@ class _Binder:
         for term in (*self.written.select, *self.written.order_by):
             for node in nodes_of(term):
                 if isinstance(node, Over):
-                    raise unsupported(
-                        node.span,
-                        "OVER",
-                        "beside groups and aggregates",
-                        "select from the groups: FROM ( SELECT … GROUP BY … ) AS x",
-                    )
+                    fix = "select from the groups: FROM ( SELECT … GROUP BY … ) AS x"
+                    raise unsupported(node.span, "OVER", "beside groups and aggregates", fix)
 
     def _over_groups(self, expr: Expr, by_term: dict[Expr, Expr]) -> Expr:
         """A term of a group: aggregates and grouping terms become columns; other columns must be the event's."""
@@ -304,12 +278,8 @@ class _Binder:
         own = {c.name for item in self.items for c in _columns(item)}
         if isinstance(expr, ColumnRef) and expr.name in own:
             short = expr.name.partition(".")[2]
-            raise unsupported(
-                expr.span,
-                f"'{expr.name}'",
-                "beside groups, as it is not grouped by",
-                f"add it to GROUP BY, or write first({short}), max({short}) …",
-            )
+            fix = f"add it to GROUP BY, or write first({short}), max({short}) …"
+            raise unsupported(expr.span, f"'{expr.name}'", "beside groups, as it is not grouped by", fix)
         return expr.map_children(lambda child: self._over_groups(child, by_term))
 
     def _joined_to_groups(self, terms: list[Named], having: Expr | None, by_term: dict[Expr, Expr]) -> list[Subquery]:
@@ -330,20 +300,12 @@ class _Binder:
         shown = [output.expr for output in outputs]
         for term in sort if self.written.distinct else ():
             if term.expr not in shown:
-                raise unsupported(
-                    term.expr.span,
-                    "ORDER BY what is not shown",
-                    "with DISTINCT",
-                    "add it to SELECT, or leave DISTINCT out",
-                )
+                fix = "add it to SELECT, or leave DISTINCT out"
+                raise unsupported(term.expr.span, "ORDER BY what is not shown", "with DISTINCT", fix)
         for call in calls if not any(source.is_stream for source in sources) else ():
             if aggregate_named(call.function).ordered:
-                raise unsupported(
-                    call.span,
-                    call.function,
-                    "without a stream in its FROM: only events have an order",
-                    "write min or max",
-                )
+                where = "without a stream in its FROM: only events have an order"
+                raise unsupported(call.span, call.function, where, "write min or max")
 
 
 class _Inside(Scope):

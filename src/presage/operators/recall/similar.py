@@ -123,13 +123,8 @@ def _check_names(clause: SimilarClause, shown: tuple[Named, ...], around: bool) 
     where = f"RECALL SIMILAR '{clause.alias}'"
     for named in shown:
         if named.name.lower() in taken:
-            raise error(
-                "DUPLICATE_NAME",
-                clause.span,
-                name=named.name,
-                where=where,
-                fix="INSERT the events INTO a stream that names the attribute otherwise",
-            )
+            fix = "INSERT the events INTO a stream that names the attribute otherwise"
+            raise error("DUPLICATE_NAME", clause.span, name=named.name, where=where, fix=fix)
     taken |= {named.name.lower() for named in shown}
     for written in clause.returned:
         if written.name.lower() in taken:

@@ -26,12 +26,8 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
         return WindowDef(KeepAll.name, group=window.by) if window.kind == GROUPWIN else window
     if window.kind != GROUPWIN or len(rest) > 1:
         before, extra = (rest[0], rest[1]) if window.kind == GROUPWIN else (first, rest[0])
-        raise unsupported(
-            extra.span,
-            f"#{extra.name} after #{before.name}",
-            "as a chain",
-            "only #groupwin(…) may stand before another window",
-        )
+        fix = "only #groupwin(…) may stand before another window"
+        raise unsupported(extra.span, f"#{extra.name} after #{before.name}", "as a chain", fix)
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
         raise unsupported(rest[0].span, "#groupwin after #groupwin", "as a chain", "write #groupwin(a, b)")
