@@ -106,15 +106,9 @@ class _Binder:
         named = [self.problems.attempt(lambda x=x: own.bind(x)) for x in self.item.event_id]  # type: ignore[misc]
         for x in named:
             if x is not None and not isinstance(x.type, Scalar):
-                self.problems.errors.append(
-                    error(
-                        "TYPE_MISMATCH",
-                        x.span,
-                        what="EVENT ID",
-                        expected="a number, text, time or truth value",
-                        found=x.type,
-                    )
-                )
+                expected = "a number, text, time or truth value"
+                wrong = error("TYPE_MISMATCH", x.span, what="EVENT ID", expected=expected, found=x.type)
+                self.problems.errors.append(wrong)
         self.problems.raise_any()
 
         before, after = self._divided(conjunction([part for part in (*met, where) if part is not None]), recalls)
@@ -215,14 +209,8 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
             where = "beside RECALL: its rows are revised"
             problems.errors.append(unsupported(query.span, name, where, fix))
     if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
-        problems.errors.append(
-            unsupported(
-                query.span,
-                "INSERT INTO",
-                "with rows that are revised",
-                "write FINAL RECALL: only the last revision becomes an event",
-            )
-        )
+        fix = "write FINAL RECALL: only the last revision becomes an event"
+        problems.errors.append(unsupported(query.span, "INSERT INTO", "with rows that are revised", fix))
     several = [item for item in query.items if item.recalls]
     for item in several[1:]:
         problems.errors.append(unsupported(item.span, "RECALL", "behind two items of FROM", "write them behind one"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Floats, Ints
@@ -130,3 +131,14 @@ def _order(select: Select, found: pa.Table) -> Ints:
 
 def _rankable(kind: pa.DataType) -> bool:
     return not pa.types.is_map(kind)
+
+
+def as_texts(column: pa.Array) -> pa.Array:
+    """Values as texts; times in the form of literals."""
+    if pa.types.is_timestamp(column.type):
+        whole = pc.equal(pc.microsecond(column), 0)
+        seconds = pc.strftime(column.cast(pa.timestamp("s", "UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
+        exact = pc.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
+        millis = pc.equal(pc.millisecond(column), 0)
+        return pc.if_else(pc.and_(whole, millis), seconds, exact)
+    return column.cast(pa.string())

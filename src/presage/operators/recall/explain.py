@@ -31,21 +31,17 @@ def describe_recall(node: Recall) -> Report:
         for select in recall.select.selects()
         for alias in untied(select)
     )
+    unbounded = "a stream of the present without a window keeps every event; give it one, for example #time(1 hour)"
+    warnings += tuple(unbounded for each in node.present if isinstance(each, Retained) and not each.bounded)
+    states = [
+        "recall: of each event what was found so far, and the rows that were told last" + _kept(node),
+        *_held(node),
+    ]
     return Report(
         "\n".join([*lines, *(INDENT * 4 + line for line in details)]),
         "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
-        "\n".join(
-            [
-                "recall: of each event what was found so far, and the rows that were told last" + _kept(node),
-                *_held(node),
-            ]
-        ),
-        warnings
-        + tuple(
-            "a stream of the present without a window keeps every event; give it one, for example #time(1 hour)"
-            for each in node.present
-            if isinstance(each, Retained) and not each.bounded
-        ),
+        "\n".join(states),
+        warnings,
     )
 
 

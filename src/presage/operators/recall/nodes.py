@@ -16,12 +16,8 @@ from presage.plan.nodes import Field, Named, Node
 EVENT_ID, COVERED_FROM, COVERED_TO = "event_id", "covered_from", "covered_to"
 REVISION, CHANGE, EXTRAPOLATED = "revision", "change", "extrapolated"
 REVISION_COLUMNS = (
-    Field(EVENT_ID, STRING),
-    Field(COVERED_FROM, TIMESTAMP),
-    Field(COVERED_TO, TIMESTAMP),
-    Field(REVISION, LONG),
-    Field(CHANGE, STRING),
-    Field(EXTRAPOLATED, BOOLEAN),
+    *(Field(EVENT_ID, STRING), Field(COVERED_FROM, TIMESTAMP), Field(COVERED_TO, TIMESTAMP)),
+    *(Field(REVISION, LONG), Field(CHANGE, STRING), Field(EXTRAPOLATED, BOOLEAN)),
 )
 # Values of CHANGE.
 INSERT, UPDATE, DELETE = "insert", "update", "delete"

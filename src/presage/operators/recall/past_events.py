@@ -20,23 +20,13 @@ from presage.columnar.evaluate import Evaluator
 from presage.errors import error
 from presage.execution.steps import schema_of
 from presage.model.operator_state import State
+from presage.operators.recall import past_pieces
 from presage.operators.recall.history_chunks import SMALL_CHUNKS, Chunk
 from presage.operators.recall.history_sample import Slice, plan_slices
 from presage.operators.recall.kernel.similarity import most_similar
 from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.past_index import PastIndex, contexts_at, rows_at
-from presage.operators.recall.past_pieces import (
-    KEPT,
-    WEIGHT,
-    Piece,
-    in_order,
-    joined,
-    kept_terms,
-    new_piece,
-    no_piece,
-    piece_of,
-    without_rows,
-)
+from presage.operators.recall.past_pieces import KEPT, WEIGHT, Piece
 from presage.operators.recall.questions import EVER
 from presage.operators.recall.similar_rows import PastEvents, no_similar_rows, shown_rows
 from presage.operators.recall.similar_terms import Moments, widest
@@ -150,7 +140,9 @@ class Past:
         if not rows.num_rows:
             return Computed(rows, [KEPT.empty_table() for _ in self.similars])
         moments = Moments(rows, archive.ask, self._evaluator)
-        return Computed(rows, [kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars])
+        return Computed(
+            rows, [past_pieces.kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars]
+        )
 
     def prepare(self, archive: PastEvents, ahead: Ahead = at_once) -> None:
         """The next background work: a recent chunk, or a part of the sample; a chunk if the sample would be nearly
@@ -179,8 +171,8 @@ class Past:
         pieces = []
         for computed, each in zip(results, reversed(slices), strict=True):
             weights = {TIME: computed.rows[TIME], WEIGHT: np.full(computed.rows.num_rows, each.weight)}
-            pieces.append(new_piece(pa.table(weights), computed.terms))
-        self._samples.append(joined(pieces))
+            pieces.append(past_pieces.new_piece(pa.table(weights), computed.terms))
+        self._samples.append(past_pieces.joined(pieces))
         self._held.add_sample(self._samples[-1])
         self._held.ids = self._ids
 
@@ -215,7 +207,7 @@ class Past:
 
     def _add(self, computed: Computed) -> None:
         """Add the events that are not held yet."""
-        piece = without_rows(new_piece(*computed), self._unheld(computed.rows))
+        piece = past_pieces.without_rows(past_pieces.new_piece(*computed), self._unheld(computed.rows))
         rows = piece.rows
         if not rows.num_rows:
             return
@@ -230,14 +222,14 @@ class Past:
             self._put(0, piece)
         else:
             self._put(0, piece)
-            self._replace(0, len(self._pieces), in_order(joined(self._pieces), self._order))
+            self._replace(0, len(self._pieces), past_pieces.in_order(past_pieces.joined(self._pieces), self._order))
             self._refill()
         self._held.ids = self._ids
 
     def _join_newest(self) -> None:
         """Join the newest pieces of about the same size: there are few, and each row is rarely rewritten."""
         while len(self._pieces) > 1 and self._pieces[-2].count <= 2 * self._pieces[-1].count:
-            self._replace(len(self._pieces) - 2, len(self._pieces), joined(self._pieces[-2:]))
+            self._replace(len(self._pieces) - 2, len(self._pieces), past_pieces.joined(self._pieces[-2:]))
 
     def _put(self, place: int, piece: Piece) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots))
@@ -287,7 +279,8 @@ class Past:
         """The pieces that are not in the state yet, by name."""
         by_slot = dict(zip(self._slots, self._pieces, strict=True))
         changed = {
-            f"{SLOT}{slot}": by_slot[slot].state() if slot in by_slot else no_piece() for slot in sorted(self._changed)
+            f"{SLOT}{slot}": by_slot[slot].state() if slot in by_slot else past_pieces.no_piece()
+            for slot in sorted(self._changed)
         }
         new = range(self._sampled, len(self._samples))
         return changed | {f"{SAMPLE}{i}": self._samples[i].state() for i in new}
@@ -297,11 +290,11 @@ class Past:
         self.chunks = None if chunks is None else [Chunk(*chunk) for chunk in chunks]
         self.read, self.low, self.high = values["read"], values["low"], values["high"]
         self._slots = list(values["slots"])
-        self._pieces = [piece_of(states[f"{SLOT}{slot}"]) for slot in self._slots]
+        self._pieces = [past_pieces.piece_of(states[f"{SLOT}{slot}"]) for slot in self._slots]
         slices = values.get("slices")
         self.slices = None if slices is None else [Slice(*each) for each in slices]
         self._sampled = values.get("samples", 0)
-        self._samples = [piece_of(states[f"{SAMPLE}{i}"]) for i in range(self._sampled)]
+        self._samples = [past_pieces.piece_of(states[f"{SAMPLE}{i}"]) for i in range(self._sampled)]
         if self._held.ids != self._ids:
             # After a restart, or a step that was not committed.
             self._refill()

@@ -18,7 +18,7 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.join import join_rows
 from presage.columnar.vectors import one_array
 from presage.execution.steps import MOMENT
-from presage.operators.recall.answers import aggregates_of, finished
+from presage.operators.recall.answers import aggregates_of, as_texts, finished
 from presage.operators.recall.finish import finish, scale_factors
 from presage.operators.recall.history_chunks import Chunk
 from presage.operators.recall.left_join import Ask, with_columns
@@ -26,7 +26,6 @@ from presage.operators.recall.nodes import Recall, Recalled, Similar
 from presage.operators.recall.partial import merge_parts, of_older_version
 from presage.operators.recall.questions import EVENT, EVER, answers_of, questions
 from presage.operators.recall.revisions import ReportedRows, Revisions
-from presage.operators.recall.texts import as_texts
 from presage.plan.nodes import TIME
 
 # The last sequence number in a chunk, of the streams that a RECALL reads.

@@ -12,21 +12,10 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes, lexical_order, ordinals
 from presage.execution.steps import MOMENT
-from presage.operators.recall.nodes import (
-    CHANGE,
-    COVERED_FROM,
-    COVERED_TO,
-    DELETE,
-    EVENT_ID,
-    EXTRAPOLATED,
-    INSERT,
-    REVISION,
-    UPDATE,
-    Recall,
-)
+from presage.operators.recall import nodes
 from presage.plan.nodes import SEQ, TIME, order_columns
 
-_CHANGES = np.array([INSERT, UPDATE, DELETE], dtype=object)
+_CHANGES = np.array([nodes.INSERT, nodes.UPDATE, nodes.DELETE], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,7 @@ class ReportedRows:
 class Revisions:
     """The last reported rows of each event."""
 
-    def __init__(self, node: Recall, events: int) -> None:
+    def __init__(self, node: nodes.Recall, events: int) -> None:
         self._node = node
         self.count = np.zeros(events, np.int64)  # revisions of each event
         # Rows with an identity are updated by every revision, which covers more of history. The others are updated only
@@ -98,12 +87,12 @@ class Revisions:
         columns[names[depth + 1]] = pa.array(ordinals(changes([event], len(event))))
         columns |= {o.name: shown[f"v{i}"] for i, o in enumerate(node.outputs)}
         values = {
-            EVENT_ID: ids.take(places),
-            COVERED_FROM: pa.array(rows.covered[event]).cast(MOMENT),
-            COVERED_TO: events[TIME].take(places).cast(pa.int64()).cast(MOMENT),
-            REVISION: pa.array(self.count[event]),
-            CHANGE: pa.array(_CHANGES[kinds], pa.string()),
-            EXTRAPOLATED: pa.array(~rows.finished[event]),
+            nodes.EVENT_ID: ids.take(places),
+            nodes.COVERED_FROM: pa.array(rows.covered[event]).cast(MOMENT),
+            nodes.COVERED_TO: events[TIME].take(places).cast(pa.int64()).cast(MOMENT),
+            nodes.REVISION: pa.array(self.count[event]),
+            nodes.CHANGE: pa.array(_CHANGES[kinds], pa.string()),
+            nodes.EXTRAPOLATED: pa.array(~rows.finished[event]),
         }
         return pa.table(columns | {f.name: values[f.name] for f in node.revision_columns})
 

@@ -14,12 +14,11 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.vectors import one_array
 from presage.model.arrow import to_arrow
 from presage.model.types import is_numeric
-from presage.operators.recall.answers import finished
+from presage.operators.recall.answers import as_texts, finished
 from presage.operators.recall.history_chunks import Chunk
 from presage.operators.recall.left_join import OWNER, Ask, join_recalls
 from presage.operators.recall.nodes import Recalled, Select
 from presage.operators.recall.questions import EVENT, EVER, answers_of, questions
-from presage.operators.recall.texts import as_texts
 from presage.plan.nodes import TIME
 
 _TEXT, _NUMBER = pa.string(), pa.float64()

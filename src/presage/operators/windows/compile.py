@@ -68,18 +68,11 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
     _prepare_pass(prepared, passing)
     carried = tuple(c for c in node.input.columns if c.name in node.carry)
     by_expr = {g.expr: name for g, name in zip(node.group_by, groups, strict=True)}
-    return AggregateStage(
-        below,
-        tuple(prepared),
-        tuple(by_expr[p] for p in node.partition),
-        kernel_window,
-        groups,
-        tuple(aggregates),
-        tuple(c.name for c in carried),
-        bool(node.group_by),
-        (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates)),
-        all(g in by_expr for g in window.group if not _own_name(g)),
-    )
+    partition, carry = tuple(by_expr[p] for p in node.partition), tuple(c.name for c in carried)
+    outputs = (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates))
+    apart = all(g in by_expr for g in window.group if not _own_name(g))
+    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by)
+    return AggregateStage(below, columns, partition, kernel_window, groups, calls, carry, grouped, outputs, apart)
 
 
 def compile_join(node: WindowJoin) -> JoinStage:
