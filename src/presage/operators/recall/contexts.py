@@ -66,9 +66,6 @@ def bind_context(written: HistorySelect, names: Names, histories: Histories) -> 
 def _refuse_similar(named: frozenset[str], names: Names, span: Span) -> None:
     for recall, _ in names.recalls:
         if isinstance(recall, Similar) and named & {column.name for column in recall.columns}:
-            raise unsupported(
-                span,
-                f"a CONTEXT that speaks of what '{recall.alias}' found",
-                "since similar events of past ones are not known",
-                "name columns of a plain RECALL only",
-            )
+            what = f"a CONTEXT that speaks of what '{recall.alias}' found"
+            where = "since similar events of past ones are not known"
+            raise unsupported(span, what, where, "name columns of a plain RECALL only")

@@ -94,12 +94,8 @@ class _Binder:
             calls.extend(c for c in expr.walk() if isinstance(c, AggregateCall) and c not in calls)
         grouped = bool(calls or groups)
         if having is not None and not grouped:
-            raise unsupported(
-                written.having.span if written.having else None,
-                "HAVING",
-                "without groups and aggregates",
-                "write the condition in WHERE",
-            )
+            place = written.having.span if written.having else None
+            raise unsupported(place, "HAVING", "without groups and aggregates", "write the condition in WHERE")
         if grouped:
             self._refuse_stars()
             self._refuse_windows()
@@ -127,9 +123,8 @@ class _Binder:
         known = [item.alias for item in (*self.items, *self.event)]
         refuse_same_name(alias, known, "RECALL", source.span, "give one of them an alias with AS")
         if source.window is not None and not self.windowed:
-            raise unsupported(
-                source.span, "WINDOW", "in a RECALL that is no CONTEXT", "write how far to look back as RECALL LAST d"
-            )
+            fix = "write how far to look back as RECALL LAST d"
+            raise unsupported(source.span, "WINDOW", "in a RECALL that is no CONTEXT", fix)
         if source.select is not None:
             inner = bind_select(source.select, self.event, self.histories, self.windowed)
             columns = tuple((o.name, o.expr.type) for o in inner.outputs)
@@ -137,13 +132,9 @@ class _Binder:
         else:
             item, number, relation = self.histories.add(source, alias)
             if self.windowed and not relation and source.window is None:
-                raise error(
-                    "SYNTAX",
-                    source.span,
-                    found=f"the stream '{source.name}' without a window",
-                    expected="WINDOW and a duration behind it",
-                    fix=f"write {source.name} {alias} WINDOW 5 min",
-                )
+                missing, expected = f"the stream '{source.name}' without a window", "WINDOW and a duration behind it"
+                fix = f"write {source.name} {alias} WINDOW 5 min"
+                raise error("SYNTAX", source.span, found=missing, expected=expected, fix=fix)
             if relation and source.window is not None:
                 fix = "a relation is static: leave WINDOW out"
                 raise error("NOT_A_STREAM", source.span, name=source.name, kind="relation", fix=fix)
@@ -175,13 +166,8 @@ class _Binder:
         assert isinstance(node, ScalarSelect | Exists | InSelect)
         select = bind_select(node.select, self.event, self.histories, self.windowed)
         if kind != "exists" and len(select.outputs) != 1:
-            raise error(
-                "WRONG_ARGUMENTS",
-                node.span,
-                name="a select in a term",
-                expected="one column",
-                found=len(select.outputs),
-            )
+            found = len(select.outputs)
+            raise error("WRONG_ARGUMENTS", node.span, name="a select in a term", expected="one column", found=found)
         operand = None
         if isinstance(node, InSelect):
             operand = self._terms("IN").bind(node.operand)
@@ -206,9 +192,8 @@ class _Binder:
         bound = self._terms("GROUP BY").bind(written)
         _refuse_number(bound, "GROUP BY")
         if not is_orderable(bound.type):
-            raise error(
-                "TYPE_MISMATCH", written.span, what="GROUP BY", expected="values that can be compared", found=bound.type
-            )
+            expected = "values that can be compared"
+            raise error("TYPE_MISMATCH", written.span, what="GROUP BY", expected=expected, found=bound.type)
         return bound
 
     def _outputs(self) -> tuple[Named, ...]:
@@ -218,14 +203,9 @@ class _Binder:
                 known = [o.name for o in outputs]
                 refuse_same_name(name, known, "SELECT", item.span, "give one of them another name with AS")
                 if is_own_name(name) or name.startswith(("_a", "_q", "_w")):
-                    raise error(
-                        "BAD_VALUE",
-                        item.span,
-                        what="the name of a column",
-                        found=f"'{name}'",
-                        expected="none of Presage's own names",
-                        fix="give it another name with AS",
-                    )
+                    what, expected = "the name of a column", "none of Presage's own names"
+                    fix = "give it another name with AS"
+                    raise error("BAD_VALUE", item.span, what=what, found=f"'{name}'", expected=expected, fix=fix)
                 outputs.append(Named(name, expr))
         return tuple(outputs)
 
@@ -260,9 +240,8 @@ class _Binder:
     def _refuse_stars(self) -> None:
         for item in self.written.select:
             if isinstance(item.expr, s.Star):
-                raise unsupported(
-                    item.span, "*", "beside groups and aggregates", "name the columns, as they stand in GROUP BY"
-                )
+                fix = "name the columns, as they stand in GROUP BY"
+                raise unsupported(item.span, "*", "beside groups and aggregates", fix)
 
     def _refuse_windows(self) -> None:
         for term in (*self.written.select, *self.written.order_by):

@@ -61,14 +61,11 @@ def _context(written: HistorySelect, names: Names, histories: Histories) -> Sele
     select = bind_context(written, names, histories)
     for output in select.outputs:
         if not isinstance(output.expr.type, Scalar):
-            raise error(
-                "TYPE_MISMATCH",
-                output.expr.span or written.span,
-                what=f"'{output.name}' of a CONTEXT",
-                expected="a number, a text, a time or a truth value",
-                found=output.expr.type,
-                fix="compare a part of it: a field x.f, an element xs[0], a value m['key']",
-            )
+            what, kind = f"'{output.name}' of a CONTEXT", output.expr.type
+            expected = "a number, a text, a time or a truth value"
+            fix = "compare a part of it: a field x.f, an element xs[0], a value m['key']"
+            place = output.expr.span or written.span
+            raise error("TYPE_MISMATCH", place, what=what, expected=expected, found=kind, fix=fix)
     return select
 
 
@@ -80,17 +77,12 @@ def _check_bandwidths(clause: SimilarClause, contexts: tuple[Select, ...]) -> No
         if given.attribute not in numbers:
             fix = did_you_mean(given.attribute, numbers) or "name a number that a CONTEXT selects"
             if any(output.name == given.attribute for output in outputs):
+                what, found = f"the BANDWIDTH of {given.attribute}", "values that are equal or not"
                 raise error(
-                    "TYPE_MISMATCH",
-                    given.span,
-                    what=f"the BANDWIDTH of {given.attribute}",
-                    expected="a number",
-                    found="values that are equal or not",
-                    fix="leave it out",
+                    "TYPE_MISMATCH", given.span, what=what, expected="a number", found=found, fix="leave it out"
                 )
-            raise error(
-                "UNKNOWN_ATTRIBUTE", given.span, owner="what the CONTEXTs select", name=given.attribute, fix=fix
-            )
+            owner = "what the CONTEXTs select"
+            raise error("UNKNOWN_ATTRIBUTE", given.span, owner=owner, name=given.attribute, fix=fix)
         if given.attribute in seen:
             raise error("DUPLICATE_NAME", given.span, name=given.attribute, where="BANDWIDTH", fix="give one width")
         seen.add(given.attribute)
@@ -128,7 +120,6 @@ def _check_names(clause: SimilarClause, shown: tuple[Named, ...], around: bool) 
     taken |= {named.name.lower() for named in shown}
     for written in clause.returned:
         if written.name.lower() in taken:
-            raise error(
-                "DUPLICATE_NAME", written.span, name=written.name, where=where, fix="write another name behind WITH"
-            )
+            fix = "write another name behind WITH"
+            raise error("DUPLICATE_NAME", written.span, name=written.name, where=where, fix=fix)
         taken.add(written.name.lower())

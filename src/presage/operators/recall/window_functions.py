@@ -38,13 +38,8 @@ def bind_over(written: Over, name: str, terms: ExpressionBinder) -> Windowed:
     sort, order = _order(written.order, terms)
     if function in RANKINGS:
         if not order:
-            raise error(
-                "SYNTAX",
-                written.span,
-                found=f"{written.call.name} without an order",
-                expected="ORDER BY in OVER",
-                fix="write ORDER BY h.at, say, in its brackets",
-            )
+            found, fix = f"{written.call.name} without an order", "write ORDER BY h.at, say, in its brackets"
+            raise error("SYNTAX", written.span, found=found, expected="ORDER BY in OVER", fix=fix)
         args, kind = _ranked(written.call, terms)
     else:
         bound = terms.bind(written.call)
@@ -72,9 +67,8 @@ def _order(written: tuple[OrderTerm, ...], terms: ExpressionBinder) -> tuple[tup
 def order_by(name: str, term: OrderTerm, expr: Expr) -> Order:
     """A term of ORDER BY, whose values are in the column `name`. In ascending order nulls come first."""
     if not is_orderable(expr.type):
-        raise error(
-            "TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared", found=expr.type
-        )
+        expected = "values that can be compared"
+        raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected=expected, found=expr.type)
     first = not term.descending if term.nulls_first is None else term.nulls_first
     return Order(name, term.descending, first)
 
@@ -88,22 +82,12 @@ def _ranked(call: s.Call, terms: ExpressionBinder) -> tuple[tuple[Expr, ...], Da
     counts = args if call.name.lower() == "ntile" else args[1:2]
     for count in counts:
         if not (isinstance(count, Constant) and isinstance(count.value, int) and count.value >= 1):
-            raise error(
-                "BAD_VALUE",
-                count.span,
-                what=f"the number of {call.name}",
-                found="something else",
-                expected="a whole number of at least 1",
-            )
+            what, expected = f"the number of {call.name}", "a whole number of at least 1"
+            raise error("BAD_VALUE", count.span, what=what, found="something else", expected=expected)
     if ranking.type is not None:
         return args, ranking.type
     kind = common_type(args[0].type, args[2].type) if len(args) == 3 else args[0].type
     if kind is None or kind != args[0].type:
-        raise error(
-            "TYPE_MISMATCH",
-            call.span,
-            what=f"what {call.name} gives where there is no row",
-            expected=args[0].type,
-            found=args[2].type,
-        )
+        what = f"what {call.name} gives where there is no row"
+        raise error("TYPE_MISMATCH", call.span, what=what, expected=args[0].type, found=args[2].type)
     return args, kind

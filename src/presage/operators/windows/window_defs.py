@@ -85,9 +85,8 @@ def _size(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) ->
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
     bound = binder.bind(written)
     if not is_orderable(bound.type):
-        raise error(
-            "TYPE_MISMATCH", written.span, what=f"#{name}", expected="values that can be compared", found=bound.type
-        )
+        expected = "values that can be compared"
+        raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected=expected, found=bound.type)
     return bound
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.operators.windows.kernel.spread import merged
+from presage.operators.windows.kernel.fold import merged_spread
 
 S = TypeVar("S", np.int64, np.float64)
 
@@ -157,7 +157,7 @@ def _stacked(
     n, mean, m2 = 0, 0.0, 0.0
     for k in range(high - 1, low - 1, -1):
         # x - x is 0, or NaN for an x that is not finite: then the spread is not defined while x is in the window.
-        n, mean, m2 = merged(counted[k], own[k], own[k] - own[k], n, mean, m2)
+        n, mean, m2 = merged_spread(counted[k], own[k], own[k] - own[k], n, mean, m2)
         front_n[k] = n
         front_mean[k] = mean
         front_m2[k] = m2
@@ -179,7 +179,7 @@ def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]
         _stacked(start[g], edge, own, counted, front_n, front_mean, front_m2)
         n, mean, m2 = 0, 0.0, 0.0
         for k in range(edge, fresh[g]):
-            n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+            n, mean, m2 = merged_spread(n, mean, m2, counted[k], own[k], own[k] - own[k])
         for k in range(fresh[g], start[g + 1]):
             h = head[k]
             if h >= edge:
@@ -187,8 +187,8 @@ def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]
                 n, mean, m2 = 0, 0.0, 0.0
                 all_n[k], _, all_m2[k] = _stacked(h, edge, own, counted, front_n, front_mean, front_m2)
             else:
-                n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
-                all_n[k], _, all_m2[k] = merged(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
+                n, mean, m2 = merged_spread(n, mean, m2, counted[k], own[k], own[k] - own[k])
+                all_n[k], _, all_m2[k] = merged_spread(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
     return _of_new_rows(all_n, rank, kept), _of_new_rows(all_m2, rank, kept)
 
 

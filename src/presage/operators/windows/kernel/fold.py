@@ -65,3 +65,15 @@ def fold_spread(
             m2[g] += delta * (values[i] - mean[g])
         out[i] = m2[g]
     return out, n, mean, m2
+
+
+@inlined
+def merged_spread(n: int, mean: float, m2: float, n2: int, mean2: float, m22: float) -> tuple[int, float, float]:
+    """Count, mean and squared distances of two sets together, after Chan, Golub and LeVeque; exact if one is empty."""
+    if n == 0:
+        return n2, mean2, m22
+    if n2 == 0:
+        return n, mean, m2
+    both = n + n2
+    delta = mean2 - mean
+    return both, mean + delta * (n2 / both), m2 + m22 + delta * delta * (n / both * n2)

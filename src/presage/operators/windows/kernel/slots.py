@@ -14,8 +14,8 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.arrays.order_keys import GREATEST
+from presage.operators.windows.kernel.fold import merged_spread
 from presage.operators.windows.kernel.script import Script
-from presage.operators.windows.kernel.spread import merged
 
 NONE = int(GREATEST)
 
@@ -177,7 +177,7 @@ def script_spread(script: Script, base: Ints, touched: Ints, values: Floats, val
                 node //= 2
                 a = root + 2 * node
                 b = a + 1
-                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = merged(
+                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = merged_spread(
                     tree_n[a], tree_mean[a], tree_m2[a], tree_n[b], tree_mean[b], tree_m2[b]
                 )
             o += 1
