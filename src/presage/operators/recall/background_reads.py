@@ -40,7 +40,7 @@ class BackgroundRead(NamedTuple):
 
 @dataclass
 class BackgroundReads:
-    """The current read of one statement, in memory only. Its key tells whether a step that was never committed has
+    """The current read of one statement, in memory only. Its key shows whether a step that was never committed has
     started it."""
 
     reading: BackgroundRead | None = None

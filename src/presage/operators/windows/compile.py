@@ -162,7 +162,7 @@ def fields_of(named: tuple[Named, ...]) -> list[Field]:
 
 
 def identity_of(node: WindowJoin) -> tuple[str, ...]:
-    """Columns that tell one tuple from another: time, arrival and order of each member."""
+    """Columns that identify a tuple: time, arrival and order of each member."""
     names: list[str] = []
     for number, source in enumerate(node.sources):
         if isinstance(source, RelationScan):

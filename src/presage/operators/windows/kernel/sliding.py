@@ -56,9 +56,7 @@ class Slid:
     stay: Ints  # rows that are in the window after the step
     positions: Callable[[Ints], dict[str, np.ndarray]]  # further columns of the state, for some rows
     columns: list[pa.Array]  # of the aggregates, for the new rows
-    engine: (
-        Engine  # held to free its memory with the rest: freed earlier, it returns to the system and is asked for again
-    )
+    engine: Engine  # held so that its memory is freed with the rest: allocating it again for each step is slow
 
     def table(self) -> pa.Table:
         """The rows that stay, as they are in the state."""
