@@ -82,14 +82,17 @@ class Sight(NamedTuple):
 @inlined
 def compare(search: Search, sight: Sight, event: int, best: Best) -> None:
     """Enter a past event with its similarity, unless that is 0."""
-    past, terms, bandwidth = search.past, search.terms, sight.scale.bandwidth
+    # Each part of a tuple is taken once: that costs time.
+    past, terms, scale = search.past, search.terms, sight.scale
+    rarity, bandwidth = terms.rarity, scale.bandwidth
     low, high = past.starts[event] - past.starts[0], past.starts[event + 1] - past.starts[0]
-    weigh_terms(terms.rarity, terms.counts, past.codes, low, high, sight.events, sight.scale.now)
-    dot, square = compare_terms(past.codes, past.times, low, high, search.own, terms.rarity.idf)
+    weigh_terms(rarity, terms.counts, past.codes, low, high, sight.events, scale.now)
+    dot, square = compare_terms(past.codes, past.times, low, high, search.own, rarity.idf)
     low, high = past.number_starts[event] - past.number_starts[0], past.number_starts[event + 1] - past.number_starts[0]
     if low < high:
-        weigh_numbers(search.weights, terms, sight.scale, past.attributes, low, high, 0)
-        numbers = Numbers(past.attributes, past.values, low, high, search.weights)
+        weights = search.weights
+        weigh_numbers(weights, terms, scale, past.attributes, low, high, 0)
+        numbers = Numbers(past.attributes, past.values, low, high, weights)
         square += norm_of_numbers(numbers, bandwidth)
         dot += dot_of_numbers(sight.numbers, numbers, bandwidth)
     score = cosine(dot, square, sight.norm * sight.norm)

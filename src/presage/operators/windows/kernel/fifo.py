@@ -168,7 +168,9 @@ def _stacked(
 def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]:
     """Count and sum of squared distances from the mean, by two stacks as in `fifo_sum`."""
     rank, head, start, fresh, split, kept = runs
-    own, counted = _by_place(values, rank), _by_place(valid.astype(np.int64), rank)
+    own, counted = _by_place(values, rank), np.empty(rank.size, np.int64)
+    for i in range(rank.size):
+        counted[rank[i]] = 1 if valid[i] else 0
     front_n = np.empty(rank.size, np.int64)
     front_mean = np.empty(rank.size, np.float64)
     front_m2 = np.empty(rank.size, np.float64)
@@ -196,7 +198,10 @@ def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]
 def fifo_first(runs: Runs) -> Ints:
     """Row number of the oldest event in each new row's window."""
     order = _by_place(np.arange(runs.rank.size), runs.rank)
-    return order[_of_new_rows(runs.head, runs.rank, runs.kept)]
+    out = _of_new_rows(runs.head, runs.rank, runs.kept)
+    for i in range(out.size):
+        out[i] = order[out[i]]
+    return out
 
 
 @compiled
