@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined, inlined_always
 from presage.operators.windows.kernel.fold import merged_spread
 
 S = TypeVar("S", np.int64, np.float64)
@@ -35,7 +35,7 @@ class Runs(NamedTuple):
     kept: int
 
 
-@inlined
+@inlined_always
 def _by_place(values: npt.NDArray[S], rank: Ints) -> npt.NDArray[S]:
     placed = np.empty(rank.size, values.dtype)
     for i in range(rank.size):
@@ -43,7 +43,7 @@ def _by_place(values: npt.NDArray[S], rank: Ints) -> npt.NDArray[S]:
     return placed
 
 
-@inlined
+@inlined_always
 def _of_new_rows(placed: npt.NDArray[S], rank: Ints, kept: int) -> npt.NDArray[S]:
     out = np.empty(rank.size - kept, placed.dtype)
     for i in range(kept, rank.size):
