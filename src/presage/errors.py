@@ -401,6 +401,10 @@ def error(code: str, span: Span | None = None, source: Source | None = None, **p
     )
 
 
+def unsupported(span: Span | None, what: str, where: str, fix: str) -> PresageError:
+    return error("UNSUPPORTED", span, what=what, where=where, fix=fix)
+
+
 def warning(code: str, span: Span | None = None, **params: object) -> QueryWarning:
     """The warning for a code of `WARNINGS`."""
     message, fix = WARNINGS[code]

@@ -8,7 +8,7 @@ from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
-from presage.functions.epl_functions import SEVERAL, refuse_method
+from presage.functions.epl_functions import refuse_method
 from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable
@@ -209,7 +209,7 @@ class ExpressionBinder:
             raise error("AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where="another aggregate", fix=fix)
         name = node.name.lower()
         if len(node.args) != 1:
-            fix = SEVERAL.get(name, "") if node.args else ""
+            fix = aggregate_named(name).instead_of_several if node.args else ""
             raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args), fix=fix)
         (arg,) = node.args
         self._inside_aggregate = True

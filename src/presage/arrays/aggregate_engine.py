@@ -1,7 +1,7 @@
 """The contract of engines of aggregates: an answer over a column of arguments for each row to be emitted.
 
-Three engines of the windows answer the same questions: `Folding` (nothing leaves), `Queueing` (events leave in order of
-arrival), `Slotting` (they leave in any order). `name` tells one accumulator of the state from another.
+Windows have three engines: `FoldEngine` (nothing leaves), `FifoEngine` (events leave in order of arrival) and
+`SlotEngine` (they leave in any order). `name` distinguishes the accumulators of the state.
 """
 
 from __future__ import annotations

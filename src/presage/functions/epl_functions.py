@@ -37,13 +37,6 @@ FUNCTIONS = {
     "all": "write comparisons joined by AND",
     "instanceof": "attributes have the types that the stream declares",
 }
-# Aggregates that EPL calls with several arguments.
-SEVERAL = {
-    "max": "greatest(a, b) is the greatest of several values, without those that are null",
-    "min": "least(a, b) is the least of several values, without those that are null",
-    "sum": "a condition is written as CASE in it: sum(CASE WHEN c THEN x END)",
-    "avg": "a condition is written as CASE in it: avg(CASE WHEN c THEN x END)",
-}
 # Methods of lists, of times and of texts.
 _METHODS = """
 aggregate allof anyof arrayof average countof distinctof except groupby intersect leastfrequent max maxby min minby

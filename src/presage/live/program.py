@@ -12,9 +12,10 @@ from presage.live.derived import derived_table
 from presage.live.plan_template import PlanTemplate, template_of
 from presage.model.catalog import EventType
 from presage.operators.knowledge.library import is_answer, is_asked
-from presage.operators.recall.deployed import has_similar, lags, recalls, revises, standing, waited_for
+from presage.operators.recall.deployed import context_streams, deployed_plan, has_similar, lags, recalls, revises
 from presage.operators.running import check_stream, foresees, has_timers, shard_node
 from presage.operators.windows.nodes import Windowed, WindowJoin
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
@@ -91,7 +92,7 @@ class Program:
     def streams(self) -> frozenset[str]:
         """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
         named = frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
-        return named | waited_for(self.plan)
+        return named | context_streams(self.plan)
 
     @cached_property
     def signature(self) -> InputSignature:
@@ -159,8 +160,10 @@ class Program:
         """Whether a window join keeps what it made by answers of the knowledge bases: it could not take that back by
         other answers."""
         joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
-        windows = [node.window.kind for join in joins for node in join.walk() if isinstance(node, Windowed)]
-        return any(kind != "keepall" for kind in windows) and any(is_answer(name) for name in self.relations)
+        windows = [node.window.type for join in joins for node in join.walk() if isinstance(node, Windowed)]
+        return any(window.retention != FOREVER for window in windows) and any(
+            is_answer(name) for name in self.relations
+        )
 
     @cached_property
     def template(self) -> PlanTemplate | None:
@@ -184,7 +187,7 @@ class Program:
 def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
     retimed = into is not None and not bound.plan.is_own_time(event_time_of(into, bound.plan))
-    plan = _apart(standing(plan, as_events=into is not None))
+    plan = _apart(deployed_plan(plan, as_events=into is not None))
     check_stream(plan)
     foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
     keyed = shard_node(plan) is not None and not foreign and not recalls(plan)

@@ -15,12 +15,9 @@ from presage.lang.pattern_syntax import PatternSource
 from presage.model.catalog import EventType
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.operators.windows.nodes import (
-    Aggregate,
-    WindowDef,
-    Windowed,
-)
+from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed
 from presage.operators.windows.window_defs import bind_window
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import SHOWN_TIME, Field, Filter, Named, Node, Project, RelationScan
 from presage.plan.query import BoundQuery
@@ -40,7 +37,7 @@ class Item:
 
     @property
     def window(self) -> WindowDef:
-        return self.node.window if isinstance(self.node, Windowed) else WindowDef("none")
+        return self.node.window if isinstance(self.node, Windowed) else NO_WINDOW
 
     @property
     def is_relation(self) -> bool:
@@ -114,13 +111,15 @@ def _bind_match(
 ) -> Item:
     """MATCH_RECOGNIZE over a stream, or over the content of its window."""
     whole, span = False, None
-    if window is not None and (window.group or not (window.is_batch or window.kind in ("keepall", "time"))):
+    kind = NO_WINDOW.type if window is None else window.type
+    supported = kind.is_batch or kind.span_of_time or kind.retention == FOREVER
+    if window is not None and (window.group or not supported):
         what, fix = f"the window {window.spelling()}", "use #time, #time_batch or #length_batch"
         raise error("UNSUPPORTED", item.windows[0].span, what=what, where="under MATCH_RECOGNIZE", fix=fix)
     if window is not None and window.is_batch:
         columns = tuple(c.name for c in node.columns)
         node, whole = Aggregate(Windowed(node, window), (), (), carry=columns, row_per="event"), True
-    elif window is not None and window.kind == "time":
+    elif window is not None and kind.span_of_time:
         span = window.size
     made, rows = context.extensions.match(
         clause, scope, node, event_type.event_time, whole, span, alias, context.catalog

@@ -1,4 +1,4 @@
-"""Spark aggregates that do not depend on the order of rows: integers as decimals, doubles sorted."""
+"""Aggregates of doubles in Spark that do not depend on the order of rows: over the sorted values of a group."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from presage.plan.expr import AggregateCall
-
-
-def whole_sum(call: AggregateCall, value: Column) -> Column:
-    """The sum of whole numbers, as a decimal, which does not overflow."""
-    return (F.sum_distinct if call.distinct else F.sum)(value.cast("decimal(19,0)"))
 
 
 def sorted_doubles(call: AggregateCall, value: Column) -> Column:

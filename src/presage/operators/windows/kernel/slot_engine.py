@@ -1,4 +1,4 @@
-"""A script and slots of the state come in, aggregates of the live elements at each row and new slots go out."""
+"""The engine of aggregates for windows whose events leave in any order: over a script and the slots of the state."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import paired
-from presage.arrays.columns import Values, lists_of, take
+from presage.arrays.columns import Universe, Values, lists_of, take
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
-from presage.operators.windows.kernel.live import script_ends, script_lists
+from presage.operators.windows.kernel.live_lists import script_ends, script_lists
 from presage.operators.windows.kernel.median import script_middle
 from presage.operators.windows.kernel.script import Script, distinct_script
 from presage.operators.windows.kernel.slots import (
@@ -28,8 +28,14 @@ from presage.operators.windows.kernel.slots import (
 SLOT = "#slot"
 
 
-class Slotting:
-    """Engine over a script, which is made when it is first needed.
+def kept_slots(universe: Universe, state: pa.Table | None) -> dict[str, Ints]:
+    """The slot columns of a state, by name."""
+    names = () if state is None else state.column_names
+    return {name: universe.kept_ints(name) for name in names if name.startswith(SLOT)}
+
+
+class SlotEngine:
+    """Engine over a script, which is built at its first use.
 
     `given` holds the slot columns of the state, over the elements that the script begins with.
     """
@@ -49,10 +55,10 @@ class Slotting:
         script = self.script
         given = np.full(script.group.size, -1, np.int64)
         if self._slot_column in self.given:
-            known = self.given[self._slot_column]
-            given[: known.size] = known
-        base = slot_trees(script.ops, script.initial, given, script.group, script.groups)
-        touched, slots = assigned_slots(script.ops, script.initial, given, script.group, base)
+            kept = self.given[self._slot_column]
+            given[: kept.size] = kept
+        base = slot_trees(script, given)
+        touched, slots = assigned_slots(script, given, base)
         self._keep(slots)
         return base, touched
 
@@ -64,29 +70,21 @@ class Slotting:
         return self.total(name, ones)
 
     def total(self, name: str, values: Ints) -> Ints:
-        s = self.script
-        return script_total(s.ops, s.group, s.groups, s.emit_at, s.emit_group, values)
+        return script_total(self.script, values)
 
     def sum(self, name: str, values: Floats) -> Floats:
-        s, (base, touched) = self.script, self._trees
-        return script_sum(s.ops, touched, s.group, base, s.emit_at, s.emit_group, values)
+        return script_sum(self.script, *self._trees, values)
 
     def spread(self, name: str, values: Values) -> tuple[Ints, Floats]:
-        s, (base, touched) = self.script, self._trees
-        return script_spread(s.ops, touched, s.group, base, s.emit_at, s.emit_group, values.floats, all_valid(values))
+        return script_spread(self.script, *self._trees, values.floats, all_valid(values))
 
     def extreme(self, name: str, values: Values, greatest: bool) -> pa.Array:
-        s, (base, touched) = self.script, self._trees
-
-        def least(keys: Ints) -> Ints:
-            return script_least(s.ops, touched, s.group, base, s.emit_at, s.emit_group, keys)
-
-        return extreme_of(values, greatest, self.count(name, values.valid), least)
+        count = self.count(name, values.valid)
+        return extreme_of(values, greatest, count, lambda keys: script_least(self.script, *self._trees, keys))
 
     @cached_property
     def _ends(self) -> tuple[Ints, Ints]:
-        s = self.script
-        return script_ends(s.ops, s.group, s.groups, s.emit_at, s.emit_group)
+        return script_ends(self.script)
 
     def first(self, name: str, values: Values) -> pa.Array:
         return take(values.array, self._ends[0])
@@ -95,36 +93,35 @@ class Slotting:
         return take(values.array, self._ends[1])
 
     def lists(self, values: Values) -> pa.Array:
-        s = self.script
         offsets = offsets_of(self.count("", None))
-        return lists_of(values.array, offsets, script_lists(s.ops, s.group, s.groups, s.emit_at, s.emit_group, offsets))
+        return lists_of(values.array, offsets, script_lists(self.script, offsets))
 
     def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
         return script_middle(self.script, values.floats, values.valid)
 
     def distinct(self, name: str, values: Values) -> tuple[Engine, Values]:
-        engine = _DistinctSlotting(self, SLOT + name, values)
+        engine = _DistinctSlotEngine(self, SLOT + name, values)
         return engine, engine.values
 
 
-class _DistinctSlotting(Slotting):
-    """The same over distinct values; every live event that has a value holds the value's slot."""
+class _DistinctSlotEngine(SlotEngine):
+    """Engine over the distinct values; every live event that has a value holds the value's slot."""
 
-    def __init__(self, outer: Slotting, column: str, values: Values) -> None:
+    def __init__(self, outer: SlotEngine, column: str, values: Values) -> None:
         codes, count = equality_codes([pa.chunked_array([values.array])], len(values.array))
         pair, pairs = paired(outer.script.group, codes, count)
         if values.valid is not None:
             pair[~values.valid] = -1
         present = np.flatnonzero(pair >= 0)
-        # A pair number that only nulls had stands for nothing, and nobody asks for its value: any row will do.
+        # The value of a pair that only nulls have is never read: any row will do.
         representative = np.zeros(pairs, np.int64)
         representative[pair[present]] = present
         self.values = Values(take(values.array, representative))
         slots = np.full(pairs, -1, np.int64)
         if column in outer.given:
-            known = outer.given[column]
-            held = np.flatnonzero(known >= 0)
-            slots[pair[held]] = known[held]
+            kept = outer.given[column]
+            live = np.flatnonzero(kept >= 0)
+            slots[pair[live]] = kept[live]
         super().__init__(lambda: distinct_script(outer.script, pair, pairs), {column: slots})
         self._slot_column = column
         self._outer = outer

@@ -1,4 +1,4 @@
-"""A script comes in, the live elements of a group in order of arrival go out: the oldest, the newest, all of them.
+"""The live elements of a group in order of arrival, at each row of a script: the oldest, the newest, all of them.
 
 The live elements of a group are a doubly linked list: O(1) for each change, and a list costs no more than its length.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Ints, compiled, inlined
+from presage.operators.windows.kernel.script import Script
 
 
 @inlined
@@ -34,13 +35,18 @@ def _change(op: int, group: Ints, oldest: Ints, newest: Ints, older: Ints, newer
             newest[g] = older[e]
 
 
+@inlined
+def _empty_lists(script: Script) -> tuple[Ints, Ints, Ints, Ints]:
+    """By group the oldest and the newest element, by element the one before and the one after it."""
+    oldest, older = np.full(script.groups, -1, np.int64), np.full(script.group.size, -1, np.int64)
+    return oldest, oldest.copy(), older, older.copy()
+
+
 @compiled
-def script_ends(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: Ints) -> tuple[Ints, Ints]:
+def script_ends(script: Script) -> tuple[Ints, Ints]:
     """Oldest and newest live element of the group of each row (-1: none)."""
-    oldest = np.full(groups, -1, np.int64)
-    newest = np.full(groups, -1, np.int64)
-    older = np.full(group.size, -1, np.int64)
-    newer = np.full(group.size, -1, np.int64)
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
+    oldest, newest, older, newer = _empty_lists(script)
     first = np.empty(emit_at.size, np.int64)
     last = np.empty(emit_at.size, np.int64)
     o = 0
@@ -54,12 +60,10 @@ def script_ends(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: 
 
 
 @compiled
-def script_lists(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: Ints, offsets: Ints) -> Ints:
+def script_lists(script: Script, offsets: Ints) -> Ints:
     """The live elements for each row, one list after the other; `offsets` come from the counts of live elements."""
-    oldest = np.full(groups, -1, np.int64)
-    newest = np.full(groups, -1, np.int64)
-    older = np.full(group.size, -1, np.int64)
-    newer = np.full(group.size, -1, np.int64)
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
+    oldest, newest, older, newer = _empty_lists(script)
     out = np.empty(offsets[-1], np.int64)
     o = 0
     for r in range(emit_at.size):
