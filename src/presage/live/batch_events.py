@@ -133,7 +133,7 @@ class BatchEvents:
         return self._made(task, source, scan) if scan.made else self._named(source, scan)
 
     def ahead_of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
-        """What has arrived for a scan and lies beyond the clock."""
+        """What has arrived for a scan and lies beyond the watermark."""
         assert task.ahead is not None
         return self._named(self._source_of(task.ahead[_number(scan, program)]), scan)
 

@@ -65,10 +65,12 @@ def no_rows(event_type: EventType) -> pa.Table:
     return _unnumbered(event_type).empty_table()
 
 
-def as_scanned(table: pa.Table, scan: Scan, after: int, clock: int) -> pa.Table:
-    """Archived rows as a scan yields them: those with a time from `after` to `clock`, both included."""
+def as_scanned(table: pa.Table, scan: Scan, after: int, watermark: int) -> pa.Table:
+    """Archived rows as a scan yields them: those with a time from `after` to `watermark`, both included."""
     times = table[TIME].cast(pa.int64()) if table.schema.field(TIME).type == MOMENT else table[TIME]
-    keep = pc.and_(pc.greater(table[MAKER], 0), pc.and_(pc.greater_equal(times, after), pc.less_equal(times, clock)))
+    keep = pc.and_(
+        pc.greater(table[MAKER], 0), pc.and_(pc.greater_equal(times, after), pc.less_equal(times, watermark))
+    )
     if scan.time.low is not None:
         keep = pc.and_(keep, pc.greater_equal(times, scan.time.low))
     if scan.time.high is not None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
-from presage.execution.steps import Book, StepContext, run_root
+from presage.execution.steps import OperatorStates, StepContext, run_root
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
 from presage.live.why_not_patterns import MOST_EVENTS, range_reader, watermarks_of
@@ -42,35 +42,35 @@ class MatchTrace:
         if found is None:
             return
         self._plan, self._fields = found
-        self._program, self._log, self._place, self._book = program, log, InputPosition(), Book()
+        self._program, self._log, self._position = program, log, InputPosition()
         relations = {name: tables[name] for name in program.relations}
         self._kept: dict[str, Any] = {
             "evaluator": Evaluator(relations),
             "relations": relations,
             "operators": STEPS,
             "places": {id(node): number for number, node in enumerate(self._plan.walk())},
-            "book": self._book,
+            "states": OperatorStates(),
             "compiled": {},
             "upper": program.upper,
         }
 
-    def advance(self, place: InputPosition, repeats: bool) -> None:
+    def advance(self, position: InputPosition, repeats: bool) -> None:
         """`repeats`: whether the statement would make its rows again. Else nothing is told any more, nor where more
         than MOST_EVENTS at once would have to be read."""
         self.possible &= repeats
-        if not self.possible or place == self._place:
+        if not self.possible or position == self._position:
             return
-        input_range = InputRange(self._place, place)
+        input_range = InputRange(self._position, position)
         scans = [node for node in self._plan.walk() if isinstance(node, Scan)]
         files = sum(files.rows for scan in scans for files in input_range.files(scan, self._log.archive))
         if files > MOST_EVENTS:
             self.possible = False
             return
         context = StepContext(
-            read=range_reader(input_range, self._log), **watermarks_of(self._program, place), **self._kept
+            read=range_reader(input_range, self._log), **watermarks_of(self._program, position), **self._kept
         )
         made = run_root(self._plan, context).table
-        self._place = place
+        self._position = position
         made = sorted_table(made, (TIME, SEQ, *self._plan.order))
         shown = made.select([column.name for column in self._program.columns])
         bound = made.select([f.name for f in self._fields]).to_pylist()

@@ -63,7 +63,7 @@ def template_of(plan: Node, columns: tuple[Field, ...]) -> PlanTemplate | None:
     if scan is None or scan.made or not sharable(chain) or not any(isinstance(node, Project) for node in chain):
         return None
     if any(isinstance(node, Stamp) for node in chain[1:]):
-        return None  # the statement behind a derived stream, with a clock of its own
+        return None  # the statement behind a derived stream, with a watermark of its own
     wanted = frozenset(c.name for c in plan.columns)
     for node in chain:
         wanted = node.needs(wanted)

@@ -74,7 +74,7 @@ class Program:
 
     @cached_property
     def foresees(self) -> bool:
-        """Whether it tells rows before they are settled, and so looks at events that lie beyond its clock."""
+        """Whether it tells rows before they are settled, and so looks at events that lie beyond its watermark."""
         return foresees(self.plan)
 
     @cached_property

@@ -86,16 +86,18 @@ class Replay:
         input_range = InputRange(self._places[number - 1], self._places[number])
         if input_range.end.watermark == NOTHING_KNOWN:
             return
-        # Events that the query does not speak of move the clock of their stream, but not past the end of the query.
+        # Events that the query does not speak of move the watermark of their stream, but not past the end of the query.
         last = program.upper if program.upper is not None else self._last
         inner_last = max(last, self._last)
-        clock = last if end else min(input_range.end.watermark, last)
+        watermark = last if end else min(input_range.end.watermark, last)
         inner = inner_last if end else min(input_range.end.watermark, inner_last)
         files = tuple(tuple(input_range.files(scan, self._archive)) for scan in program.scans)
         ahead = None
         if program.foresees and not end:
             ahead = tuple(tuple(input_range.ahead(scan, self._archive)) for scan in program.scans)
-        task = Task("0", program, 0, files, input_range.start.watermark, clock, inner, end, must_run=True, ahead=ahead)
+        task = Task(
+            "0", program, 0, files, input_range.start.watermark, watermark, inner, end, must_run=True, ahead=ahead
+        )
         (outcome,) = self._runner.run([task]).alone
         if outcome.failure is not None:
             raise outcome.failure

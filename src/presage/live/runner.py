@@ -19,7 +19,7 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import Matched, PredicateIndex
 from presage.errors import PresageError, error
 from presage.execution.spark.failures import is_interrupted
-from presage.execution.steps import Book, StepContext, run_root
+from presage.execution.steps import OperatorStates, StepContext, run_root
 from presage.live.batch_events import BatchEvents, Source
 from presage.live.history_reader import HistoryReader
 from presage.live.program import Program
@@ -233,8 +233,8 @@ class Runner:
             compiled.evaluator,
             compiled.relations,
             program.columns,
-            clock=first.watermark,
-            inner_clock=first.inner_watermark,
+            watermark=first.watermark,
+            inner_watermark=first.inner_watermark,
             upper=program.upper,
             end=first.end,
             shard=first.shard,
@@ -308,16 +308,16 @@ class Runner:
         outcome: Outcome,
     ) -> None:
         compiled = self._compiled_for(task)
-        program, book = compiled.program, Book(dict(self._states(task)))
+        program, states = compiled.program, OperatorStates(dict(self._states(task)))
         context = StepContext(
             read=lambda scan: events.of(task, program, scan),
             evaluator=compiled.evaluator,
             relations=compiled.relations,
             operators=STEPS,
             places=program.places,
-            book=book,
-            clock=task.watermark,
-            inner_clock=task.inner_watermark,
+            states=states,
+            watermark=task.watermark,
+            inner_watermark=task.inner_watermark,
             upper=program.upper,
             end=task.end,
             shard=task.shard,
@@ -327,14 +327,14 @@ class Runner:
             if matched is None or program.indexed_filter is None
             else {program.places[id(program.indexed_filter[0])]: matched},
             histories=compiled.histories,
-            later=None if history is None else partial(history.read, task.number),
-            said=task.recall_commands,
+            read_later=None if history is None else partial(history.read, task.number),
+            recall_commands=task.recall_commands,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
         made = run_root(program.plan, context)
-        outcome.output_watermark = made.clock
+        outcome.output_watermark = made.watermark
         outcome.rows = made.table.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
-        outcome.states = {place: book.states[place] for place in book.changed}
+        outcome.states = {place: states.by_place[place] for place in states.changed}
         self._check_size(outcome.states)
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.vectors import Ints, constant, to_array
-from presage.execution.steps import Book, Rows, StepContext, run, run_root
+from presage.execution.steps import OperatorStates, Rows, StepContext, run, run_root
 from presage.live.plan_template import BindConstants, PlanTemplate, TemplateInput, parameter, restore_constants
 from presage.live.result_slices import SharedRows
 from presage.live.shared_state import KEEPERS, STATEMENT, open_by_statement, part
@@ -98,12 +98,12 @@ class SharedExecution:
                 BindConstants: self._with_constants,
             },
             places=self._places,
-            book=Book(dict(states)),
+            states=OperatorStates(dict(states)),
             compiled=self._compiled,
             **clocks,
         )
         made = run_root(self.plan, context).table
-        changed = {place: context.book.states[place] for place in context.book.changed}
+        changed = {place: context.states.by_place[place] for place in context.states.changed}
         found = {place: open_by_statement(self.keepers[place], state) for place, state in changed.items()}
         partial = {place: count for place, count in found.items() if count is not None}
         return SharedStep(SharedRows(made, (TIME, SEQ, *self.plan.order), columns), changed, partial)
@@ -112,7 +112,7 @@ class SharedExecution:
         members = np.repeat(np.arange(len(counts)), counts)
         table = events.take(pa.array(matched))
         table = table.append_column(STATEMENT, pa.array(self._numbers[members]))
-        return Rows(self._parameterised(table, members), context.clock)
+        return Rows(self._parameterised(table, members), context.watermark)
 
     def _with_constants(self, node: BindConstants, context: StepContext) -> Rows:
         rows = run(node.input, context)
@@ -120,7 +120,7 @@ class SharedExecution:
             return rows
         numbers = rows.table[STATEMENT].to_numpy()
         members = self._order[np.searchsorted(self._numbers, numbers, sorter=self._order)]
-        return Rows(self._parameterised(rows.table, members), rows.clock)
+        return Rows(self._parameterised(rows.table, members), rows.watermark)
 
     def _parameterised(self, table: pa.Table, members: Ints) -> pa.Table:
         for name, values in self._parameters.items():

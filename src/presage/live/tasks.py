@@ -26,13 +26,13 @@ Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program
 @dataclass(slots=True)  # not frozen: a batch may make thousands, and each would pay for it
 class Task:
     """One statement's share of a batch. `files`: what each of its scans takes in, in the order of the scans; `ahead`:
-    what lies beyond the clock for each of them, None if nobody looks at that."""
+    what lies beyond the watermark for each of them, None if nobody looks at that."""
 
     number: str
     program: Program
     shard: int
     files: Files
-    start: int  # the clock that it has come to
+    start: int  # the watermark that it has come to
     watermark: int
     inner_watermark: int
     end: bool

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import Examiner, Reasons
-from presage.execution.steps import Book, StepContext, schema_of
+from presage.execution.steps import OperatorStates, StepContext, schema_of
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
 from presage.operators.registry import parts
@@ -64,7 +64,7 @@ def _asked(
         relations=relations,
         operators=STEPS,
         places=program.places,
-        book=Book(),
+        states=OperatorStates(),
         upper=program.upper,
         **watermarks_of(program, place),
     )
@@ -77,10 +77,10 @@ def _asked(
 
 def watermarks_of(program: Program, place: InputPosition) -> dict[str, Any]:
     """How far time is known to a statement at a place, and whether it has ended."""
-    clock, end = place.watermark, False
+    watermark, end = place.watermark, False
     if program.upper is not None and program.ends is not None:
-        clock, end = min(clock, program.upper), clock >= program.ends
-    return {"clock": clock, "inner_clock": place.watermark, "end": end}
+        watermark, end = min(watermark, program.upper), watermark >= program.ends
+    return {"watermark": watermark, "inner_watermark": place.watermark, "end": end}
 
 
 def range_reader(input_range: InputRange, log: Log) -> Callable[[Scan], pa.Table]:

@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 def wait_for(starting: Future[T]) -> T:
-    """The result of a start. A terminal or a notebook is told on stderr that it is waited for; logs are told anyway."""
+    """The result of a start. If it takes long, the notice is logged, and shown on stderr in a terminal or notebook."""
     try:
         return starting.result(QUIET_SECONDS)
     except NotYet:
         if starting.done():
-            raise  # its own
+            raise  # the start itself timed out
     tell(INFO, "SPARK_STARTING", NOTICE)
-    # Threads of ours wait for it, too: then nobody looks at the terminal.
+    # Only for the main thread: no user waits for the others.
     if threading.current_thread() is threading.main_thread() and (in_notebook() or _is_terminal()):
         sys.stderr.write(f"presage: {NOTICE} …\n")
         sys.stderr.flush()

@@ -8,8 +8,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 
 def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """In one piece: PySpark 4.3 takes a table that begins with an empty chunk, as files are read, for an empty one. And
-    over Connect it does not know the columns of a table without rows."""
+    """In one chunk: PySpark 4.3 takes a table whose first chunk is empty for an empty one. Over Connect it loses the
+    columns of a table without rows."""
     if not table.num_rows:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(table.combine_chunks())

@@ -1,4 +1,4 @@
-"""Conversion between the language's types and Spark's; columns of other types are refused with the cast to use."""
+"""Conversion between the language's types and Spark's; a column of another type is an error that names the cast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FROM_SPARK: dict[type[s.DataType], DataType] = {
     s.VarcharType: t.STRING,
     s.CharType: t.STRING,
 }
-# What to write instead of a type that the language does not have.
+# The cast for a type that the language does not have.
 _CASTS = {
     s.DecimalType: "DOUBLE",
     s.DateType: "TIMESTAMP",
@@ -46,22 +46,16 @@ def to_spark(data_type: DataType) -> s.DataType:
 
 
 def from_spark(data_type: s.DataType, column: str) -> DataType:
-    """The type of a column, which is named in the error if the language has none for it."""
+    """The language's type of a column, or an error that names the column."""
     if isinstance(data_type, s.ArrayType):
         return ArrayOf(from_spark(data_type.elementType, f"{column}[ ]"))
     if isinstance(data_type, s.MapType):
         return MapOf(from_spark(data_type.keyType, f"{column}[ ]"), from_spark(data_type.valueType, f"{column}[ ]"))
     if isinstance(data_type, s.StructType):
         return StructOf(tuple((f.name, from_spark(f.dataType, f"{column}.{f.name}")) for f in data_type.fields))
-    found = _FROM_SPARK.get(type(data_type))
-    if found is None:
+    if type(data_type) not in _FROM_SPARK:
         raise _refused(data_type, column)
-    return found
-
-
-def from_spark_schema(schema: s.StructType) -> tuple[tuple[str, DataType], ...]:
-    """Names and types of a DataFrame's columns, in order."""
-    return tuple((f.name, from_spark(f.dataType, f.name)) for f in schema.fields)
+    return _FROM_SPARK[type(data_type)]
 
 
 def _refused(data_type: s.DataType, column: str) -> PresageError:

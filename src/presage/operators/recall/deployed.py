@@ -147,15 +147,15 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     similar = bool(_similars(node))
     if similar:
         # At the very time of the clock there may be more to come, and it belongs to the contexts of that time.
-        rows = Rows(context.hold(node, rows, rows.clock - 1, WAITING).table, rows.clock)
+        rows = Rows(context.hold(node, rows, rows.watermark - 1, WAITING).table, rows.watermark)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
+    known = context.states.by_place.get(place)
     present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if known is not None and not (node.in_order or rows.table.num_rows or context.said or has_tasks(known)):
-        return Rows(made[0], rows.clock)
+    if known is not None and not (node.in_order or rows.table.num_rows or context.recall_commands or has_tasks(known)):
+        return Rows(made[0], rows.watermark)
     desk = _desk(node, context, present)
-    desk.hear(context.said)
+    desk.hear(context.recall_commands)
     desk.take(rows.table, _horizon(rows, context))
     if context.end:
         desk.end()
@@ -166,20 +166,20 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
         if not context.end and len(made) > turns:
             break
     # Those at the very time of the clock wait for their contexts.
-    told = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)
+    told = Rows(pa.concat_tables(made), rows.watermark - 1 if similar and not context.end else rows.watermark)
     if node.in_order:
         told = _in_order(node, told, desk, known.numbers.get(REACHED) if known is not None else None, context)
     if known is not None or desk.cohorts or desk.past is not None or node.in_order:
-        context.book.put(place, desk.state(told.clock))
+        context.states.put(place, desk.state(told.watermark))
     if desk.past is not None:
         for name, piece in desk.past.changes().items():
-            context.book.put(f"{place}{name}", piece)
+            context.states.put(f"{place}{name}", piece)
     return told
 
 
 def _in_order(node: Recalling, told: Rows, desk: RecallExecutor, reached: int | None, context: StepContext) -> Rows:
     """The rows before the oldest event that is still open; those after it wait. Time is known up to there."""
-    bound = told.clock if desk.oldest is None or context.end else min(told.clock, desk.oldest - 1)
+    bound = told.watermark if desk.oldest is None or context.end else min(told.watermark, desk.oldest - 1)
     held = context.hold(node, told, bound, "h")
     # One that comes late within the moment that was reached opens that again, and time does not go back.
     return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
@@ -195,22 +195,22 @@ def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) 
     held, beside = context.once(node, lambda: (PastIndex(similars), BackgroundReads()))
     past = Past(recall, context.evaluator, held) if similars else None
     # A statement that ends waits for its answers.
-    later = None if context.end else context.later
+    later = None if context.end else context.read_later
     desk = RecallExecutor(recall, context.evaluator, archive, wall_clock, past, beside, later)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
+    known = context.states.by_place.get(place)
     if known is not None:
         prefix = f"{place}{SLOT}"
-        names = [name for name in context.book.states if name.startswith(prefix)]
-        desk.restore(known, {name.removeprefix(place): context.book.states[name] for name in names})
+        names = [name for name in context.states.by_place if name.startswith(prefix)]
+        desk.restore(known, {name.removeprefix(place): context.states.by_place[name] for name in names})
     return desk
 
 
 def _horizon(rows: Rows, context: StepContext) -> int:
     """What lies before it cannot change any more."""
     if not context.end or not rows.table.num_rows:
-        return rows.clock
-    return max(rows.clock, int(rows.table[TIME].to_numpy().max()) + 1)
+        return rows.watermark
+    return max(rows.watermark, int(rows.table[TIME].to_numpy().max()) + 1)
 
 
 def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:
@@ -228,12 +228,12 @@ def run_retained(node: Retained, context: StepContext) -> Rows:
     """What the window holds now; no more than that is kept."""
     rows = run(node.input, context)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
+    known = context.states.by_place.get(place)
     table = rows.table if known is None else pa.concat_tables([known.tables[ROWS], rows.table])
-    kept = present_rows(node, table, rows.clock, context.end, context.evaluator)
+    kept = present_rows(node, table, rows.watermark, context.end, context.evaluator)
     if known is not None or kept.num_rows:
-        context.book.put(place, State(WINDOW, {ROWS: kept}))
-    return Rows(kept, rows.clock)
+        context.states.put(place, State(WINDOW, {ROWS: kept}))
+    return Rows(kept, rows.watermark)
 
 
 OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling, Retained: run_retained}

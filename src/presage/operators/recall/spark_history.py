@@ -279,7 +279,7 @@ def run_retained(node: Retained, context: BatchContext) -> DataFrame:
     """What the window holds when the query's time stops."""
     rows = run(node.input, context)
     if node.span is not None:
-        rows = rows.where(F.col(TIME) > F.lit(context.clock - node.span))
+        rows = rows.where(F.col(TIME) > F.lit(context.watermark - node.span))
     if node.most is None:
         return rows
     keys = [column(key, context) for key in node.keys]
