@@ -1,6 +1,6 @@
-"""The composition of an engine: which parts it has, how they are wired, and in which order they start and stop.
+"""The composition of an engine: its parts, their wiring by constructors, and the order in which they start and stop.
 
-Apart from the engine, which is the API: nothing here parses a text.
+The engine is the API over it; nothing here parses a text.
 """
 
 from __future__ import annotations
@@ -70,37 +70,29 @@ class Options:
 
 
 class Assembly:
-    """The parts of one engine. `lock`: held by whoever executes a statement."""
+    """The parts of one engine. `lock`: held while a statement is executed."""
 
     def __init__(self, session: SessionHandle, home: str | os.PathLike[str] | None, options: Options) -> None:
         self.session = session
         self.lock = threading.RLock()
         self._closed = False
         self._permissions = options.permissions
-        # Checks its options: before the home is opened.
+        # Before the home is opened, because it checks its options.
         operators = spark_operators(OPERATORS)
         contexts = Contexts(self._started_session, operators, options.rows_in_memory, options.rows_per_chunk)
         self.log = Log.open(home)
         base, folder = Path.cwd(), self.log.home.path
         roots = Roots.of(options.roots, [base, folder])
+        library = Library(folder / "knowledge")
         self.workspace = Workspace(
-            roots,
-            base,
-            library=Library(folder / "knowledge"),
-            optimizing=options.optimize,
-            permissions=options.permissions,
+            roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
         )
         self.tables = DeclaredTables(self.workspace)
-        self.bounded = BoundedQueries(
-            self.log,
-            self.workspace,
-            contexts,
-            self.spark,
-            self.tables.now,
-            self.check_open,
-            optimize=options.optimize,
-            rows_in_memory=options.rows_in_memory,
-        )
+        session_and_tables = self.spark, self.tables.now, self.check_open
+        limits = options.optimize, options.rows_in_memory
+        self.bounded = BoundedQueries(self.log, self.workspace, contexts, *session_and_tables, *limits)
+        # On the driver shards would only cost.
+        shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
             job = self._new_job(options)
             self.trigger = Trigger(self._start_ticker, self.log, job)
@@ -109,12 +101,7 @@ class Assembly:
             self.deployments = DeploymentRegistry(
                 self.log,
                 job,
-                # On the driver shards would only cost.
-                StatementCompiler(
-                    self.workspace,
-                    options.optimize,
-                    options.parallelism if options.rows_per_batch > options.rows_on_driver else 1,
-                ),
+                StatementCompiler(self.workspace, options.optimize, shards),
                 self.tables.now,
                 self._result,
                 drive=self.trigger.ensure_running if options.driven else None,
@@ -137,15 +124,9 @@ class Assembly:
             roots,
             options.permissions,
         )
+        connectors = self.sources, self.sinks
         self.executor = StatementExecutor(
-            self.log,
-            self.workspace,
-            self.tables,
-            self.bounded,
-            self.deployments,
-            self.sources,
-            self.sinks,
-            self.spark,
+            self.log, self.workspace, self.tables, self.bounded, self.deployments, *connectors, self.spark
         )
         self._retention = RowRetention(self.log, self.deployments, self.sinks.taken)
         self.maintenance = MaintenanceThread(
@@ -164,7 +145,7 @@ class Assembly:
             self.log,
             self.tables.now,
             self._event_type,
-            foreign=self._catalyst,
+            fallback=self._catalyst,
             histories=self.bounded.history,
             workers=self._call_on_workers,
             rows_per_batch=options.rows_per_batch,
@@ -178,7 +159,7 @@ class Assembly:
     # -- life ----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start sources and sinks, and let deployed statements run."""
+        """Start sources, sinks and deployed statements."""
         self.sources.start()
         self.sinks.start()
         if self.deployments.running:
@@ -193,7 +174,7 @@ class Assembly:
             raise error("ENGINE_CLOSED")
 
     def close(self) -> None:
-        """Stop what runs and give up the home, whatever fails on the way; that is raised. In a fork it does nothing."""
+        """Stop all parts and release the home, even if one fails; the failure is raised. No effect in a fork."""
         if not self.log.home.is_own:
             return
         with self.lock:
@@ -201,7 +182,7 @@ class Assembly:
                 return
             self._closed = True
         self.deployments.job.leave()
-        # Without the lock: the batch that runs may need the session. The last of them is called first.
+        # Without the lock: a running batch may need the session. The last step is called first.
         steps = (self._close_home, self.deployments.close, self.sinks.close, self.trigger.stop)
         with ExitStack() as closing:
             for step in (*steps, self.report.stop, self.sources.close, self.maintenance.stop):
@@ -219,11 +200,11 @@ class Assembly:
     def spark(self) -> SparkSession:
         """The session; the engine's own is started by the first call that needs it."""
         self.check_open()
-        # Without the lock: while Spark is starting, others declare, load and look.
+        # Without the lock: other calls do not wait while Spark is starting.
         return self.session.get()
 
     def _started_session(self) -> SparkSession:
-        """Without the session's lock where there is one already: its holder may wait for the batch that asks."""
+        """Without the session's lock if it has started: the holder of the lock may wait for the calling batch."""
         return self.session.now or self.spark()
 
     def _start_ticker(self, work: Callable[[], None]) -> Ticker:
@@ -242,8 +223,8 @@ class Assembly:
     def _write_kafka(self, rows: pa.Table, options: Mapping[str, str]) -> None:
         write_kafka(self.session.get(), rows, options)
 
-    def _result(self, columns: tuple[Field, ...], table: pa.Table) -> TableResult:
-        return TableResult(columns, table, self.spark)
+    def _result(self, columns: tuple[Field, ...], table: pa.Table, remarks: tuple[str, ...]) -> TableResult:
+        return TableResult(columns, table, self.spark).noted(remarks)
 
     # -- the catalog ---------------------------------------------------------------------------------
 

@@ -444,7 +444,7 @@ def test_a_join_of_windows_cannot_go_on_with_other_knowledge(folder: Path, tmp_p
         home.drain()
         status = home.standing["some"].status
         assert status.state == "failed"
-        assert "pairs that were made by what was known before" in (status.last_error or "")
+        assert "pairs that were joined by the old knowledge" in (status.last_error or "")
 
 
 def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder: Path, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""DROP: refused while it is in use, or where events would be deleted; with CASCADE they are."""
+"""DROP: rejected for names in use and streams with events, unless it has CASCADE."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from presage.errors import error
 from presage.lang import syntax as s
@@ -18,20 +18,20 @@ COLUMNS = ("kind", "name", "events", "late", "rejected", "held")
 
 @dataclass(frozen=True)
 class _Held:
-    """What is deleted, or stopped, with a name."""
+    """What DROP deletes or stops."""
 
     kind: str
     name: str
     events: int = 0
     late: int = 0
     rejected: int = 0
-    held: int = 0  # events that wait for others of their source
+    held: int = 0  # events that wait for missing offsets of their source
 
     def __str__(self) -> str:
         counts = (("late", self.late), ("rejected", self.rejected), ("held back", self.held))
-        beside = [f"{count:,} {what}" for what, count in counts if count]
-        more = f", {', '.join(beside[:-1])}{' and ' if beside[1:] else ''}{beside[-1]}" if beside else ""
-        return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or beside else "")
+        others = [f"{count:,} {what}" for what, count in counts if count]
+        more = f", {', '.join(others[:-1])}{' and ' if others[1:] else ''}{others[-1]}" if others else ""
+        return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or others else "")
 
 
 def execute_drop(
@@ -41,19 +41,19 @@ def execute_drop(
     deployments: DeploymentRegistry,
     declare: Callable[[s.Statement], None],
 ) -> Shown | None:
-    """Execute a DROP; with CASCADE the names of columns, and a row for each thing that has gone."""
+    """Execute a DROP; with CASCADE returns names of columns, and a row for each thing that was dropped."""
     if statement.kind == "statement":
-        # Without waiting for subscribers: one of them may wait for us.
+        # Without waiting for subscribers: one of them may wait for the engine's lock.
         deployments[statement.name].stop(patience=0)
         return None
-    workspace.declare(replace(statement, cascade=True))  # refuses a name that is not there, before anything has gone
+    workspace.declare(replace(statement, cascade=True))  # rejects an unknown name, before anything is dropped
     names = [*workspace.dependents(statement), statement.name]
     held = [_held(name, workspace, archive) for name in names]
     users = [*dict.fromkeys(user for name in names for user in deployments.users(name))]
     if not statement.cascade:
         if held[-1].events or held[-1].late or held[-1].held:
-            beside = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
-            more, kind = f"; with it would go {', '.join(beside)}" if beside else "", statement.kind.upper()
+            others = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
+            more, kind = f"; with it would go {', '.join(others)}" if others else "", statement.kind.upper()
             raise error("HOLDS_EVENTS", statement.span, what=held[-1], kind=kind, name=statement.name, more=more)
         deployments.refuse_if_used(statement)
         declare(statement)
@@ -63,16 +63,16 @@ def execute_drop(
     for each in held:
         kind = "stream" if each.kind == "derived stream" else each.kind.split()[0]
         declare(s.Drop(kind, each.name, span=statement.span))
-    gone = [*(_Held("statement", user) for user in users), *held]
-    return COLUMNS, [(one.kind, one.name, one.events, one.late, one.rejected, one.held) for one in gone]
+    dropped = [*(_Held("statement", user) for user in users), *held]
+    return COLUMNS, [astuple(one) for one in dropped]
 
 
 def _held(name: str, workspace: Workspace, archive: Archive) -> _Held:
-    made = workspace.catalog.types.get(name)
-    if made is None:
+    event_type = workspace.catalog.types.get(name)
+    if event_type is None:
         return _Held(workspace.catalog.kind(name), name)
-    table = derived_table(name) if made.kind == "derived" else name
-    kind = "derived stream" if made.kind == "derived" else made.kind
+    derived = event_type.kind == "derived"
+    table, kind = (derived_table(name), "derived stream") if derived else (name, event_type.kind)
     if not archive.holds(table):
         return _Held(kind, name)
     info = archive.describe(table)

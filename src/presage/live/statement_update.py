@@ -1,6 +1,6 @@
 """The update of a statement by a batch: its new values from the outcomes of its tasks.
 
-Apart from the commit draft, which collects the updates of all statements.
+The commit draft collects the updates of all statements.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def wall_clock() -> int:
 
 
 def output_watermark(statement: Statement, input_range: InputRange, several: list[Outcome]) -> int | None:
-    """Up to when a statement whose rows lag behind their time has all of them out."""
-    known = [o.output_watermark for o in several if o.output_watermark is not None]
-    return min(input_range.end.watermark, *known) if known else statement.output_watermark
+    """The watermark of the rows of a statement: it has emitted all rows up to this time."""
+    watermarks = [o.output_watermark for o in several if o.output_watermark is not None]
+    return min(input_range.end.watermark, *watermarks) if watermarks else statement.output_watermark
 
 
 def changed_values(
@@ -41,8 +41,8 @@ def changed_values(
     chains: Mapping[str, Chain],
     can_repeat: Callable[[], bool],
 ) -> dict[str, Any]:
-    """`watermarks`: those of the batch, by stream; `chains`: where the states lie that it wrote; `can_repeat`: whether
-    the statement could be replayed from the log."""
+    """`watermarks`: those of the batch, by stream; `chains`: the locations of its new states; `can_repeat`: whether the
+    statement could be replayed from the log."""
     if any(o.blocked for o in several):
         return {"own_position": input_range.start}
     failure = next((o.failure for o in several if o.failure is not None), None)
@@ -65,7 +65,7 @@ def changed_values(
     if program.ends is not None and input_range.end.watermark >= program.ends:
         values |= {"status": FINISHED, "own_position": input_range.end, **NO_STATE, "changed": wall_clock()}
     elif statement.own_position is not None:
-        # Joins the others only at exactly their watermark: it must not go back to a lower one.
+        # Joins the others only at exactly their watermark, which must not decrease.
         joins = input_range.end.watermark == min((watermarks[s] for s in program.streams), default=NOTHING_KNOWN)
         values["own_position"] = None if joins else input_range.end
     return values
@@ -114,7 +114,7 @@ def _merged(several: list[Outcome]) -> _Done:
 
 
 def _state_values(statement: Statement, chains: Mapping[str, Chain], done: _Done) -> dict[str, Any]:
-    """Where its states lie, and the counters of them."""
+    """The locations of its states, and the counters in them."""
     values: dict[str, Any] = {}
     if chains or not done.joined.items() <= statement.shared.items():
         shared = {k: f for k, f in {**statement.shared, **done.joined}.items() if not has_shard(chains, k)}

@@ -1,4 +1,4 @@
-"""The dispatch of a batch's tasks: on the driver, or to Spark's workers where the batch is large."""
+"""The dispatcher of a batch's tasks: to the driver, or to Spark's workers if the batch is large."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from presage.live.worker import TaskShare, check_written, run_share, shares_of
 from presage.logging import WARNING, tell
 from presage.storage.home import Home
 
-# Calls a function with each of the arguments, in workers, and returns the results in order.
+# Calls a function with each of the arguments in workers, and returns the results in order.
 Workers = Callable[[Callable[[TaskShare], list[Outcome]], list[TaskShare]], list[list[Outcome]]]
 
 
 @dataclass(frozen=True)
 class TaskDispatcher:
-    """`chains`: where the states of a statement's shard lie; `is_shared`: whether the state of a statement is a part of
-    a shared one."""
+    """`chains`: the locations of the states of a statement's shard; `is_shared`: whether the state of a statement is a
+    part of a shared one."""
 
     home: Home
     workers: Workers | None
@@ -52,7 +52,7 @@ class TaskDispatcher:
             results = self.workers(run_share, shares) if shares else []
             check_written((outcome for several in results for outcome in several), self.home)
         except PresageError as failure:
-            # A worker is lost, or one statement is too much for it: on the driver each statement fails alone.
+            # A worker is lost, or a statement exceeds its memory: on the driver each statement fails alone.
             text = "Spark's workers could not run a batch, the driver runs it: {why}"
             tell(WARNING, "BATCH_ON_DRIVER", text, why=failure, events=batch.events)
             return runner.run(batch.tasks, history=batch.history)

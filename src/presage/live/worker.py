@@ -1,6 +1,6 @@
-"""Tasks of a batch in a Spark worker: it reads states from files, and writes new ones beside them.
+"""The tasks of a batch in a Spark worker: it reads states from files, and writes new states to new files.
 
-It returns rows and the locations of new states; nothing has effect before the driver's record.
+It returns rows and the locations of new states; nothing takes effect before the driver's record.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from presage.live.tasks import Outcome, Task
 from presage.model.operator_state import State
 from presage.storage.home import Home
 
-# Compiled stages and expressions outlive a batch where Spark keeps its Python workers.
-_KEPT: dict[tuple[str, str, str], CompiledStatement] = {}
-MOST_KEPT = 1_000
+# Compiled statements, reused between batches where Spark reuses its Python workers.
+_COMPILED: dict[tuple[str, str, str], CompiledStatement] = {}
+MOST_COMPILED = 1_000
 
 
 @dataclass(frozen=True)
 class TaskShare:
-    """The part of a batch that one worker does. `chains`: where the states of each task lie, by place in the plan."""
+    """The part of a batch for one worker. `chains`: the locations of the states of each task, by place."""
 
     tasks: tuple[Task, ...]
     chains: Mapping[tuple[str, int], Mapping[str, Chain]]
     relations: Mapping[str, pa.Table]
     folder: str
     durable: bool
-    known: str = ""  # changes with what the relations hold
+    version: str = ""  # of the relations
 
 
 def shares_of(
@@ -43,19 +43,19 @@ def shares_of(
     chains: Callable[[str, int], Mapping[str, Chain]],
     relations: Mapping[str, pa.Table],
     home: Home,
-    known: str,
+    version: str,
 ) -> list[TaskShare]:
-    """Tasks dealt out to so many workers, each with the tables that it needs."""
+    """Tasks divided among so many workers, each with the relations that it needs."""
     shares = []
     for portion in _portions(tasks, count):
         states = {(t.number, t.shard): chains(t.number, t.shard) for t in portion}
         needed = {name: relations[name] for name in {n for t in portion for n in t.program.relations}}
-        shares.append(TaskShare(tuple(portion), states, needed, str(home.states), home.disk.durable, known))
+        shares.append(TaskShare(tuple(portion), states, needed, str(home.states), home.disk.durable, version))
     return shares
 
 
 def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
-    """Shards of one statement apart, statements one after the other."""
+    """Statements in turn, and shards of one statement in different portions."""
     portions: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
     for task in tasks:
         portions[(int(task.number) + task.shard) % len(portions)].append(task)
@@ -63,14 +63,14 @@ def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
 
 
 def check_written(outcomes: Iterable[Outcome], home: Home) -> None:
-    """The states that workers wrote must lie where the driver looks for them, before a record names them."""
+    """Check that the driver sees the states that workers wrote, before a record refers to them."""
     for name in {chain[-1].file for outcome in outcomes for chain in outcome.chains.values()}:
         if not (home.states / name).is_file():
             raise error("HOME_NOT_SHARED", path=home.path, why=f"the driver does not find {name}, which a worker wrote")
 
 
 def run_share(share: TaskShare) -> list[Outcome]:
-    """Run the tasks, write the states that changed, and tell."""
+    """Run the tasks, and write the states that changed."""
     folder = Path(share.folder)
     if not folder.is_dir():
         raise error("HOME_NOT_SHARED", path=folder.parent, why=f"a worker on {gethostname()} has no such folder")
@@ -81,16 +81,16 @@ def run_share(share: TaskShare) -> list[Outcome]:
         read[key] = {place: read_chain(folder, chain) for place, chain in share.chains[key].items()}
         return read[key]
 
-    def keep(task: Task) -> CompiledStatement:
-        key = task.number, task.program.fingerprint, share.known
-        if key not in _KEPT:
-            if len(_KEPT) >= MOST_KEPT:
-                _KEPT.clear()
+    def compiled(task: Task) -> CompiledStatement:
+        key = task.number, task.program.fingerprint, share.version
+        if key not in _COMPILED:
+            if len(_COMPILED) >= MOST_COMPILED:
+                _COMPILED.clear()
             relations = {name: share.relations[name] for name in task.program.relations}
-            _KEPT[key] = CompiledStatement(task.program, Evaluator(relations), relations)
-        return _KEPT[key]
+            _COMPILED[key] = CompiledStatement(task.program, Evaluator(relations), relations)
+        return _COMPILED[key]
 
-    outcomes = Runner(keep, states).run(share.tasks).alone
+    outcomes = Runner(compiled, states).run(share.tasks).alone
     written = {
         f"{o.number}/{o.shard}/{place}": StateWrite(
             read[o.number, o.shard].get(place), share.chains[o.number, o.shard].get(place, ()), state

@@ -35,8 +35,6 @@ class Result:
     `frame` computes the rows on Spark; `local` is their local execution, or None where Spark must run.
     `remarks`: notes about the rows, for example on records that were rejected at loading."""
 
-    remarks: tuple[str, ...] = ()
-
     def __init__(
         self,
         columns: tuple[Field, ...],
@@ -58,11 +56,12 @@ class Result:
         self._picture = picture
         self._table: pa.Table | None = None
         self._made: DataFrame | None = None
+        self.remarks: tuple[str, ...] = ()
         self.warnings: tuple[QueryWarning, ...] = ()
 
-    def warned(self, warnings: tuple[QueryWarning, ...]) -> Self:
-        """The same result, with the warnings about the text of its query."""
-        self.warnings = warnings
+    def noted(self, remarks: tuple[str, ...], warnings: tuple[QueryWarning, ...] = ()) -> Self:
+        """The same result, with remarks on its rows and warnings about the text of its query."""
+        self.remarks, self.warnings = remarks, warnings
         return self
 
     @property
