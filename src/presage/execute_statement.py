@@ -1,6 +1,6 @@
-"""The executor of statements: what an engine does with each kind, and how a declaration becomes durable.
+"""The executor of statements: what an engine does for each kind, and how a declaration becomes durable.
 
-Apart from the engine, which parses texts and locks, and from `bounded_queries`, which changes nothing.
+The engine parses texts and locks; `bounded_queries` changes nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from presage.lang.command_syntax import Advance, CreateStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
+from presage.live.deployment import Shown, describe_statement, show_statements
 from presage.live.deployments import DeploymentRegistry
 from presage.live.drop import execute_drop
-from presage.live.file_rows import refuse_other_file
-from presage.live.recall_commands import execute_recall_command
-from presage.live.show import execute_show
+from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.model.catalog import Catalog
 from presage.model.text import Source
 from presage.operators.knowledge.answers import Tables
@@ -32,6 +31,8 @@ from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead
 from presage.storage.catalog_codec import keep
+from presage.storage.catalog_views import describe, show
+from presage.storage.relations import refuse_other_rows
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class DeclaredTables:
 
     def now(self) -> Tables:
         return Tables(self.relations, self.workspace.library, self.workspace.catalog.knowledge.values())
+
+    def update(self, tables: dict[str, pa.Table]) -> None:
+        """Add tables, and drop those of relations that are no longer declared. Readers keep the old mapping."""
+        declared = self.workspace.catalog.relations
+        self.relations = {name: rows for name, rows in self.relations.items() if name in declared} | tables
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class StatementExecutor:
             case s.Explain():
                 return explained_as(statement.format, self.bounded.explain(statement, source), self.session)
             case s.Show() | s.Describe():
-                return self._show(statement)
+                return TableResult.of_text(*(self.sinks.look_at(statement) or self._show(statement)), self.session)
             case s.CreateSink():
                 self.sinks.create(statement)
             case RecallCommand():
@@ -96,16 +102,20 @@ class StatementExecutor:
                 self.declare(statement)
         return None
 
-    def _show(self, statement: s.Show | s.Describe) -> Result:
-        shown = self.sinks.look_at(statement) or execute_show(
-            statement,
-            self.workspace,
-            self.log.archive,
-            self.tables.relations,
-            self.deployments,
-            self.sources.shown(),
-        )
-        return TableResult.of_text(*shown, self.session)
+    def _show(self, statement: s.Show | s.Describe) -> Shown:
+        """Names of columns, and rows."""
+        catalog, archive, sources = self.workspace.catalog, self.log.archive, self.sources.shown()
+        if isinstance(statement, s.Show):
+            if statement.what == "statements":
+                return show_statements(self.deployments)
+            if statement.what == "recalls":
+                return show_recalls(self.deployments.job)
+            return show(statement.what, catalog, archive, {name: state for name, (state, _) in sources.items()})
+        if statement.name not in catalog.taken() and statement.name in self.deployments:
+            return describe_statement(self.deployments[statement.name])
+        self.workspace.named(statement.name, statement)
+        names, rows = describe(statement.name, catalog, archive, self.tables.relations)
+        return names, [*rows, *sources.get(statement.name, ("", []))[1]]
 
     def _insert(self, statement: InsertValues) -> None:
         stream, (attributes, rows) = self.workspace.inserted(statement)
@@ -120,12 +130,16 @@ class StatementExecutor:
             self.deployments.change_knowledge(after, partial(self.declare, statement, after))
 
     def declare(self, statement: s.Statement, after: Catalog | None = None) -> None:
-        """Change the catalog: check first, then make it durable, then visible."""
+        """Change the catalog: checked first, then durable, then visible."""
         workspace = self.workspace
         statement = workspace.settle(statement)
         before, after = workspace.catalog, after or workspace.declare(statement)
         if after is before:
-            return refuse_other_file(workspace, statement, self.tables.relations)
+            if isinstance(statement, s.CreateRelation) and not statement.if_not_exists:
+                # A relation is not the same if its file holds other rows now.
+                relation, rows = before.relations[statement.name], self.tables.relations[statement.name]
+                refuse_other_rows(relation, rows, workspace.allowed, statement.span)
+            return
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
         tables, extra = keep(self.log.home.path, name, before, after, workspace.allowed)
         self.log.append_catalog(
@@ -138,7 +152,6 @@ class StatementExecutor:
             drops=[t.name for t in before.loadable(besides=after)],
         )
         workspace.catalog = after
-        kept = {name: table for name, table in self.tables.relations.items() if name in after.relations}
-        self.tables.relations = kept | tables
+        self.tables.update(tables)
         self.sources.follow()
         self.sinks.follow()
