@@ -115,7 +115,7 @@ class Assembly:
         self.sinks.follow()
         self.sources = Sources(
             self.log,
-            self._declared_types,
+            lambda: [*self.workspace.catalog.types.values()],
             self.workspace.resolve_folder,
             self.deployments.read_arrivals,
             2 * options.rows_per_batch,
@@ -144,7 +144,7 @@ class Assembly:
         return Job(
             self.log,
             self.tables.now,
-            self._event_type,
+            lambda name: self.workspace.catalog.types[name],
             fallback=self._catalyst,
             histories=self.bounded.history,
             workers=self._call_on_workers,
@@ -227,12 +227,6 @@ class Assembly:
         return TableResult(columns, table, self.spark).noted(remarks)
 
     # -- the catalog ---------------------------------------------------------------------------------
-
-    def _event_type(self, name: str) -> EventType:
-        return self.workspace.catalog.types[name]
-
-    def _declared_types(self) -> list[EventType]:
-        return [*self.workspace.catalog.types.values()]
 
     def _types_with_retention(self) -> list[EventType]:
         return self._retention.of_streams(self.workspace.catalog.types.values())

@@ -266,7 +266,8 @@ _MESSAGES: dict[type[PresageError], dict[str, tuple[str, ...]]] = {
             "keep it; only if all of that may go: DROP {kind} {name} CASCADE",
         ),
         "CONFLICTING_DOMAINS": (
-            "'{name}' inherits '{attribute}' as {first} from {first_owner} and as {second} from {second_owner}",
+            "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} "
+            "and as {second} from {second_owner}",
             "give both the same type, or rename one of them",
         ),
         "NO_EVENT_TIME": (

@@ -6,7 +6,7 @@ The engine parses texts and locks; `bounded_queries` changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from presage.bounded_queries import BoundedQueries
 from presage.declarations.statements import retention_said
+from presage.errors import error
 from presage.execution.spark.result import Result, TableResult, explained_as
 from presage.lang import syntax as s
 from presage.lang.command_syntax import Advance, CreateStatement, InsertValues
@@ -22,7 +23,7 @@ from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import Shown, describe_statement, show_statements
 from presage.live.deployments import DeploymentRegistry
-from presage.live.drop import execute_drop
+from presage.live.derived import derived_table
 from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.model.catalog import Catalog
 from presage.model.text import Source
@@ -40,6 +41,27 @@ if TYPE_CHECKING:
 
 # How the catalog's log names what a statement did; all others create.
 _ACTIONS = {s.Drop: "drop", RefreshKnowledge: "refresh"}
+
+
+DROPPED = ("kind", "name", "events", "late", "rejected", "held")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What DROP deletes or stops."""
+
+    kind: str
+    name: str
+    events: int = 0
+    late: int = 0
+    rejected: int = 0
+    held: int = 0  # events that wait for missing offsets of their source
+
+    def __str__(self) -> str:
+        counts = (("late", self.late), ("rejected", self.rejected), ("held back", self.held))
+        others = [f"{count:,} {what}" for what, count in counts if count]
+        more = f", {', '.join(others[:-1])}{' and ' if others[1:] else ''}{others[-1]}" if others else ""
+        return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or others else "")
 
 
 @dataclass
@@ -95,8 +117,7 @@ class StatementExecutor:
             case CreateKnowledge() | RefreshKnowledge():
                 self._change_knowledge(statement)
             case s.Drop():
-                archive = self.log.archive
-                dropped = execute_drop(statement, self.workspace, archive, self.deployments, self.declare)
+                dropped = self._drop(statement)
                 return TableResult.of_text(*dropped, self.session) if dropped is not None else None
             case _:
                 self.declare(statement)
@@ -116,6 +137,43 @@ class StatementExecutor:
         self.workspace.named(statement.name, statement)
         names, rows = describe(statement.name, catalog, archive, self.tables.relations)
         return names, [*rows, *sources.get(statement.name, ("", []))[1]]
+
+    def _drop(self, statement: s.Drop) -> Shown | None:
+        """Execute a DROP; with CASCADE returns names of columns, and a row for each thing that was dropped."""
+        if statement.kind == "statement":
+            # Without waiting for subscribers: one of them may wait for the engine's lock.
+            self.deployments[statement.name].stop(patience=0)
+            return None
+        self.workspace.declare(replace(statement, cascade=True))  # rejects an unknown name, before anything is dropped
+        names = [*self.workspace.dependents(statement), statement.name]
+        held = [self._held(name) for name in names]
+        users = [*dict.fromkeys(user for name in names for user in self.deployments.users(name))]
+        if not statement.cascade:
+            if held[-1].events or held[-1].late or held[-1].held:
+                others = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
+                more, kind = f"; with it would go {', '.join(others)}" if others else "", statement.kind.upper()
+                raise error("HOLDS_EVENTS", statement.span, what=held[-1], kind=kind, name=statement.name, more=more)
+            self.deployments.refuse_if_used(statement)
+            self.declare(statement)
+            return None
+        for user in users:
+            self.deployments[user].stop(patience=0)
+        for each in held:
+            kind = "stream" if each.kind == "derived stream" else each.kind.split()[0]
+            self.declare(s.Drop(kind, each.name, span=statement.span))
+        dropped = [*(_Held("statement", user) for user in users), *held]
+        return DROPPED, [astuple(one) for one in dropped]
+
+    def _held(self, name: str) -> _Held:
+        event_type = self.workspace.catalog.types.get(name)
+        if event_type is None:
+            return _Held(self.workspace.catalog.kind(name), name)
+        derived = event_type.kind == "derived"
+        table, kind = (derived_table(name), "derived stream") if derived else (name, event_type.kind)
+        if not self.log.archive.holds(table):
+            return _Held(kind, name)
+        info = self.log.archive.describe(table)
+        return _Held(kind, name, info.retained, info.late, info.rejected, self.log.archive.held(table))
 
     def _insert(self, statement: InsertValues) -> None:
         stream, (attributes, rows) = self.workspace.inserted(statement)

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 
 from presage.analyze.values import Inserted, bind_insert
 from presage.analyze.warnings import warnings_of
-from presage.declarations.catalog_objects import (
-    declare_knowledge,
-    declare_model,
-    declare_relation,
-    declare_type,
-    drop,
-    refuse_known,
-)
+from presage.declarations import catalog_objects
 from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle
 from presage.declarations.permissions import check_permitted
 from presage.declarations.redeclaration import CREATES, Declared, declared_as, refuse_different
@@ -101,7 +94,7 @@ class Workspace:
                 refuse_different(statement, self._with_absolute_path(known), made, kind)
             return self.catalog
         if isinstance(statement, s.CreateType):
-            after = declare_type(statement, self.catalog, _no_context if again else self._context)
+            after = catalog_objects.declare_type(statement, self.catalog, _no_context if again else self._context)
             if not again:  # a home of an older version may have invalid options, which its source reports
                 check_source(after.types[statement.name], statement)
                 self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)
@@ -111,13 +104,13 @@ class Workspace:
                     check_inferred(after.types[statement.name], after, statement.span)
             return after
         if isinstance(statement, s.CreateRelation):
-            return declare_relation(statement, self.catalog, str if again else self._resolve)
+            return catalog_objects.declare_relation(statement, self.catalog, str if again else self._resolve)
         if isinstance(statement, CreateModel):
             resolve, read = (str, lambda path: "") if again else (self._resolve, self._model_text)
-            return declare_model(statement, self.catalog, resolve, read)
+            return catalog_objects.declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, CreateKnowledge):
             read_file = (lambda path: (path, "")) if again else self._take_in
-            after = declare_knowledge(statement, self.catalog, read_file, self.now())
+            after = catalog_objects.declare_knowledge(statement, self.catalog, read_file, self.now())
             return after if again else self._consistent(after, statement.span)
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
@@ -340,11 +333,11 @@ class Workspace:
         """The catalog after a DROP; raises if something depends on the name, which CASCADE drops, too."""
         users, catalog = self.dependents(statement), self.catalog
         if users and not statement.cascade:
-            drop(statement, self.catalog)  # raises for an unknown name, and for users in declarations
+            catalog_objects.drop(statement, self.catalog)  # raises for an unknown name, and for users in declarations
             raise error("IN_USE", statement.span, name=statement.name, users=f"'{users[-1]}'")
         for name in users:
             catalog = catalog.without(name)
-        return drop(statement, catalog)
+        return catalog_objects.drop(statement, catalog)
 
     def dependents(self, statement: s.Drop) -> list[str]:
         """The types that depend on what is dropped, directly or not: each before its own dependencies."""
@@ -406,7 +399,7 @@ class Workspace:
         producer = Producer(bound.text, since, number=number)
         stream = self.catalog.types.get(name)
         if stream is None:
-            refuse_known(name, self.catalog, statement.span)
+            catalog_objects.refuse_known(name, self.catalog, statement.span)
             attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
             return self.catalog.with_type(
                 EventType(name, "derived", attributes, event_time=at.name, producers=(producer,))

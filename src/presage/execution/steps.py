@@ -23,23 +23,9 @@ from presage.execution.stage import Kernel
 from presage.execution.watermark_buffer import HoldKernel, RetimeKernel
 from presage.model.arrow import to_arrow
 from presage.model.operator_state import State
+from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import (
-    SEQ,
-    TIME,
-    Field,
-    Filter,
-    Merge,
-    Named,
-    Node,
-    Project,
-    RelationJoin,
-    RelationScan,
-    Retime,
-    Scan,
-    Stamp,
-    order_columns,
-)
+from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
 
 MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -77,7 +63,7 @@ class StepContext:
     a node. `shard` of `shards`: the keys of this step.
     """
 
-    read: Callable[[Scan], pa.Table]
+    read: Callable[[nodes.Scan], pa.Table]
     evaluator: Evaluator
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., Rows]]
@@ -97,7 +83,7 @@ class StepContext:
     read_later: Callable[[Callable[[], Any]], Any] | None = None
     # By place of a filter above a scan: the rows that pass it, as the predicate index of all statements found them.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
-    ahead: Callable[[Scan], pa.Table] | None = None
+    ahead: Callable[[nodes.Scan], pa.Table] | None = None
 
     def speculative(self) -> StepContext | None:
         """The context of a speculative final step over the events ahead of the watermark; its states are discarded."""
@@ -171,7 +157,7 @@ def run(node: Node, context: StepContext) -> Rows:
 
 def run_root(node: Node, context: StepContext) -> Rows:
     """The rows of a whole statement; a Stamp at the root is its own, not that of a derived stream."""
-    if isinstance(node, Stamp):
+    if isinstance(node, nodes.Stamp):
         rows = run(node.input, context)
         return Rows(_stamped(rows.table, node), rows.watermark)
     return run(node, context)
@@ -220,11 +206,11 @@ def united(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables([pa.table({name: column(part, name) for name in types}) for part in parts])
 
 
-def _run_scan(node: Scan, context: StepContext) -> Rows:
+def _run_scan(node: nodes.Scan, context: StepContext) -> Rows:
     return Rows(context.read(node), context.watermark)
 
 
-def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
+def relation_rows(node: nodes.RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a relation under the names of the plan, and their number as `_row`."""
     table = relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
@@ -232,11 +218,11 @@ def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.T
     return pa.table(chosen).combine_chunks()
 
 
-def _run_relation(node: RelationScan, context: StepContext) -> Rows:
+def _run_relation(node: nodes.RelationScan, context: StepContext) -> Rows:
     return Rows(relation_rows(node, context.relations), context.watermark)
 
 
-def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
+def _run_relation_join(node: nodes.RelationJoin, context: StepContext) -> Rows:
     """Each row beside the rows of the relation that satisfy the condition."""
     rows = run(node.input, context)
     relation = run(node.relation, context).table
@@ -250,7 +236,7 @@ def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
     return Rows(pa.table(columns).select(schema.names).cast(schema), rows.watermark)
 
 
-def _run_filter(node: Filter, context: StepContext) -> Rows:
+def _run_filter(node: nodes.Filter, context: StepContext) -> Rows:
     rows = run(node.input, context)
     matched = context.matched.get(context.places[id(node)]) if context.matched else None
     if matched is not None:
@@ -275,13 +261,13 @@ def _cheapest_first(condition: Expr) -> list[Expr]:
     return [both for _, parts in sorted(by_cost.items()) if (both := conjunction(parts)) is not None]
 
 
-def _run_project(node: Project, context: StepContext) -> Rows:
+def _run_project(node: nodes.Project, context: StepContext) -> Rows:
     rows = run(node.input, context)
     made = evaluated({o.name: o.expr for o in node.outputs}, rows.table, context)
     return Rows(with_columns(rows.table.select([TIME, SEQ, *node.order]), made), rows.watermark)
 
 
-def _run_merge(node: Merge, context: StepContext) -> Rows:
+def _run_merge(node: nodes.Merge, context: StepContext) -> Rows:
     names = [f.name for f in node.fields]
     schema = schema_of(node.fields, node.order)
     parts = []
@@ -292,7 +278,7 @@ def _run_merge(node: Merge, context: StepContext) -> Rows:
     return Rows(pa.concat_tables([schema.empty_table(), *tables]), watermark)
 
 
-def _ranked(table: pa.Table, rank: int, source: Node, node: Merge, names: list[str]) -> pa.Table:
+def _ranked(table: pa.Table, rank: int, source: Node, node: nodes.Merge, names: list[str]) -> pa.Table:
     order = padded_order(table, source, node.depth - 1)
     places = [full(rank, table.num_rows), *order]
     return pa.table([table[TIME], table[SEQ], *places, *(table[n] for n in names)], [TIME, SEQ, *node.order, *names])
@@ -304,12 +290,12 @@ def padded_order(table: pa.Table, node: Node, depth: int) -> list[pa.Array | pa.
     return [*(table[o] for o in node.order), *(full(0, table.num_rows) for _ in zeros)]
 
 
-def _stamped(table: pa.Table, node: Stamp) -> pa.Table:
+def _stamped(table: pa.Table, node: nodes.Stamp) -> pa.Table:
     stamped = table.append_column("at", table[node.shown].cast(MOMENT))
     return stamped if node.shown == TIME else stamped.drop_columns([node.shown])
 
 
-def _run_stamp(node: Stamp, context: StepContext) -> Rows:
+def _run_stamp(node: nodes.Stamp, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
     rows = run(node.input, inner)
     # Past its upper bound a statement makes no more rows, and does not hold the watermark back.
@@ -318,7 +304,7 @@ def _run_stamp(node: Stamp, context: StepContext) -> Rows:
     return Rows(_stamped(held.table, node), watermark)
 
 
-def _run_retime(node: Retime, context: StepContext) -> Rows:
+def _run_retime(node: nodes.Retime, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
     rows = run(node.input, inner)
     pairs = tuple(zip((TIME, *node.input.order), node.order, strict=True))
@@ -333,12 +319,12 @@ def _run_retime(node: Retime, context: StepContext) -> Rows:
 
 
 OPERATORS: dict[type[Node], Callable[..., Rows]] = {
-    Scan: _run_scan,
-    RelationScan: _run_relation,
-    RelationJoin: _run_relation_join,
-    Filter: _run_filter,
-    Project: _run_project,
-    Merge: _run_merge,
-    Stamp: _run_stamp,
-    Retime: _run_retime,
+    nodes.Scan: _run_scan,
+    nodes.RelationScan: _run_relation,
+    nodes.RelationJoin: _run_relation_join,
+    nodes.Filter: _run_filter,
+    nodes.Project: _run_project,
+    nodes.Merge: _run_merge,
+    nodes.Stamp: _run_stamp,
+    nodes.Retime: _run_retime,
 }

@@ -9,14 +9,20 @@ to the template.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from presage.live.shared_state import KEEPERS, STATEMENT, sharable, shared_node
+from presage.errors import error
+from presage.execution.stage import STATEMENT, SharedStates
 from presage.model.types import LONG
+from presage.operators.running import OPERATORS, matching_nodes
 from presage.operators.windows.nodes import Aggregate, Windowed
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
 from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp
+
+_SHARED = tuple(operator.shared for operator in OPERATORS.values() if operator.shared is not None)
+KEEPERS = tuple(kind for shared in _SHARED for kind in shared.KEEPERS)
+_APART = tuple(kind for operator in OPERATORS.values() for kind in operator.apart_from_matches)
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def parameter(number: int) -> str:
 def template_of(plan: Node, columns: tuple[Field, ...]) -> PlanTemplate | None:
     """`columns`: those of the statement. None if it cannot share its execution."""
     chain, scan = _chain(plan)
-    if scan is None or scan.made or not sharable(chain) or not any(isinstance(node, Project) for node in chain):
+    if scan is None or scan.made or not _is_sharable(chain) or not any(isinstance(node, Project) for node in chain):
         return None
     if any(isinstance(node, Stamp) for node in chain[1:]):
         return None  # the statement behind a derived stream, with a watermark of its own
@@ -106,7 +112,7 @@ def _for_many(node: Node) -> Node | None:
     """The node for many statements; None if it cannot be shared."""
     if isinstance(node, Project):
         return replace(node, outputs=(*node.outputs, Named(STATEMENT, ColumnRef(LONG, STATEMENT))))
-    return node if isinstance(node, Filter | Stamp) else shared_node(node)
+    return node if isinstance(node, Filter | Stamp) else _shared_node(node)
 
 
 def restore_constants(plan: Node, values: Mapping[int, Constant]) -> Node:
@@ -162,3 +168,21 @@ class _ConstantExtractor:
             return expr
         self.constants.append(expr)
         return ColumnRef(expr.type, parameter(len(self.constants) - 1))
+
+
+def _is_sharable(chain: Sequence[Node]) -> bool:
+    """Whether these nodes, each over the next, can run for many statements."""
+    return not any(isinstance(n, _APART) for n in chain) or not any(isinstance(n, matching_nodes()) for n in chain)
+
+
+def _shared_node(node: Node) -> Node | None:
+    """The node for many statements; None if this one cannot be shared."""
+    return next((own for shared in _SHARED if (own := shared.shared_node(node)) is not None), None)
+
+
+def sharing(node: Node) -> SharedStates:
+    """How the operator of a stateful node shares its states."""
+    for shared in _SHARED:
+        if isinstance(node, shared.KEEPERS):
+            return shared
+    raise error("INTERNAL", what=f"{type(node).__name__} keeps no state that statements share")

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.rows import in_order, lexical_order
+from presage.execution.stage import STATEMENT
 from presage.live.results import schema_of
-from presage.live.shared_state import STATEMENT
 from presage.plan.nodes import TIME, Field
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow's format for streams

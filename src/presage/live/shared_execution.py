@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.vectors import Ints, constant, to_array
+from presage.execution.stage import STATEMENT
 from presage.execution.steps import OperatorStates, Rows, StepContext, run, run_root
-from presage.live.plan_template import BindConstants, PlanTemplate, TemplateInput, parameter, restore_constants
+from presage.live import plan_template
+from presage.live.plan_template import KEEPERS, BindConstants, PlanTemplate, TemplateInput, parameter, sharing
 from presage.live.result_slices import SharedRows
-from presage.live.shared_state import KEEPERS, STATEMENT, sharing
 from presage.model.operator_state import State
 from presage.operators.running import STEPS
 from presage.plan.nodes import SEQ, TIME, Field, Node
@@ -66,7 +67,7 @@ class SharedExecution:
         equal = [i for i in range(len(first)) if len({line[i] for line in texts}) == 1]
         different = [i for i in range(len(first)) if i not in equal]
         self._parameters = {parameter(i): _column([each.constants[i] for each in templates]) for i in different}
-        self.plan = restore_constants(templates[0].plan, {i: first[i] for i in equal})
+        self.plan = plan_template.restore_constants(templates[0].plan, {i: first[i] for i in equal})
         self.keepers = {str(place): node for place, node in zip(places, templates[0].keepers, strict=True)}
         nodes = list(self.plan.walk())
         source = next(node for node in nodes if isinstance(node, TemplateInput))

@@ -9,18 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from presage.errors import error
+from presage.live import state_files
+from presage.live.plan_template import sharing
 from presage.live.shared_execution import SharedStates
-from presage.live.shared_state import sharing
-from presage.live.state_files import (
-    COMPUTED_AGAIN,
-    Chain,
-    StateWrite,
-    chain_to_json,
-    chains_from_json,
-    read_chain,
-    remove_unnamed,
-    write_states,
-)
+from presage.live.state_files import Chain, StateWrite, chain_to_json, chains_from_json, read_chain
 from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
@@ -112,7 +104,7 @@ class StateStore:
         statement = self._statements[task.number]
         if (statement.states or statement.shared) and statement.fingerprint != task.program.fingerprint:
             why = "it belongs to another plan of the statement"
-            raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=COMPUTED_AGAIN)
+            raise error("HOME_CORRUPT", what="a state", path=self._home.states, why=why, fix=state_files.COMPUTED_AGAIN)
 
     def _of_shared(self, name: str) -> dict[str, State]:
         if name not in self._shared:
@@ -128,10 +120,6 @@ class StateStore:
 
     def write(self, outcomes: Iterable[Outcome], together: Iterable[SharedOutcome]) -> StateLocations:
         """Make the new states durable; their locations. No record refers to them yet."""
-        with storage(self._home.path):
-            return self._write(outcomes, together)
-
-    def _write(self, outcomes: Iterable[Outcome], together: Iterable[SharedOutcome]) -> StateLocations:
         places = StateLocations()
         written: dict[tuple[str, str], StateWrite] = {}
         members: dict[int, tuple[SharedStates, list[str]]] = {}
@@ -161,12 +149,13 @@ class StateStore:
             shared.name = shared.name or uuid.uuid4().hex[:12]
             for place, state in shared.states.items():
                 written[SHARED + shared.name, place] = StateWrite(before.get(place), old.get(place, ()), state)
-        chains = write_states(self._home.states, written, self._home.disk.durable)
+        with storage(self._home.path):
+            chains = state_files.write_states(self._home.states, written, self._home.disk.durable)
+            if chains or places.own:
+                self._home.disk.sync_folder(self._home.states)
         for (owner, place), chain in chains.items():
             locations = places.shared if owner.startswith(SHARED) else places.own
             locations.setdefault(owner.removeprefix(SHARED), {})[place] = chain
-        if chains or places.own:
-            self._home.disk.sync_folder(self._home.states)
         return places
 
     def _in_sparse_files(self, o: Outcome, old: Mapping[str, Chain]) -> list[str]:
@@ -245,7 +234,7 @@ class StateStore:
         for ref in {ref for chain in chains for ref in chain}:
             used[ref.file] = used.get(ref.file, 0) + ref.length
         with storage(self._home.path):
-            remove_unnamed(self._home.states, used)
+            state_files.remove_unnamed(self._home.states, used)
         self._sparse = {name for name, size in used.items() if _is_sparse(self._home.states / name, size)}
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from presage.live.task_dispatch import TaskDispatcher
+from presage.live.task_dispatch import TaskDispatcher, run_share
 from presage.live.tasks import Task
-from presage.live.worker import run_share
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 

@@ -13,25 +13,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from presage.errors import error
 from presage.execution.spark.expressions import compile_expression, quoted
-from presage.execution.spark.tables import frame_of
-from presage.execution.spark.types import to_spark
+from presage.execution.spark.types import frame_of, to_spark
 from presage.execution.steps import relation_rows
+from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import (
-    SEQ,
-    TIME,
-    Field,
-    Filter,
-    Merge,
-    Node,
-    Project,
-    RelationJoin,
-    RelationScan,
-    Retime,
-    Scan,
-    Stamp,
-    order_columns,
-)
+from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
 from presage.storage import FileSet
 
 NO_EVENTS = -(2**62)
@@ -46,7 +32,7 @@ class BatchContext:
     """
 
     spark: SparkSession
-    read: Callable[[Scan], DataFrame | None]
+    read: Callable[[nodes.Scan], DataFrame | None]
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
     watermark: int
@@ -55,7 +41,7 @@ class BatchContext:
     rows_in_memory: int
     estimated_rows: int = 0
     # The files of a scan, for kernels that run over files.
-    files: Callable[[Scan], FileSet] | None = None
+    files: Callable[[nodes.Scan], FileSet] | None = None
     # Rows of history that a recall reads at once; None: it decides.
     rows_per_chunk: int | None = None
 
@@ -74,7 +60,7 @@ def run(node: Node, context: BatchContext) -> DataFrame:
 
 def run_root(node: Node, context: BatchContext) -> DataFrame:
     """The rows of a whole query; a Stamp at the root is its own, not that of a derived stream."""
-    if isinstance(node, Stamp):
+    if isinstance(node, nodes.Stamp):
         return _stamped(run(node.input, context), node)
     return run(node, context)
 
@@ -95,7 +81,7 @@ def struct_type(fields: list[Field] | tuple[Field, ...], order: tuple[str, ...] 
     return StructType(own + [StructField(f.name, to_spark(f.type), True) for f in fields])
 
 
-def _run_scan(node: Scan, context: BatchContext) -> DataFrame:
+def _run_scan(node: nodes.Scan, context: BatchContext) -> DataFrame:
     frame = context.read(node)
     if frame is None:
         return context.spark.createDataFrame([], struct_type(node.columns))
@@ -108,16 +94,16 @@ def _run_scan(node: Scan, context: BatchContext) -> DataFrame:
     return frame.select(F.unix_micros(F.col(TIME)).alias(TIME), F.col(SEQ), *chosen)
 
 
-def _run_filter(node: Filter, context: BatchContext) -> DataFrame:
+def _run_filter(node: nodes.Filter, context: BatchContext) -> DataFrame:
     return run(node.input, context).where(column(node.condition, context))
 
 
-def _run_project(node: Project, context: BatchContext) -> DataFrame:
+def _run_project(node: nodes.Project, context: BatchContext) -> DataFrame:
     outputs = [column(o.expr, context).alias(o.name) for o in node.outputs]
     return run(node.input, context).select(*ordering(node), *outputs)
 
 
-def _run_merge(node: Merge, context: BatchContext) -> DataFrame:
+def _run_merge(node: nodes.Merge, context: BatchContext) -> DataFrame:
     parts = []
     for rank, source in zip(node.ranks, node.sources, strict=True):
         order = padded_order(source.depth, node.depth - 1)
@@ -136,16 +122,16 @@ def padded_order(given: int, depth: int) -> list[Column]:
     return [*(F.col(name) for name in names[:given]), *(F.lit(0).cast("long").alias(name) for name in names[given:])]
 
 
-def _stamped(frame: DataFrame, node: Stamp) -> DataFrame:
+def _stamped(frame: DataFrame, node: nodes.Stamp) -> DataFrame:
     stamped = frame.select("*", F.timestamp_micros(F.col(node.shown)).alias("at"))
     return stamped if node.shown == TIME else stamped.drop(node.shown)
 
 
-def _run_stamp(node: Stamp, context: BatchContext) -> DataFrame:
+def _run_stamp(node: nodes.Stamp, context: BatchContext) -> DataFrame:
     return _stamped(run(node.input, context.inner(node.upper)), node)
 
 
-def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
+def _run_retime(node: nodes.Retime, context: BatchContext) -> DataFrame:
     """Rows become events at their own time; one that is too far before the greatest so far is late, and dropped."""
     frame = run(node.input, context.inner(node.upper)).where(quoted(node.column).isNotNull())
     new = F.unix_micros(quoted(node.column))
@@ -158,11 +144,11 @@ def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
     return frame.select(F.col("_new").alias(TIME), F.col(SEQ), *shifted, *columns)
 
 
-def _run_relation(node: RelationScan, context: BatchContext) -> DataFrame:
+def _run_relation(node: nodes.RelationScan, context: BatchContext) -> DataFrame:
     return frame_of(context.spark, relation_rows(node, context.relations))
 
 
-def _run_relation_join(node: RelationJoin, context: BatchContext) -> DataFrame:
+def _run_relation_join(node: nodes.RelationJoin, context: BatchContext) -> DataFrame:
     left = run(node.input, context)
     right = F.broadcast(run(node.relation, context))
     # A membership condition on both sides is a join of its own, which Spark cannot do inside the condition of another.
@@ -179,12 +165,12 @@ def _run_relation_join(node: RelationJoin, context: BatchContext) -> DataFrame:
 
 
 OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {
-    Scan: _run_scan,
-    RelationScan: _run_relation,
-    RelationJoin: _run_relation_join,
-    Filter: _run_filter,
-    Project: _run_project,
-    Merge: _run_merge,
-    Stamp: _run_stamp,
-    Retime: _run_retime,
+    nodes.Scan: _run_scan,
+    nodes.RelationScan: _run_relation,
+    nodes.RelationJoin: _run_relation_join,
+    nodes.Filter: _run_filter,
+    nodes.Project: _run_project,
+    nodes.Merge: _run_merge,
+    nodes.Stamp: _run_stamp,
+    nodes.Retime: _run_retime,
 }

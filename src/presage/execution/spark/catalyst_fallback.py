@@ -12,7 +12,7 @@ from presage.columnar.evaluate import Fallback
 from presage.columnar.reshape import widened
 from presage.columnar.vectors import one_array
 from presage.execution.spark.expressions import compile_expression, quoted
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.model.arrow import to_arrow
 from presage.plan.expr import ColumnRef, Expr
 

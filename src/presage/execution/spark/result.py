@@ -14,7 +14,7 @@ from presage.columnar.processing_order import sorted_table
 from presage.errors import QueryWarning, error
 from presage.execution.local import LocalAnswer
 from presage.execution.spark.failures import explained
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns

@@ -9,8 +9,7 @@ from concurrent.futures import Future
 from pyspark.sql import SparkSession
 
 from presage.errors import error
-from presage.execution.spark.session import leave_session, running_session, start_session, use_session
-from presage.execution.spark.startup_notice import wait_for
+from presage.execution.spark.session import leave_session, running_session, start_session, use_session, wait_for
 
 
 class SessionHandle:

@@ -1,8 +1,11 @@
-"""Conversion between the language's types and Spark's; a column of another type is an error that names the cast."""
+"""Conversion to Spark: of types, of Arrow tables; and back. A type without counterpart is an error with the cast."""
 
 from __future__ import annotations
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from presage.errors import PresageError, error
 from presage.model import types as t
@@ -67,3 +70,11 @@ def _refused(data_type: s.DataType, column: str) -> PresageError:
         found=f"Spark's type {data_type.simpleString().upper()} has no counterpart",
         fix=f"cast it before: df.withColumn({top!r}, …) with CAST(… AS {target})" if target else "leave the column out",
     )
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of an Arrow table. In one chunk: PySpark 4.3 takes a table whose first chunk is empty for empty.
+    Without rows by its schema: over Connect PySpark loses the columns of an empty table."""
+    if not table.num_rows:
+        return spark.createDataFrame([], from_arrow_schema(table.schema))
+    return spark.createDataFrame(table.combine_chunks())
