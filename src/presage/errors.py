@@ -71,12 +71,7 @@ class PresageError(Diagnostic, Exception):
     """Base of all errors. `others` holds further errors found in the same run."""
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        fix: str = "",
-        span: Span | None = None,
-        source: Source | None = None,
+        self, code: str, message: str, fix: str = "", span: Span | None = None, source: Source | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -337,9 +332,7 @@ _MESSAGES: dict[type[PresageError], dict[str, tuple[str, ...]]] = {
             "write it without that, or load a copy that another program makes of it",
         ),
     },
-    InternalError: {
-        "INTERNAL": ("Presage made a mistake: {what}", "please report it with the query"),
-    },
+    InternalError: {"INTERNAL": ("Presage made a mistake: {what}", "please report it with the query")},
 }
 CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.items() for code, texts in messages.items()}
 

@@ -30,12 +30,7 @@ _FROM_SPARK: dict[type[s.DataType], DataType] = {
     s.CharType: t.STRING,
 }
 # The cast for a type that the language does not have.
-_CASTS = {
-    s.DecimalType: "DOUBLE",
-    s.DateType: "TIMESTAMP",
-    s.TimestampNTZType: "TIMESTAMP",
-    s.BinaryType: "STRING",
-}
+_CASTS = {s.DecimalType: "DOUBLE", s.DateType: "TIMESTAMP", s.TimestampNTZType: "TIMESTAMP", s.BinaryType: "STRING"}
 
 
 def to_spark(data_type: DataType) -> s.DataType:
