@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -97,7 +97,8 @@ class Assembly:
             job = self._new_job(options)
             self.trigger = Trigger(self._start_ticker, self.log, job)
             feed = ResultFeed(job, self.log.archive)
-            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
+            write = lambda rows, options: write_kafka(self.session.get(), rows, options)  # noqa: E731
+            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, write)
             self.deployments = DeploymentRegistry(
                 self.log,
                 job,
@@ -128,14 +129,14 @@ class Assembly:
         self.executor = StatementExecutor(
             self.log, self.workspace, self.tables, self.bounded, self.deployments, *connectors, self.spark
         )
-        self._retention = RowRetention(self.log, self.deployments, self.sinks.taken)
+        retention = RowRetention(self.log, self.deployments, self.sinks.taken)
         self.maintenance = MaintenanceThread(
             self.log,
-            self._types_with_retention,
+            lambda: retention.of_streams(self.workspace.catalog.types.values()),
             self.deployments.in_use,
             self.trigger.wake,
             self.sources.is_quiet,
-            self._retention.apply,
+            retention.apply,
         )
         collect = MetricsCollector(self.log, self.deployments, self.sources, self.sinks, self.trigger.trouble)
         self.report = EngineReport(self.log, collect, len(self.deployments), options.metrics_file)
@@ -147,7 +148,7 @@ class Assembly:
             lambda name: self.workspace.catalog.types[name],
             fallback=self._catalyst,
             histories=self.bounded.history,
-            workers=self._call_on_workers,
+            workers=lambda function, shares: run_on_executors(self._started_session(), function, shares),
             rows_per_batch=options.rows_per_batch,
             rows_on_driver=options.rows_on_driver,
             parallelism=options.parallelism,
@@ -214,22 +215,11 @@ class Assembly:
     def _catalyst(self) -> Fallback:
         return catalyst(self._started_session(), self.tables.now())
 
-    def _call_on_workers(self, function: Callable[[Any], Any], shares: list[Any]) -> list[Any]:
-        return run_on_executors(self._started_session(), function, shares)
-
     def _kafka_topic(self, event_type: EventType) -> KafkaTopic:
         return KafkaTopic(self.session.get, event_type, self._permissions, self.workspace.resolve_folder)
 
-    def _write_kafka(self, rows: pa.Table, options: Mapping[str, str]) -> None:
-        write_kafka(self.session.get(), rows, options)
-
     def _result(self, columns: tuple[Field, ...], table: pa.Table, remarks: tuple[str, ...]) -> TableResult:
         return TableResult(columns, table, self.spark).noted(remarks)
-
-    # -- the catalog ---------------------------------------------------------------------------------
-
-    def _types_with_retention(self) -> list[EventType]:
-        return self._retention.of_streams(self.workspace.catalog.types.values())
 
     def _knowledge_refreshed(self) -> int:
         """Wall time of the last change of a knowledge base."""

@@ -17,7 +17,7 @@ from presage.execution.spark.contexts import Contexts
 from presage.execution.spark.result import Result, TableResult
 from presage.execution.spark.streaming import run_each
 from presage.lang import syntax as s
-from presage.live.replay import replay_of
+from presage.live.replay import Replay
 from presage.model.text import Source
 from presage.operators.knowledge.answers import Tables
 from presage.operators.knowledge.spark_answers import with_answers
@@ -80,7 +80,7 @@ class BoundedQueries:
         bound, spark, workspace = self.workspace.bind(query, source=source), self.session(), self.workspace
         fallback = lambda relations: catalyst(spark, relations)  # noqa: E731
         given = self.log, workspace.catalog, self.tables(), fallback, batches, self.history
-        replay = replay_of(bound, self._plan(bound), *given)
+        replay = Replay(bound, self._plan(bound), *given)
         run_each(spark, replay.batches, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
         return self._noted(TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture), bound)

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from presage.model.text import Source, Span
 
@@ -140,6 +140,13 @@ class InternalError(PresageError):
     fault = "internal"
 
 
+class Text(NamedTuple):
+    """Format strings over named parameters."""
+
+    message: str
+    fix: str = ""
+
+
 @dataclass(frozen=True)
 class Condition:
     """One row of the table of errors. `message` and `fix` are format strings over named parameters."""
@@ -150,189 +157,184 @@ class Condition:
 
 
 # By class: code, message and fix, format strings over named parameters.
-_MESSAGES: dict[type[PresageError], dict[str, tuple[str, ...]]] = {
+_MESSAGES: dict[type[PresageError], dict[str, Text]] = {
     QuerySyntaxError: {
-        "SYNTAX": ("found {found} where {expected} was expected", "{fix}"),
-        "UNCLOSED": ("{what} is opened here and never closed", "add {closer}"),
-        "UNOPENED": ("{closer} closes nothing", "remove it, or open it before"),
-        "BAD_CHARACTER": ("the character {found} has no meaning here", "{fix}"),
-        "BAD_DURATION": ("'{found}' is not a duration", "write for example 5 sec, 1 hour 30 min, 500 msec"),
-        "BAD_TIMESTAMP": ("'{found}' is not a timestamp", "write ISO 8601, for example 2012-05-07T09:00:00Z"),
-        "BAD_PATH": ("PATH is not a graph pattern of SPARQL: {why}", "{fix}"),
+        "SYNTAX": Text("found {found} where {expected} was expected", "{fix}"),
+        "UNCLOSED": Text("{what} is opened here and never closed", "add {closer}"),
+        "UNOPENED": Text("{closer} closes nothing", "remove it, or open it before"),
+        "BAD_CHARACTER": Text("the character {found} has no meaning here", "{fix}"),
+        "BAD_DURATION": Text("'{found}' is not a duration", "write for example 5 sec, 1 hour 30 min, 500 msec"),
+        "BAD_TIMESTAMP": Text("'{found}' is not a timestamp", "write ISO 8601, for example 2012-05-07T09:00:00Z"),
+        "BAD_PATH": Text("PATH is not a graph pattern of SPARQL: {why}", "{fix}"),
     },
     ResourceError: {
-        "QUERY_TOO_LARGE": (
-            "the text has {size} bytes; the limit (query size) is {limit}",
-            "split it into several files",
+        "QUERY_TOO_LARGE": Text(
+            "the text has {size} bytes; the limit (query size) is {limit}", "split it into several files"
         ),
-        "QUERY_TOO_DEEP": ("the text is nested deeper than the limit (query depth) of {limit}", "split the expression"),
-        "KNOWLEDGE_TOO_LARGE": (
+        "QUERY_TOO_DEEP": Text(
+            "the text is nested deeper than the limit (query depth) of {limit}", "split the expression"
+        ),
+        "KNOWLEDGE_TOO_LARGE": Text(
             "the closure of the knowledge bases has more than {size} triples; the limit is {limit}",
             "leave out REASONING OWL_RL, or an owl:TransitiveProperty or owl:sameAs over many entities",
         ),
-        "FILE_NOT_FOUND": ("the file '{path}' does not exist", "{fix}"),
-        "FILE_UNREADABLE": ("the file '{path}' cannot be read: {why}", "{fix}"),
-        "FILE_UNWRITABLE": (
-            "the file '{path}' cannot be written: {why}",
-            "check its folder, the disk and the permissions",
+        "FILE_NOT_FOUND": Text("the file '{path}' does not exist", "{fix}"),
+        "FILE_UNREADABLE": Text("the file '{path}' cannot be read: {why}", "{fix}"),
+        "FILE_UNWRITABLE": Text(
+            "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
         ),
-        "FILE_EXISTS": ("the file '{path}' is there already", "choose another name, or remove it"),
-        "PATH_OUTSIDE_ROOTS": (
+        "FILE_EXISTS": Text("the file '{path}' is there already", "choose another name, or remove it"),
+        "PATH_OUTSIDE_ROOTS": Text(
             "the path '{path}' is outside the allowed folders ({roots})",
             "move the file there, or add its folder to roots= where the engine is opened",
         ),
-        "NOT_ALLOWED": ("the console does not answer {what}", "{fix}"),
-        "STARTING": ("the console is starting: {doing}", "ask again in a moment"),
-        "HOME_LOCKED": ("the home '{path}' is in use by {owner}", "close the other engine, or choose another home"),
-        "ENGINE_FORKED": (
+        "NOT_ALLOWED": Text("the console does not answer {what}", "{fix}"),
+        "STARTING": Text("the console is starting: {doing}", "ask again in a moment"),
+        "HOME_LOCKED": Text("the home '{path}' is in use by {owner}", "close the other engine, or choose another home"),
+        "ENGINE_FORKED": Text(
             "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use the engine",
             "open an engine after the fork, in one of the two processes",
         ),
-        "HOME_OVERTAKEN": (
+        "HOME_OVERTAKEN": Text(
             "another process has written {what} of the home '{path}' since it was opened here",
             "close this engine and end the other one, then open the home again; the call had no effect",
         ),
-        "NOT_LOCAL": (
+        "NOT_LOCAL": Text(
             "'{path}' is an address, and {what} must be a path of this machine's file system",
             "give the path of a local folder or file, or mount the store as a folder",
         ),
-        "NOT_A_HOME": ("'{path}' is not a Presage home: {why}", "{fix}"),
-        "HOME_VERSION": ("the home '{path}' has format {found}; this version reads {expected}", "{fix}"),
-        "DISK_FULL": ("the disk that holds '{path}' has no space left", "{fix}"),
-        "STORAGE_FAILED": ("a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
-        "HOME_CORRUPT": ("{what} in the home '{path}' is damaged: {why}", "{fix}"),
-        "NO_JAVA": ("Java 17 or later was not found{detail}", "{fix}"),
-        "SPARK_NOT_STARTED": ("Spark could not be started: {why}", "run with --debug to see all messages of Spark"),
-        "NO_CONNECTOR": ("{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"),
-        "JOB_FAILED": ("Spark could not finish the job: {what}", "run with --debug to see where"),
-        "NOT_ON_WORKERS": (
-            "Spark's workers cannot import {module}",
-            "give the workers' Python {what} (docs/guide/cluster.md)",
+        "NOT_A_HOME": Text("'{path}' is not a Presage home: {why}", "{fix}"),
+        "HOME_VERSION": Text("the home '{path}' has format {found}; this version reads {expected}", "{fix}"),
+        "DISK_FULL": Text("the disk that holds '{path}' has no space left", "{fix}"),
+        "STORAGE_FAILED": Text("a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
+        "HOME_CORRUPT": Text("{what} in the home '{path}' is damaged: {why}", "{fix}"),
+        "NO_JAVA": Text("Java 17 or later was not found{detail}", "{fix}"),
+        "SPARK_NOT_STARTED": Text("Spark could not be started: {why}", "run with --debug to see all messages of Spark"),
+        "NO_CONNECTOR": Text("{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"),
+        "JOB_FAILED": Text("Spark could not finish the job: {what}", "run with --debug to see where"),
+        "NOT_ON_WORKERS": Text(
+            "Spark's workers cannot import {module}", "give the workers' Python {what} (docs/guide/cluster.md)"
         ),
-        "HOME_NOT_SHARED": (
+        "HOME_NOT_SHARED": Text(
             "the driver and Spark's workers do not see the same files in '{path}': {why}",
             "put the home on a file system that all of them share, under one path (docs/guide/cluster.md)",
         ),
-        "STATEMENT_FAILED": (
-            "statement '{name}' has stopped: {why}",
-            "fix the cause, then call resume() on its deployment",
+        "STATEMENT_FAILED": Text(
+            "statement '{name}' has stopped: {why}", "fix the cause, then call resume() on its deployment"
         ),
-        "LIVE_STOPPED": (
-            "the live job cannot continue: {why}",
-            "fix the cause: the job retries by itself, nothing is lost",
+        "LIVE_STOPPED": Text(
+            "the live job cannot continue: {why}", "fix the cause: the job retries by itself, nothing is lost"
         ),
-        "SOURCE_FAILED": ("the source '{kind}' of stream '{stream}' cannot continue: {why}", "{fix}"),
-        "SINK_FAILED": ("the sink '{name}' cannot continue: {why}", "{fix}"),
-        "NO_PACKAGE": ("{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"),
-        "NO_SECRET": ("{owner} needs the variable {name} of the environment, which is not set", "{fix}"),
-        "ENV_NOT_ALLOWED": (
+        "SOURCE_FAILED": Text("the source '{kind}' of stream '{stream}' cannot continue: {why}", "{fix}"),
+        "SINK_FAILED": Text("the sink '{name}' cannot continue: {why}", "{fix}"),
+        "NO_PACKAGE": Text(
+            "{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"
+        ),
+        "NO_SECRET": Text("{owner} needs the variable {name} of the environment, which is not set", "{fix}"),
+        "ENV_NOT_ALLOWED": Text(
             "{owner} names the variable {name} of the environment, which statements may not use",
             "open the engine with allow_env=['{name}'], or start the command with --allow-env {name}",
         ),
-        "HOST_NOT_ALLOWED": (
+        "HOST_NOT_ALLOWED": Text(
             "{owner} may not connect to {host}: {why}",
             "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
         ),
-        "TIMEOUT": ("{what} exceeded its timeout", "{fix}"),
-        "LIMIT": ("{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
-        "ENGINE_CLOSED": ("this engine is closed", "make a new Engine"),
+        "TIMEOUT": Text("{what} exceeded its timeout", "{fix}"),
+        "LIMIT": Text("{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
+        "ENGINE_CLOSED": Text("this engine is closed", "make a new Engine"),
     },
     BindingError: {
-        "UNKNOWN_STREAM": ("there is no stream, schema or relation named '{name}'", "{fix}"),
-        "UNKNOWN_TYPE": ("there is no type named '{name}'", "{fix}"),
-        "UNKNOWN_ATTRIBUTE": ("{owner} has no attribute '{name}'", "{fix}"),
-        "UNKNOWN_ALIAS": ("nothing in FROM is named '{name}'", "{fix}"),
-        "UNKNOWN_VARIABLE": ("the pattern has no variable '{name}'", "{fix}"),
-        "UNKNOWN_FUNCTION": ("there is no function named '{name}'", "{fix}"),
-        "UNKNOWN_WINDOW": ("there is no window named '{name}'", "{fix}"),
-        "UNKNOWN_OPTION": ("'{name}' is not an option of {owner}", "{fix}"),
-        "MISSING_OPTION": ("{owner} needs the option '{name}'", "{fix}"),
-        "UNKNOWN_OBJECT": ("there is no {kind} named '{name}'", "{fix}"),
-        "FUNCTION_NOT_ALLOWED": (
-            "the function '{name}' is not allowed: {why}",
-            "use a function of docs/language/functions.md",
+        "UNKNOWN_STREAM": Text("there is no stream, schema or relation named '{name}'", "{fix}"),
+        "UNKNOWN_TYPE": Text("there is no type named '{name}'", "{fix}"),
+        "UNKNOWN_ATTRIBUTE": Text("{owner} has no attribute '{name}'", "{fix}"),
+        "UNKNOWN_ALIAS": Text("nothing in FROM is named '{name}'", "{fix}"),
+        "UNKNOWN_VARIABLE": Text("the pattern has no variable '{name}'", "{fix}"),
+        "UNKNOWN_FUNCTION": Text("there is no function named '{name}'", "{fix}"),
+        "UNKNOWN_WINDOW": Text("there is no window named '{name}'", "{fix}"),
+        "UNKNOWN_OPTION": Text("'{name}' is not an option of {owner}", "{fix}"),
+        "MISSING_OPTION": Text("{owner} needs the option '{name}'", "{fix}"),
+        "UNKNOWN_OBJECT": Text("there is no {kind} named '{name}'", "{fix}"),
+        "FUNCTION_NOT_ALLOWED": Text(
+            "the function '{name}' is not allowed: {why}", "use a function of docs/language/functions.md"
         ),
-        "AMBIGUOUS_NAME": ("'{name}' could be {candidates}", "write {fix}"),
-        "DUPLICATE_NAME": ("the name '{name}' is used twice in {where}", "{fix}"),
-        "DIFFERS_IN_CASE": ("'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"),
-        "ALREADY_DECLARED": ("'{name}' is already declared as a {kind}{difference}", "{fix}"),
-        "HOLDS_EVENTS": (
-            "DROP would delete {what}{more}",
-            "keep it; only if all of that may go: DROP {kind} {name} CASCADE",
+        "AMBIGUOUS_NAME": Text("'{name}' could be {candidates}", "write {fix}"),
+        "DUPLICATE_NAME": Text("the name '{name}' is used twice in {where}", "{fix}"),
+        "DIFFERS_IN_CASE": Text("'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"),
+        "ALREADY_DECLARED": Text("'{name}' is already declared as a {kind}{difference}", "{fix}"),
+        "HOLDS_EVENTS": Text(
+            "DROP would delete {what}{more}", "keep it; only if all of that may go: DROP {kind} {name} CASCADE"
         ),
-        "CONFLICTING_DOMAINS": (
+        "CONFLICTING_DOMAINS": Text(
             "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} "
             "and as {second} from {second_owner}",
             "give both the same type, or rename one of them",
         ),
-        "NO_EVENT_TIME": (
-            "stream '{name}' has no event time",
-            "add EVENT TIME <a TIMESTAMP attribute>, or inherit one",
+        "NO_EVENT_TIME": Text(
+            "stream '{name}' has no event time", "add EVENT TIME <a TIMESTAMP attribute>, or inherit one"
         ),
-        "IN_USE": ("'{name}' is used by {users}", "drop {users} first"),
-        "CYCLE": ("{what} leads back to itself: {path}", "break the circle"),
-        "UNKNOWN_PREFIX": ("the prefix '{prefix}' is not declared", "{fix}"),
-        "UNKNOWN_TERM": ("no attribute of {owner} means {term}", "{fix}"),
-        "NO_CONTEXT": ("nothing says what the attributes of {kind} '{name}' mean", "{fix}"),
-        "NO_KNOWLEDGE": (
-            "a PATH needs a knowledge base, and none is declared",
-            "write CREATE KNOWLEDGE name FROM 'file.ttl'",
+        "IN_USE": Text("'{name}' is used by {users}", "drop {users} first"),
+        "CYCLE": Text("{what} leads back to itself: {path}", "break the circle"),
+        "UNKNOWN_PREFIX": Text("the prefix '{prefix}' is not declared", "{fix}"),
+        "UNKNOWN_TERM": Text("no attribute of {owner} means {term}", "{fix}"),
+        "NO_CONTEXT": Text("nothing says what the attributes of {kind} '{name}' mean", "{fix}"),
+        "NO_KNOWLEDGE": Text(
+            "a PATH needs a knowledge base, and none is declared", "write CREATE KNOWLEDGE name FROM 'file.ttl'"
         ),
-        "KNOWLEDGE_NEEDED": (
+        "KNOWLEDGE_NEEDED": Text(
             "the knowledge bases stay as they were: without them '{name}' cannot be bound: {why}",
             "correct the files, or stop '{name}' first",
         ),
-        "PATH_WITHOUT_EVENT": ("this PATH speaks of no event: {events} is not in it", "{fix}"),
-        "PATH_LINKS_EVENTS": (
+        "PATH_WITHOUT_EVENT": Text("this PATH speaks of no event: {events} is not in it", "{fix}"),
+        "PATH_LINKS_EVENTS": Text(
             "a PATH cannot link {first} and {second}: they meet here",
             "use different variables for the two events, and compare their attributes outside of the PATH",
         ),
     },
     DataError: {
-        "BAD_CONTEXT": ("the context '{path}' cannot be used: {why}", "{fix}"),
-        "KNOWLEDGE_NOT_RDF": ("the file '{path}' cannot be read as {format}: {why}", "{fix}"),
-        "KNOWLEDGE_INCONSISTENT": (
+        "BAD_CONTEXT": Text("the context '{path}' cannot be used: {why}", "{fix}"),
+        "KNOWLEDGE_NOT_RDF": Text("the file '{path}' cannot be read as {format}: {why}", "{fix}"),
+        "KNOWLEDGE_INCONSISTENT": Text(
             "the knowledge bases contradict themselves: {told}",
             "correct one of the facts, or leave out REASONING OWL_RL",
         ),
-        "KNOWLEDGE_CHANGED": (
+        "KNOWLEDGE_CHANGED": Text(
             "the statement '{name}' cannot continue since the knowledge bases have changed: {why}",
             "deploy it again with replace=True",
         ),
-        "DATA_SHAPE": ("{what}: {found}", "{fix}"),
-        "ARITHMETIC_OVERFLOW": ("{what} passes the range of {type}", "{fix}"),
-        "ASSERTION_FAILED": ("the rows of '{name}' are not those expected: {why}",),
-        "SKIP_TARGET": (
+        "DATA_SHAPE": Text("{what}: {found}", "{fix}"),
+        "ARITHMETIC_OVERFLOW": Text("{what} passes the range of {type}", "{fix}"),
+        "ASSERTION_FAILED": Text("the rows of '{name}' are not those expected: {why}"),
+        "SKIP_TARGET": Text(
             "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",
             "skip TO NEXT ROW or PAST LAST ROW, or name a variable that every match has after its first row",
         ),
-        "TABLE_CHANGED": (
+        "TABLE_CHANGED": Text(
             "version {version} of the Delta table '{path}' changes or deletes rows ({operation}); streams only grow",
             "load the table as it is now into another stream",
         ),
-        "TABLE_GAP": (
+        "TABLE_GAP": Text(
             "the Delta table '{path}' has lost {what} before it was read",
             "load the current table into another stream; keep versions and files for longer (vacuum, log retention)",
         ),
     },
     QueryTypeError: {
-        "TYPE_MISMATCH": ("{what} needs {expected}, found {found}", "{fix}"),
-        "WRONG_ARGUMENTS": ("{name} takes {expected}, found {found}", "{fix}"),
-        "NOT_COMPARABLE": ("{left} and {right} cannot be compared", "{fix}"),
-        "WINDOW_WITHOUT_BOUND": ("the window '{name}' needs {expected}", "write #{name}({example})"),
-        "AGGREGATE_NOT_ALLOWED": ("the aggregate {name} cannot stand in {where}", "{fix}"),
-        "NOT_A_STREAM": ("'{name}' is a {kind}, not a stream", "{fix}"),
-        "NOT_PREDICTED": ("the rows of '{name}' are no functions of time", "{fix}"),
-        "BAD_VALUE": ("{what} is {found}; it must be {expected}", "{fix}"),
+        "TYPE_MISMATCH": Text("{what} needs {expected}, found {found}", "{fix}"),
+        "WRONG_ARGUMENTS": Text("{name} takes {expected}, found {found}", "{fix}"),
+        "NOT_COMPARABLE": Text("{left} and {right} cannot be compared", "{fix}"),
+        "WINDOW_WITHOUT_BOUND": Text("the window '{name}' needs {expected}", "write #{name}({example})"),
+        "AGGREGATE_NOT_ALLOWED": Text("the aggregate {name} cannot stand in {where}", "{fix}"),
+        "NOT_A_STREAM": Text("'{name}' is a {kind}, not a stream", "{fix}"),
+        "NOT_PREDICTED": Text("the rows of '{name}' are no functions of time", "{fix}"),
+        "BAD_VALUE": Text("{what} is {found}; it must be {expected}", "{fix}"),
     },
     UnsupportedError: {
-        "UNSUPPORTED": ("{what} is not supported {where}", "{fix}"),
-        "TABLE_FEATURE": (
+        "UNSUPPORTED": Text("{what} is not supported {where}", "{fix}"),
+        "TABLE_FEATURE": Text(
             "the Delta table '{path}' cannot be read: it uses {feature}",
             "write it without that, or load a copy that another program makes of it",
         ),
     },
-    InternalError: {"INTERNAL": ("Presage made a mistake: {what}", "please report it with the query")},
+    InternalError: {"INTERNAL": Text("Presage made a mistake: {what}", "please report it with the query")},
 }
 CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.items() for code, texts in messages.items()}
 

@@ -68,9 +68,6 @@ class JsonLines(logging.Formatter):
 class TextLines(logging.Formatter):
     """A record for people: time, level, message."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
-
     def format(self, record: logging.LogRecord) -> str:
         return masked(super().format(record))
 
@@ -81,7 +78,7 @@ def log_to(format: str = "json", level: str = "info", stream: TextIO | None = No
         if value not in allowed:
             raise error("BAD_VALUE", what=what, found=f"'{value}'", expected=f"one of {', '.join(allowed)}")
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines() if format == "json" else TextLines())
+    handler.setFormatter(JsonLines() if format == "json" else TextLines("%(asctime)s %(levelname)s %(message)s"))
     stop()
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(level.upper())

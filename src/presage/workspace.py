@@ -51,11 +51,6 @@ if TYPE_CHECKING:
     from presage.plan.picture import Picture
 
 
-def _no_context(path: str) -> Context:
-    """For a stream of the home, which stores the content of the file."""
-    return Context(path=path)
-
-
 def wall_clock() -> int:
     return time.time_ns() // 1_000
 
@@ -94,7 +89,8 @@ class Workspace:
                 refuse_different(statement, self._with_absolute_path(known), made, kind)
             return self.catalog
         if isinstance(statement, s.CreateType):
-            after = catalog_objects.declare_type(statement, self.catalog, _no_context if again else self._context)
+            context = (lambda path: Context(path=path)) if again else self._context
+            after = catalog_objects.declare_type(statement, self.catalog, context)
             if not again:  # a home of an older version may have invalid options, which its source reports
                 check_source(after.types[statement.name], statement)
                 self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)

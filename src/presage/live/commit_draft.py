@@ -124,9 +124,8 @@ class DraftBuilder:
                 draft.counts.entries.append((int(number), statement.rows_out, last, rows.num_rows, payload))
             if program.into is not None and sound(several):
                 end = input_range.end.watermark
-                self._archive(
-                    number, rows, output_watermark(statement, input_range, several) if program.lags else end, draft
-                )
+                watermark = output_watermark(statement, input_range, several) if program.lags else end
+                self._archive(number, rows, watermark, draft)
             if change:
                 draft.others[number], draft.after[number] = change, changed
         draft.changes |= draft.others

@@ -56,7 +56,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         subscribe: Callable[..., Subscriber] | None = None,
     ) -> None:
         self._log = log
-        self._compiler = compiler
+        self._compiler, self._workspace = compiler, compiler.workspace
         self._drive = drive
         self.job = job
         self.result = result
@@ -67,10 +67,6 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         self.inspector = StatementInspector(log, job, compiler, relations, self.warnings)
         self._closed = False
         self._refused: dict[str, str] = {}  # statements of an older version, and why they are rejected now
-
-    @property
-    def _workspace(self) -> Workspace:
-        return self._compiler.workspace
 
     def close(self) -> None:
         """End the subscriptions, and calls of `drain`."""

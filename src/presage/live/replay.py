@@ -17,7 +17,7 @@ from presage.errors import error
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.input_range import END_OF_TIME, InputPosition, InputRange
 from presage.live.job import ROWS_PER_BATCH
-from presage.live.program import Program, compile_program
+from presage.live.program import compile_program
 from presage.live.results import schema_of
 from presage.live.runner import CompiledStatement, Runner
 from presage.live.tasks import Task
@@ -37,47 +37,32 @@ def check_mode(mode: str, batches: int | None) -> None:
         raise error("BAD_VALUE", what="batches", found=batches, expected="at least 1, with mode='stream'")
 
 
-def replay_of(
-    bound: BoundQuery,
-    plan: Node,
-    log: Log,
-    catalog: Catalog,
-    tables: Mapping[str, pa.Table],
-    fallback: Callable[[Mapping[str, pa.Table]], Fallback],
-    batches: int | None,
-    histories: Callable[[Any], Any] | None,
-) -> Replay:
-    """The replay of all arrivals up to now, in so many batches, or in batches of the usual size."""
-    program, position = compile_program(bound, plan, 1), log.position
-    delays = {stream: catalog.types[stream].max_delay for stream in program.streams}
-    relations = {name: tables[name] for name in program.relations}
-    count = batches or max(1, -(-position // ROWS_PER_BATCH))
-    return Replay(program, log.archive, position, count, delays, relations, fallback(relations), histories)
-
-
 class Replay:
-    """The steps of one query over the arrivals up to a position. Call `step` with 1, 2, … `batches` in turn."""
+    """The steps of one query over all arrivals up to now, in so many batches, or in batches of the usual size. Call
+    `step` with 1, 2, … `batches` in turn."""
 
     def __init__(
         self,
-        program: Program,
-        archive: Archive,
-        position: int,
-        batches: int,
-        delays: Mapping[str, int],
-        relations: Mapping[str, pa.Table],
-        fallback: Fallback,
-        histories: Callable[[Any], Any] | None = None,
+        bound: BoundQuery,
+        plan: Node,
+        log: Log,
+        catalog: Catalog,
+        tables: Mapping[str, pa.Table],
+        fallback: Callable[[Mapping[str, pa.Table]], Fallback],
+        batches: int | None,
+        histories: Callable[[Any], Any] | None,
     ) -> None:
-        self._program = program
-        self.batches = batches
-        self._archive = archive
-        evaluator = Evaluator(relations, fallback if program.native else None)
+        program, position = compile_program(bound, plan, 1), log.position
+        self._program, self._archive = program, log.archive
+        self.batches = batches or max(1, -(-position // ROWS_PER_BATCH))
+        relations = {name: tables[name] for name in program.relations}
+        evaluator = Evaluator(relations, fallback(relations) if program.native else None)
         compiled = CompiledStatement(program, evaluator, relations, histories=histories)
         self._states: dict[str, bytes] = {}
         self._runner = Runner(lambda task: compiled, self._read_states)
-        arrivals = {name: _arrivals(archive, name, position) for name in program.streams}
-        self._positions = _positions(arrivals, delays, position, batches)
+        arrivals = {name: _arrivals(log.archive, name, position) for name in program.streams}
+        delays = {stream: catalog.types[stream].max_delay for stream in program.streams}
+        self._positions = _positions(arrivals, delays, position, self.batches)
         self._last = self._last_time(position)
         self._made: list[pa.Table] = []
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from presage.errors import PresageError
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
@@ -47,7 +46,13 @@ def changed_values(
         return {"own_position": input_range.start}
     failure = next((o.failure for o in several if o.failure is not None), None)
     if failure is not None:
-        return _failed(statement, program, input_range, failure, can_repeat)
+        lost = is_lost_state(failure)  # then it is recomputed from the log
+        if lost and can_repeat():
+            counters = {"rows_in": 0, "unknown_entities": 0, "inference": {}, "to_skip": statement.rows_out}
+            again = {"own_position": InputPosition(), "error": failure.render(), "fingerprint": program.fingerprint}
+            return {**NO_STATE, **counters, **again}
+        failure.fix = "deploy it again with replace=True" if lost else failure.fix
+        return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
     done = _merged(several)
     values: dict[str, Any] = {}
     if done.rows_in:
@@ -69,21 +74,6 @@ def changed_values(
         joins = input_range.end.watermark == min((watermarks[s] for s in program.streams), default=NOTHING_KNOWN)
         values["own_position"] = None if joins else input_range.end
     return values
-
-
-def _failed(
-    statement: Statement,
-    program: Program,
-    input_range: InputRange,
-    failure: PresageError,
-    can_repeat: Callable[[], bool],
-) -> dict[str, Any]:
-    lost = is_lost_state(failure)  # then it is recomputed from the log
-    if lost and can_repeat():
-        skip = {"own_position": InputPosition(), **NO_STATE, "to_skip": statement.rows_out, "error": failure.render()}
-        return {**skip, "rows_in": 0, "unknown_entities": 0, "inference": {}, "fingerprint": program.fingerprint}
-    failure.fix = "deploy it again with replace=True" if lost else failure.fix
-    return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
 
 
 @dataclass

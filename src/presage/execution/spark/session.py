@@ -49,11 +49,6 @@ PROFILE = {
 OF_THE_JVM = ("spark.driver.", "spark.jars", "spark.submit.")
 
 
-def running_session() -> SparkSession | None:
-    """The session that this process already has."""
-    return SparkSession.getActiveSession()
-
-
 def is_remote(session: SparkSession) -> bool:
     """Whether it is a session of Spark Connect. By the module's name: the client may not be installed."""
     return type(session).__module__.startswith("pyspark.sql.connect")

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from pyspark.sql import SparkSession
 
 from presage.errors import error
-from presage.execution.spark.session import leave_session, running_session, start_session, use_session, wait_for
+from presage.execution.spark.session import leave_session, start_session, use_session, wait_for
 
 
 class SessionHandle:
@@ -52,7 +52,7 @@ class SessionHandle:
 
     def _use_running(self) -> None:
         """Use the active session, which Spark may know in this thread only; the engine does not stop it."""
-        self.now = running_session()
+        self.now = SparkSession.getActiveSession()
         if self.now is not None:
             self._name = use_session(self.now)
 

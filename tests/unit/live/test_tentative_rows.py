@@ -1,4 +1,4 @@
-"""SELECT TENTATIVE beside the clock: what has arrived is looked at before its time is settled, and what that costs."""
+"""SELECT TENTATIVE in deployed statements: rows from events ahead of the watermark, and their cost."""
 
 from __future__ import annotations
 
