@@ -105,7 +105,7 @@ class QuerySyntaxError(PresageError):
 
 
 class BindingError(PresageError):
-    """A name stands for nothing, or for more than one thing."""
+    """An unknown or ambiguous name, or one that is in use."""
 
     fault = "binding"
 

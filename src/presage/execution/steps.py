@@ -223,7 +223,7 @@ def _run_relation(node: nodes.RelationScan, context: StepContext) -> Rows:
 
 
 def _run_relation_join(node: nodes.RelationJoin, context: StepContext) -> Rows:
-    """Each row beside the rows of the relation that satisfy the condition."""
+    """Each row with the rows of the relation that satisfy the condition."""
     rows = run(node.input, context)
     relation = run(node.relation, context).table
     left, right = join_rows(node.condition, rows.table, relation, context.evaluator)

@@ -178,7 +178,7 @@ class Job:
                 streams=sorted(program.streams),
             )
             job: dict[str, Any] = {"next": int(number) + 1}
-            if not together:  # no statement needs what lies between: the job starts here
+            if not together:  # no statement needs earlier events: the job starts here
                 known = {name: time for name, time in now.watermarks.items() if time is not None}
                 job |= {"position": now.position, "marks": known, "arrivals": -1}
             changes = {number: statement.to_json()}

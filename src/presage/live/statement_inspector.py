@@ -42,7 +42,7 @@ class StatementInspector:
         native = ", ".join(show(expr) for expr in program.catalyst) or "none"
         rows = [
             f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
-            f"expressions that are asked of Spark: {native}",
+            f"expressions that Spark computes: {native}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
             *described(program.plan),
         ]
@@ -53,8 +53,8 @@ class StatementInspector:
             rows.append(f"recalls that are open now: {ready:,} ready, {suspended:,} suspended")
         if program.lags:
             watermark = statement.output_watermark
-            known = "nothing is known" if watermark is None else format_timestamp(watermark)
-            rows.append(f"its rows wait for the oldest open recall; all have been made up to: {known}")
+            made_to = "no watermark yet" if watermark is None else format_timestamp(watermark)
+            rows.append(f"its rows wait for the oldest open recall; all have been made up to: {made_to}")
         return plan + "\n\n== Live ==\n" + "\n".join(rows)
 
     @property

@@ -24,9 +24,9 @@ from presage.plan.query import Watched
 from presage.storage import Log
 from presage.storage.newest import newest_events
 
-BEFORE, OUTSIDE = "came before the statement stood", "is outside of its time"
+BEFORE, OUTSIDE = "came before the statement was deployed", "is outside of its time"
 WAITS, UNKNOWN, FAILS = "waits for the watermark", "names nothing that is known", "fails a condition"
-PASSES, NOT_ASKED = "passes", "nothing is asked of it alone"
+PASSES, NO_CONDITION = "passes", "there is no condition on it alone"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _verdict(scan: Scan, at: InputPosition, time: int, number: int, unknown: boo
         return WAITS
     if False in holds:
         return UNKNOWN if unknown else FAILS
-    return PASSES if holds else NOT_ASKED
+    return PASSES if holds else NO_CONDITION
 
 
 def _in_words(condition: Expr, worded: Callable[[str], str | None]) -> str:

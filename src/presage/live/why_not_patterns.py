@@ -68,7 +68,7 @@ def _replay(
     )
     reasons: Reasons = _WHY_NOT[type(node)](node, program.plan, context, number, examiner)
     above = _above(program.plan, node)
-    note = f"What comes after it is not looked at here: {above}."
+    note = f"The operators above it are not checked here: {above}."
     return Reasons(reasons.what, reasons.chances, (*reasons.notes, note)) if above else reasons
 
 
@@ -99,18 +99,18 @@ def _cannot(node: Node, program: Program, end: InputPosition, log: Log, repeats:
     below = [x for child in node.inputs for x in child.walk()]
     scans = [x for x in below if isinstance(x, Scan)]
     if any(scan.made for scan in scans):
-        return "It reads rows of other statements, which are not read again here: ask about those."
+        return "It reads rows of other statements; why-not cannot replay them: ask about those statements."
     others = [x for x in below if not isinstance(x, PLAIN)]
     if others:
         return f"It reads the result of {type(others[0]).__name__.lower()}; why-not cannot replay it."
     if program.catalyst:
-        return "It has expressions that only Spark computes: what came of them cannot be told here."
+        return "It has expressions that only Spark computes; why-not cannot replay them."
     if not repeats:
-        return "The archive does not hold all that it read, or other things are known by now: it cannot be seen again."
+        return "The archive no longer holds all of its input, or knowledge has changed: why-not cannot replay it."
     input_range = InputRange(InputPosition(), end)
     count = sum(files.rows for scan in scans for files in input_range.files(scan, log.archive))
     if count > MOST_EVENTS:
-        return f"Its streams have brought {count:,} events; more than {MOST_EVENTS:,} are not read again for an answer."
+        return f"Its streams have {count:,} events; why-not replays at most {MOST_EVENTS:,}."
     return ""
 
 
