@@ -223,7 +223,7 @@ class Life:
         world = self.world()
         job = self.home.standing.job
         for number in self.numbers:
-            statement, place = job.statements[number], job.place(job.statements[number])
+            statement, place = job.statements[number], job.position_of(job.statements[number])
             query = self.bound(statement)
             assert not statement.error, statement.error
             made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
@@ -232,7 +232,7 @@ class Life:
             if number in self.ended:
                 assert made == self.rows[number]
             else:
-                silence = max([place.clock, *(e[TIME] for rows in world.streams.values() for e in rows)])
+                silence = max([place.watermark, *(e[TIME] for rows in world.streams.values() for e in rows)])
                 whole = evaluate(query.plan, world, query.upper, silence + 10 * SECOND)
                 expected = shown(whole, query)
                 assert made == expected[: len(made)], statement.text
@@ -240,7 +240,7 @@ class Life:
                 if statement.status == FINISHED:
                     assert made == expected, statement.text
                 elif drained and statement.status == RUNNING and not waits:
-                    assert made == shown([r for r in whole if r[TIME] <= place.clock], query), statement.text
+                    assert made == shown([r for r in whole if r[TIME] <= place.watermark], query), statement.text
                     count("rows" if made else "no rows")
             self.rows[number] = made
             if statement.status not in (RUNNING, FINISHED):
