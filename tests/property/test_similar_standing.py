@@ -256,9 +256,9 @@ class Life:
             clock,
             clock,
             compiled=self.compiled,
-            said=said,
+            recall_commands=said,
             histories=lambda node: archive_of(node, world, position),
-            later=self.later if world.beside else None,
+            read_later=self.later if world.beside else None,
         )
         made = run(self.recalling, context).table
         if number < len(world.fails) and world.fails[number]:
