@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
-from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run_root, schema_of
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.program import Program, compile_program
 from presage.model.arrow import to_arrow
@@ -54,7 +54,7 @@ class Stepper:
         self.shard, self.shards = shard, shards
 
     def step(self, place: Place, clock: int, inner: int, end: bool) -> list[Row]:
-        book = Book({name: State.from_bytes(data) for name, data in self.states.items()})
+        operator_states = OperatorStates({name: State.from_bytes(data) for name, data in self.states.items()})
         before = self.place
         program = self.program
 
@@ -74,7 +74,7 @@ class Stepper:
             self.relations,
             OPERATORS,
             program.places,
-            book,
+            operator_states,
             clock,
             inner,
             program.upper,
@@ -84,7 +84,7 @@ class Stepper:
             self.compiled,
         )
         made = run_root(program.plan, context).table
-        self.states = {name: state.to_bytes() for name, state in book.states.items()}
+        self.states = {name: state.to_bytes() for name, state in operator_states.by_place.items()}
         self.place = place
         order = (TIME, SEQ, *program.plan.order)
         return [dict(r) for r in sorted_table(made, order).to_pylist()]

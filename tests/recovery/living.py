@@ -67,7 +67,7 @@ class Living:
         self.job = Job(self.log, relations, self.stream, **job)
         compiler = StatementCompiler(self.workspace, shards=shards)
         return DeploymentRegistry(
-            self.log, self.job, compiler, relations, lambda columns, table: table, subscribe=subscribe
+            self.log, self.job, compiler, relations, lambda columns, table, remarks: table, subscribe=subscribe
         )
 
     @property

@@ -446,7 +446,7 @@ def test_a_join_of_windows_cannot_go_on_with_other_knowledge(folder: Path, tmp_p
         home.drain()
         status = home.standing["some"].status
         assert status.state == "failed"
-        assert "pairs that were made by what was known before" in (status.last_error or "")
+        assert "pairs that were joined by the old knowledge" in (status.last_error or "")
 
 
 def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder: Path, tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder
     with begun(folder, tmp_path / "home", disk) as home:
         home.deploy(X + "SELECT e.x:flow AS flow FROM Volume AS e WHERE PATH { ?e x:source/x:in ?room }", "lost")
         home.deploy(X + STATEMENTS["offices"], "offices")
-        with pytest.raises(PresageError, match="'lost' could not be understood without it") as caught:
+        with pytest.raises(PresageError, match="without them 'lost' cannot be bound") as caught:
             home.refresh(LESS)
         assert caught.value.code == "KNOWLEDGE_NEEDED"
     with Knowing(folder, tmp_path / "home", disk) as home:

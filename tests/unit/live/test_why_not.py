@@ -254,15 +254,15 @@ def test_what_cannot_be_told_is_not_guessed(engine: Engine, monkeypatch: pytest.
     assert told.notes == ("It is no event of this pattern.",)
     monkeypatch.setattr(why_not_patterns, "MOST_EVENTS", 1)
     (many,) = engine.deployments["asked"].why_event(2)
-    assert many.notes == ("Its streams have brought 2 events; more than 1 are not read again for an answer.",)
+    assert many.notes == ("Its streams have 2 events; why-not replays at most 1.",)
 
 
 def test_rows_of_other_statements_are_not_read_again(engine: Engine) -> None:
     engine.execute("CREATE STATEMENT high AS INSERT INTO High SELECT sensor, v FROM Pulse WHERE v > 5;")
     told = asked(engine, "SELECT a.v FROM PATTERN [ EVERY a=High -> b=High(v > a.v) ]", [pulse("s1", 6, 0)], 1)
-    assert told.notes == ("It reads rows of other statements, which are not read again here: ask about those.",)
+    assert told.notes == ("It reads rows of other statements; why-not cannot replay them: ask about those statements.",)
 
 
 def test_a_condition_on_whole_matches_is_said_to_be_left_out(engine: Engine) -> None:
     told = asked(engine, f"{DOUBLED} WHERE a.v < 7", [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2)
-    assert told.notes[-1] == "What comes after it is not looked at here: Filter a.v < 7.0."
+    assert told.notes[-1] == "The operators above it are not checked here: Filter a.v < 7.0."

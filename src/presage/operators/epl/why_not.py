@@ -46,7 +46,7 @@ class _Asked:
         sources = tuple(s.input if node.filtered and isinstance(s, Filter) else s for s in node.sources)
         # The events of a match are told by the numbers of their arrival.
         self.node, _ = showing(replace(node, sources=sources), SEQ)
-        self.number, self.examiner, self.clock = number, examiner, context.clock
+        self.number, self.examiner, self.clock = number, examiner, context.watermark
         self.raw = [run(source, context).table for source in sources]
         parts = [self._part(i, table, context) for i, table in enumerate(self.raw)]
         self.table = sorted_table(united(parts), (TIME, SEQ, *order_columns(node.depth - 1), SOURCE))

@@ -78,7 +78,7 @@ def why_match(node: Match, plan: Node, context: StepContext, number: int, examin
 
 class _Asked:
     def __init__(self, what: str, partition: Partition, kernel: MatchKernel, row: int, context: StepContext) -> None:
-        self.what, self.partition, self.row, self.clock = what, partition, row, context.clock
+        self.what, self.partition, self.row, self.clock = what, partition, row, context.watermark
         self.over = context.end
         self.spec: MatchSpec = kernel.spec
         self.matches = self._matches(kernel)

@@ -141,15 +141,15 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     similar = bool(_similars(node))
     if similar:
         # More events may arrive at the time of the watermark, and they belong to the contexts of that time.
-        rows = Rows(context.hold(node, rows, rows.clock - 1, WAITING).table, rows.clock)
+        rows = Rows(context.hold(node, rows, rows.watermark - 1, WAITING).table, rows.watermark)
     place = str(context.places[id(node)])
-    state = context.book.states.get(place)
+    state = context.states.by_place.get(place)
     present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if state is not None and not (node.in_order or rows.table.num_rows or context.said or has_tasks(state)):
-        return Rows(made[0], rows.clock)
+    if state is not None and not (node.in_order or rows.table.num_rows or context.recall_commands or has_tasks(state)):
+        return Rows(made[0], rows.watermark)
     executor = _executor(node, context, present)
-    executor.apply(context.said)
+    executor.apply(context.recall_commands)
     executor.take(rows.table, _horizon(rows, context))
     if context.end:
         executor.end()
@@ -160,21 +160,21 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
         if not context.end and len(made) > turns:
             break
     # Events at the time of the watermark wait for their contexts.
-    revisions = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)
+    revisions = Rows(pa.concat_tables(made), rows.watermark - 1 if similar and not context.end else rows.watermark)
     if node.in_order:
         reached = state.numbers.get(REACHED) if state is not None else None
         revisions = _in_order(node, revisions, executor, reached, context)
     if state is not None or executor.cohorts or executor.past is not None or node.in_order:
-        context.book.put(place, executor.state(revisions.clock))
+        context.states.put(place, executor.state(revisions.watermark))
     if executor.past is not None:
         for name, piece in executor.past.changes().items():
-            context.book.put(f"{place}{name}", piece)
+            context.states.put(f"{place}{name}", piece)
     return revisions
 
 
 def _in_order(node: Recalling, rows: Rows, executor: RecallExecutor, reached: int | None, context: StepContext) -> Rows:
     """The rows before the oldest open event, which is the watermark; those after it wait."""
-    bound = rows.clock if executor.oldest is None or context.end else min(rows.clock, executor.oldest - 1)
+    bound = rows.watermark if executor.oldest is None or context.end else min(rows.watermark, executor.oldest - 1)
     held = context.hold(node, rows, bound, "h")
     # An event that is late within the time that was reached may lower the bound; the watermark never decreases.
     return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
@@ -190,34 +190,34 @@ def _executor(node: Recalling, context: StepContext, present: tuple[pa.Table, ..
     index, reads = context.once(node, lambda: (PastIndex(similars), BackgroundReads()))
     past = Past(recall, context.evaluator, index) if similars else None
     # A statement that ends waits for its answers.
-    later = None if context.end else context.later
+    later = None if context.end else context.read_later
     executor = RecallExecutor(recall, context.evaluator, archive, wall_clock, past, reads, later)
     place = str(context.places[id(node)])
-    state = context.book.states.get(place)
+    state = context.states.by_place.get(place)
     if state is not None:
         prefix = f"{place}{SLOT}"
-        names = [name for name in context.book.states if name.startswith(prefix)]
-        executor.restore(state, {name.removeprefix(place): context.book.states[name] for name in names})
+        names = [name for name in context.states.by_place if name.startswith(prefix)]
+        executor.restore(state, {name.removeprefix(place): context.states.by_place[name] for name in names})
     return executor
 
 
 def _horizon(rows: Rows, context: StepContext) -> int:
     """Events before it cannot change any more."""
     if not context.end or not rows.table.num_rows:
-        return rows.clock
-    return max(rows.clock, int(rows.table[TIME].to_numpy().max()) + 1)
+        return rows.watermark
+    return max(rows.watermark, int(rows.table[TIME].to_numpy().max()) + 1)
 
 
 def run_retained(node: Retained, context: StepContext) -> Rows:
     """What the window holds now, which is also its state."""
     rows = run(node.input, context)
     place = str(context.places[id(node)])
-    state = context.book.states.get(place)
+    state = context.states.by_place.get(place)
     table = rows.table if state is None else pa.concat_tables([state.tables[ROWS], rows.table])
-    held = present_rows(node, table, rows.clock, context.end, context.evaluator)
+    held = present_rows(node, table, rows.watermark, context.end, context.evaluator)
     if state is not None or held.num_rows:
-        context.book.put(place, State(WINDOW, {ROWS: held}))
-    return Rows(held, rows.clock)
+        context.states.put(place, State(WINDOW, {ROWS: held}))
+    return Rows(held, rows.watermark)
 
 
 def present_rows(node: Retained, rows: pa.Table, clock: int, end: bool, evaluator: Evaluator) -> pa.Table:

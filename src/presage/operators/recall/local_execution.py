@@ -17,7 +17,7 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.vectors import one_array
-from presage.execution.steps import Book, StepContext, run
+from presage.execution.steps import OperatorStates, StepContext, run
 from presage.operators.recall.answers import ARRIVED, WHEN
 from presage.operators.recall.kernel.store import rows_before
 from presage.operators.recall.nodes import Select
@@ -137,9 +137,9 @@ def rows_here(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
         relations={},
         operators={},
         places={id(part): number for number, part in enumerate(node.walk())},
-        book=Book(),
-        clock=0,
-        inner_clock=0,
+        states=OperatorStates(),
+        watermark=0,
+        inner_watermark=0,
     )
     return run(node, context).table
 

@@ -16,7 +16,7 @@ from presage.columnar.processing_order import sorted_table
 from presage.execution.spark.archive import read_archive
 from presage.execution.spark.batch import BatchContext, column, ordering, run
 from presage.execution.spark.catalyst_fallback import catalyst
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.execution.steps import relation_rows, schema_of
 from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
@@ -278,7 +278,7 @@ def run_retained(node: Retained, context: BatchContext) -> DataFrame:
     """What the window holds at the watermark of the query."""
     rows = run(node.input, context)
     if node.span is not None:
-        rows = rows.where(F.col(TIME) > F.lit(context.clock - node.span))
+        rows = rows.where(F.col(TIME) > F.lit(context.watermark - node.span))
     if node.most is None:
         return rows
     keys = [column(key, context) for key in node.keys]

@@ -8,8 +8,8 @@ import pytest
 
 from presage.errors import PresageError
 from presage.live.state_files import StateRef
+from presage.live.task_dispatch import TaskShare, check_written, run_share
 from presage.live.tasks import Outcome
-from presage.live.worker import TaskShare, check_written, run_share
 from presage.storage.home import Home
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.live import commit_draft
-from presage.live.batch_counts import count_batch
+from presage.live.commit_draft import count_batch
 from presage.live.gc_pause import MANY_STATEMENTS, gc_paused
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.statement import Statement

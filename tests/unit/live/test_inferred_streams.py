@@ -1,4 +1,4 @@
-"""Standing statements over streams that PARTICLES infers: for ever, through restarts, with what they count."""
+"""Deployed statements over streams that PARTICLES infers: for ever, after restarts, with their counters."""
 
 from __future__ import annotations
 

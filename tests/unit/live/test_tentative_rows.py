@@ -1,4 +1,4 @@
-"""SELECT TENTATIVE beside the clock: what has arrived is looked at before its time is settled, and what that costs."""
+"""SELECT TENTATIVE in deployed statements: rows from events ahead of the watermark, and their cost."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from presage.live.task_dispatch import TaskDispatcher
+from presage.live.task_dispatch import TaskDispatcher, run_share
 from presage.live.tasks import Task
-from presage.live.worker import run_share
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 

@@ -1,4 +1,4 @@
-"""A program that is started twice: what is declared stays, what says something else is refused, nothing is dropped."""
+"""A program that is started twice: equal declarations are accepted, different ones rejected, nothing is dropped."""
 
 from __future__ import annotations
 

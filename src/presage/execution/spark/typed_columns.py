@@ -1,4 +1,7 @@
-"""Catalyst constants of a given type from Python values. TIMESTAMP is microseconds as int, or a datetime."""
+"""Catalyst columns of the language's types: constants from Python values, and casts.
+
+A cast gives NULL where a value cannot be converted, in any session.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import cast
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from presage.execution.spark import utc_time as clock
+from presage.execution.spark import utc_time
 from presage.execution.spark.types import to_spark
 from presage.model import types as t
 from presage.model.time import to_micros
@@ -17,6 +20,7 @@ from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 
 
 def literal(value: object, data_type: DataType) -> Column:
+    """A constant. TIMESTAMP is microseconds as int, or a datetime."""
     spark_type = to_spark(data_type)
     if value is None:
         return F.lit(None).cast(spark_type)
@@ -33,7 +37,20 @@ def literal(value: object, data_type: DataType) -> Column:
         return F.struct(*[literal(v, field).alias(name) for (name, field), v in fields])
     if data_type == t.TIMESTAMP:
         micros = to_micros(value) if isinstance(value, datetime) else cast(int, value)
-        return clock.from_micros(clock.whole(micros))
+        return utc_time.from_micros(utc_time.whole(micros))
     if data_type == t.DOUBLE:
         return F.lit(float(cast(float, value)))
     return F.lit(value).cast(spark_type)
+
+
+def cast_column(column: Column, source: DataType, target: DataType) -> Column:
+    if source == target:
+        return column
+    if t.common_type(source, target) == target:
+        # Widening cannot fail, and Catalyst looks through a plain cast when it prunes and pushes filters.
+        return column.cast(to_spark(target))
+    if (source, target) == (t.STRING, t.TIMESTAMP):
+        return utc_time.from_text(column)
+    if (source, target) == (t.TIMESTAMP, t.STRING):
+        return utc_time.to_text(column)
+    return column.try_cast(to_spark(target))

@@ -1,4 +1,4 @@
-"""Which files an engine reads, and what it makes of them: roots and links, texts that mean null, Delta tables."""
+"""Files that an engine loads: allowed roots and links, texts that mean null, Delta tables."""
 
 from __future__ import annotations
 
