@@ -69,7 +69,7 @@ class MatchKernel:
         encoded = encode(table, code)
         over = end or spec.whole
         if self._by_reach:
-            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over, end)
+            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over)
         else:
             search = search_by_path(spec, self._edges, work, table, code, encoded, clock, over, self.oracle)
         emission = emit(spec, work, search.finds, search.line, clock)
