@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic
+
+cgutils: Any = untyped_cgutils
+TUPLES: Any = types.BaseTuple
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -20,8 +23,8 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         for field in ("meminfo", "parent"):
             setattr(array, field, cgutils.get_null_value(getattr(array, field).type))
         return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        fields = zip(kind.types, cgutils.unpack_tuple(builder, value), strict=True)
+    if isinstance(kind, TUPLES):
+        fields = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
         return context.make_tuple(builder, kind, [_without_owner(context, builder, *field) for field in fields])
     return value
 

@@ -10,47 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, inlined, inlined_always
+from presage.arrays.programs import code as c
 from presage.arrays.programs.borrowing import borrowed
-from presage.arrays.programs.code import (
-    ABS_F,
-    ABS_I,
-    ADD_F,
-    ADD_I,
-    AND,
-    CHOOSE_F,
-    CHOOSE_I,
-    CONST_F,
-    CONST_I,
-    CONST_TEXT,
-    DIV_F,
-    EQ_F,
-    EQ_I,
-    GE_F,
-    GE_I,
-    GIVEN_F,
-    GIVEN_I,
-    GT_F,
-    GT_I,
-    IS_NULL,
-    LE_F,
-    LE_I,
-    LOAD_F,
-    LOAD_I,
-    LT_F,
-    LT_I,
-    MUL_F,
-    MUL_I,
-    NE_F,
-    NE_I,
-    NEG_F,
-    NEG_I,
-    NOT,
-    OR,
-    SUB_F,
-    SUB_I,
-    TO_F,
-    Code,
-)
+from presage.arrays.programs.code import Code
 from presage.arrays.programs.encoding import Encoded
 
 LEAST_32, LEAST_64 = -(2**31), -(2**63)
@@ -88,15 +50,24 @@ class Scratch(NamedTuple):
 
 def programs_of(code: Code, encoded: Encoded) -> Programs:
     """Writable copies, so that loops have one signature."""
-    constants = np.array(code.ints, np.int64), np.array(code.floats, np.float64), encoded.texts
-    columns = encoded.ints, encoded.int_valid, encoded.floats, encoded.float_valid
-    return Programs(np.array(code.ops, np.int64), np.array(code.starts, np.int64), *constants, *columns)
+    return Programs(
+        np.array(code.ops, np.int64),
+        np.array(code.starts, np.int64),
+        np.array(code.ints, np.int64),
+        np.array(code.floats, np.float64),
+        encoded.texts,
+        encoded.ints,
+        encoded.int_valid,
+        encoded.floats,
+        encoded.float_valid,
+    )
 
 
 def new_scratch(places: int, given: int, depth: int) -> Scratch:
-    kinds = np.int64, np.float64, np.bool_
-    given_values = [np.zeros(given, kind) for kind in kinds]
-    return Scratch(np.zeros(places, np.int64), *given_values, *(np.zeros(depth, kind) for kind in kinds))
+    def values(size: int) -> tuple[Ints, Floats, Bools]:
+        return np.zeros(size, np.int64), np.zeros(size, np.float64), np.zeros(size, np.bool_)
+
+    return Scratch(np.zeros(places, np.int64), *values(given), *values(depth))
 
 
 @inlined_always
@@ -108,15 +79,15 @@ def evaluate(programs: Programs, program: int, scratch: Scratch) -> None:
     while at < end:
         op = programs.ops[at]
         at += 1
-        if op <= GIVEN_F:
+        if op <= c.GIVEN_F:
             top += 1
             at = push_leaf(programs, scratch, op, at, top)
-        elif EQ_I <= op <= GE_F:
+        elif c.EQ_I <= op <= c.GE_F:
             top -= 1
             compare(scratch, op, top)
-        elif AND <= op <= CHOOSE_F:
+        elif c.AND <= op <= c.CHOOSE_F:
             top = decide(scratch, op, top)
-        elif ADD_I <= op <= NEG_I or op == ABS_I:
+        elif c.ADD_I <= op <= c.NEG_I or op == c.ABS_I:
             top = calculate_ints(scratch, op, programs.ops[at], top)
             at += 1
         else:
@@ -127,27 +98,27 @@ def evaluate(programs: Programs, program: int, scratch: Scratch) -> None:
 def push_leaf(programs: Programs, scratch: Scratch, op: int, at: int, top: int) -> int:
     """A column's value, a constant, a value of the host, or null. Returns the index after the operands at `at`."""
     ops = programs.ops
-    if op == LOAD_I:
+    if op == c.LOAD_I:
         row, column = scratch.rows[ops[at]], ops[at + 1]
         scratch.stack_valid[top] = row >= 0 and programs.int_valid[column, row]
         scratch.stack_i[top] = programs.ints[column, row] if row >= 0 else 0
         return at + 2
-    if op == LOAD_F:
+    if op == c.LOAD_F:
         row, column = scratch.rows[ops[at]], ops[at + 1]
         scratch.stack_valid[top] = row >= 0 and programs.float_valid[column, row]
         scratch.stack_f[top] = programs.floats[column, row] if row >= 0 else 0.0
         return at + 2
     scratch.stack_valid[top] = True
-    if op == CONST_I:
+    if op == c.CONST_I:
         scratch.stack_i[top] = programs.const_i[ops[at]]
-    elif op == CONST_F:
+    elif op == c.CONST_F:
         scratch.stack_f[top] = programs.const_f[ops[at]]
-    elif op == CONST_TEXT:
+    elif op == c.CONST_TEXT:
         scratch.stack_i[top] = programs.const_t[ops[at]]
-    elif op == GIVEN_I:
+    elif op == c.GIVEN_I:
         scratch.stack_i[top] = scratch.given_i[ops[at]]
         scratch.stack_valid[top] = scratch.given_valid[ops[at]]
-    elif op == GIVEN_F:
+    elif op == c.GIVEN_F:
         scratch.stack_f[top] = scratch.given_f[ops[at]]
         scratch.stack_valid[top] = scratch.given_valid[ops[at]]
     else:  # NULL has no operand
@@ -160,7 +131,7 @@ def push_leaf(programs: Programs, scratch: Scratch, op: int, at: int, top: int) 
 
 @inlined_always
 def compare(scratch: Scratch, op: int, top: int) -> None:
-    if op <= GE_I:
+    if op <= c.GE_I:
         scratch.stack_i[top] = compare_ints(op, scratch.stack_i[top], scratch.stack_i[top + 1])
     else:
         scratch.stack_i[top] = compare_floats(op, scratch.stack_f[top], scratch.stack_f[top + 1])
@@ -169,15 +140,15 @@ def compare(scratch: Scratch, op: int, top: int) -> None:
 
 @inlined
 def compare_ints(op: int, a: int, b: int) -> int:
-    if op == EQ_I:
+    if op == c.EQ_I:
         return 1 if a == b else 0
-    if op == NE_I:
+    if op == c.NE_I:
         return 1 if a != b else 0
-    if op == LT_I:
+    if op == c.LT_I:
         return 1 if a < b else 0
-    if op == LE_I:
+    if op == c.LE_I:
         return 1 if a <= b else 0
-    if op == GT_I:
+    if op == c.GT_I:
         return 1 if a > b else 0
     return 1 if a >= b else 0
 
@@ -186,16 +157,16 @@ def compare_ints(op: int, a: int, b: int) -> int:
 def compare_floats(op: int, a: float, b: float) -> int:
     """NaN equals NaN and is greatest."""
     equal = a == b or (a != a and b != b)
-    if op == EQ_F:
+    if op == c.EQ_F:
         return 1 if equal else 0
-    if op == NE_F:
+    if op == c.NE_F:
         return 0 if equal else 1
     less = not equal and (a < b or b != b)
-    if op == LT_F:
+    if op == c.LT_F:
         return 1 if less else 0
-    if op == LE_F:
+    if op == c.LE_F:
         return 1 if less or equal else 0
-    if op == GT_F:
+    if op == c.GT_F:
         return 0 if less or equal else 1
     return 0 if less else 1
 
@@ -204,20 +175,20 @@ def compare_floats(op: int, a: float, b: float) -> int:
 def decide(scratch: Scratch, op: int, top: int) -> int:
     """Logic of three values, and the choice between two. Returns the new top of the stack."""
     truth, valid = scratch.stack_i, scratch.stack_valid
-    if op == NOT:
+    if op == c.NOT:
         truth[top] = 1 if truth[top] == 0 else 0
         return top
-    if op == IS_NULL:
+    if op == c.IS_NULL:
         truth[top] = 0 if valid[top] else 1
         valid[top] = True
         return top
-    if op == AND:
+    if op == c.AND:
         top -= 1
         false = (valid[top] and truth[top] == 0) or (valid[top + 1] and truth[top + 1] == 0)
         truth[top] = 0 if false else 1
         valid[top] = false or (valid[top] and valid[top + 1])
         return top
-    if op == OR:
+    if op == c.OR:
         top -= 1
         true = (valid[top] and truth[top] != 0) or (valid[top + 1] and truth[top + 1] != 0)
         truth[top] = 1 if true else 0
@@ -225,7 +196,7 @@ def decide(scratch: Scratch, op: int, top: int) -> int:
         return top
     top -= 2
     source = top + 1 if valid[top] and truth[top] != 0 else top + 2
-    if op == CHOOSE_I:
+    if op == c.CHOOSE_I:
         scratch.stack_i[top] = scratch.stack_i[source]
     else:
         scratch.stack_f[top] = scratch.stack_f[source]
@@ -237,22 +208,22 @@ def decide(scratch: Scratch, op: int, top: int) -> int:
 def calculate_ints(scratch: Scratch, op: int, bits: int, top: int) -> int:
     """A result that `bits` do not hold is null. Returns the new top of the stack."""
     values, valid = scratch.stack_i, scratch.stack_valid
-    if op in (NEG_I, ABS_I):
+    if op in (c.NEG_I, c.ABS_I):
         # The least number has no opposite.
         valid[top] = valid[top] and values[top] != (LEAST_32 if bits == 32 else LEAST_64)
-        if op == NEG_I or values[top] < 0:
+        if op == c.NEG_I or values[top] < 0:
             values[top] = -values[top]
         return top
     top -= 1
     a, b = values[top], values[top + 1]
     result, fits = 0, False
-    if op == ADD_I:
+    if op == c.ADD_I:
         result = a + b
         fits = ((a ^ result) & (b ^ result)) >= 0  # overflow turns the sign against both
-    elif op == SUB_I:
+    elif op == c.SUB_I:
         result = a - b
         fits = ((a ^ b) & (a ^ result)) >= 0
-    elif op == MUL_I:
+    elif op == c.MUL_I:
         result = a * b
         fits = product_fits(a, b)
     elif b != 0:  # MOD_I
@@ -287,25 +258,25 @@ def remainder(a: int, b: int) -> int:
 def calculate_floats(scratch: Scratch, op: int, top: int) -> int:
     """Division and remainder by zero are null. Returns the new top of the stack."""
     values, valid = scratch.stack_f, scratch.stack_valid
-    if op == TO_F:
+    if op == c.TO_F:
         values[top] = float(scratch.stack_i[top])
         return top
-    if op == NEG_F:
+    if op == c.NEG_F:
         values[top] = -values[top]
         return top
-    if op == ABS_F:
+    if op == c.ABS_F:
         values[top] = abs(values[top])
         return top
     top -= 1
     by = values[top + 1]
     fits = True
-    if op == ADD_F:
+    if op == c.ADD_F:
         values[top] += by
-    elif op == SUB_F:
+    elif op == c.SUB_F:
         values[top] -= by
-    elif op == MUL_F:
+    elif op == c.MUL_F:
         values[top] *= by
-    elif op == DIV_F:
+    elif op == c.DIV_F:
         fits = by != 0.0
         values[top] = np.true_divide(values[top], by) if fits else 0.0
     else:  # MOD_F

@@ -1,7 +1,7 @@
-"""Patterns of keys come in; those that stand as they did when they were started are dropped.
+"""Idle keys: those whose pattern is as it was when it was started.
 
-Such a key needs no state: its pattern starts again with its next event and gives the same rows. So the state of a
-pattern with keys holds only keys with something under way.
+An idle key needs no state: its pattern starts again with its next event and gives the same rows. So the state of a
+pattern with keys holds only keys with partial matches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from presage.operators.epl.kernel.network.tables import AND, KIND, UNTIL, WITHIN
 
 @inlined
 def collected(memory: Ints, term: int) -> int:
-    """How many matches an AND holds; -1 if there is an event in one of them."""
+    """How many matches an AND holds; -1 if one of them has an event."""
     count, cell = 0, memory[term + A]
     while cell >= 0:
         if memory[cell + CELL_MATCH] >= 0:
@@ -43,8 +43,8 @@ def collected(memory: Ints, term: int) -> int:
 
 @compiled_in_place
 def shape_of(net: Ints, memory: Ints, root: int) -> Ints:
-    """A pattern that was just started: each term's node and how many matches it holds. Empty: it has a timer, so it
-    depends on when it was started."""
+    """The shape of a pattern that was just started: each term's node and how many matches it holds. Empty if it has a
+    timer, because then it depends on when it was started."""
     size, at = 0, root
     while at >= 0:
         size += 1
@@ -64,7 +64,7 @@ def shape_of(net: Ints, memory: Ints, root: int) -> Ints:
 
 
 @inlined
-def stands_as(net: Ints, memory: Ints, root: int, shape: Ints, filled: Bools) -> bool:
+def has_shape(net: Ints, memory: Ints, root: int, shape: Ints, filled: Bools) -> bool:
     number, serial, at = 0, -1, root
     while at >= 0:
         kind = net[memory[at + NODE] + KIND]
@@ -86,8 +86,8 @@ def stands_as(net: Ints, memory: Ints, root: int, shape: Ints, filled: Bools) ->
 
 @compiled_in_place
 def drop_idle(net: Ints, memory: Ints, keys: int, shape: Ints, filled: Bools) -> None:
-    """`shape` as of `shape_of`; `filled` by set of keys of EVERY-DISTINCT: whether there is one."""
+    """`shape`: see `shape_of`; `filled`: which sets of EVERY-DISTINCT have a key."""
     for key in range(keys):
         at = memory[KEYS_AT] + key * KEY_WORDS + ROOT
-        if memory[at] >= 0 and stands_as(net, memory, memory[at], shape, filled):
+        if memory[at] >= 0 and has_shape(net, memory, memory[at], shape, filled):
             memory[at] = NOT_STARTED

@@ -1,7 +1,6 @@
-"""States of EPL patterns that many statements of one form share: the statement is a further key.
+"""States of EPL patterns shared by statements of one plan template: the statement is a further key.
 
-In a shared state every key begins with the number of a statement. Keys do not touch each other, so the part of one
-statement is what its own kernel would have kept.
+Keys are independent, so the part of one statement equals the state of its own kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from presage.operators.epl.kernel.key_blocks import blocked, part_of, placed
 from presage.operators.epl.kernel.network.tables import WIDTH
 from presage.operators.epl.kernel.spec import STATEMENT, PatternTables
 
-# A state of a pattern without keys names its only one so.
+# The column of the only key in the state of a pattern without keys.
 ONE_KEY = "_key"
 
 
@@ -43,7 +42,7 @@ def joined_patterns(spec: PatternTables, states: Sequence[State]) -> State:
 
 
 def part_of_patterns(spec: PatternTables, state: State, numbers: Collection[int]) -> State:
-    """What belongs to some of the statements."""
+    """The part of some of the statements."""
     if "keys" not in state.tables:
         return State(state.kernel)
     state = blocked(spec, state)

@@ -1,4 +1,4 @@
-"""Compiles the loops of EPL patterns ahead, into the cache on disk."""
+"""Ahead-of-time compilation of the loops of EPL patterns, into the cache on disk."""
 
 from __future__ import annotations
 

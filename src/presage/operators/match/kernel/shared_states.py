@@ -1,6 +1,6 @@
-"""States of MATCH_RECOGNIZE that many statements of one form share: the statement is a further key.
+"""States of MATCH_RECOGNIZE shared by statements of one plan template: the statement is a further key.
 
-Keys do not touch each other, so the part of one statement is what its own kernel would have kept.
+Keys are independent, so the part of one statement equals the state of its own kernel.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from presage.arrays.owned_rows import counted_by_owner, filled, joined_tables, p
 from presage.model.operator_state import State
 from presage.operators.match.kernel.retained import COUNT, NO_COLUMN, OPEN
 from presage.operators.match.kernel.spec import STATEMENT
-
-# A state of a pattern without keys names its only one so.
-ONE_KEY = "_key"
 
 
 def claimed_rows(state: State, number: int) -> State:
@@ -35,7 +32,7 @@ def joined_rows(states: Sequence[State]) -> State:
 
 
 def part_of_rows(state: State, numbers: Collection[int]) -> State:
-    """What belongs to some of the statements."""
+    """The part of some of the statements."""
     return State(state.kernel, part_of_tables(state.tables, STATEMENT, numbers))
 
 

@@ -13,7 +13,7 @@ from presage.arrays.order_keys import keys_of
 
 
 def sorted_order(rows: pa.Table, sort: Sequence[tuple[str, bool]]) -> Ints:
-    """Numbers of the rows in order; rows that are equal stay as they are."""
+    """Row numbers in order; the sort is stable."""
     keys: list[np.ndarray] = []
     for name, ascending in sort:
         array = column(rows, name)

@@ -1,4 +1,4 @@
-"""AND: combines a match of one side with those of the others. A part of the one loop."""
+"""AND: combinations of a match of one side with the matches of the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from presage.operators.epl.kernel.network.tasks import TRUE, push
 
 @inlined
 def keep_match(memory: Ints, term: int, slot: int, match: int) -> None:
-    """There is memory for one cell."""
+    """The caller has checked that there is memory for one cell."""
     cell = memory[FREE_CELLS]
     if cell >= 0:
         memory[FREE_CELLS] = memory[cell + CELL_NEXT]
@@ -55,7 +55,7 @@ def keep_match(memory: Ints, term: int, slot: int, match: int) -> None:
 
 @inlined
 def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> bool:
-    """The match with each combination of what the other sides have. False: more memory is needed, nothing was done."""
+    """Combines the match with all matches of the other sides. False: more memory is needed, nothing was done."""
     sides, here, begin = net[memory[term + NODE] + CHILDREN], memory[sender + SLOT], memory[term + BEGIN]
     counts = np.zeros(sides, np.int64)
     longest = np.zeros(sides, np.int64)
@@ -77,7 +77,7 @@ def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match:
     if memory[TOP] + needed > memory.size or memory[TASKS] + combinations > stack.shape[0]:
         memory[NEED] = max(needed, combinations)
         return False
-    # A NOT says once that it is true; it is not waited for.
+    # A NOT turns true only once; no further match of it is expected.
     others = False
     child = memory[term + FIRST]
     while child >= 0:
@@ -96,13 +96,13 @@ def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match:
         collected[slot, counts[slot]] = memory[cell + CELL_MATCH]
         counts[slot] += 1
         cell = memory[cell + CELL_NEXT]
-    # A match is kept only while another side may still turn true.
+    # Keep the match only while another side may still turn true.
     if others:
         keep_match(memory, term, here, match)
     parent = memory[term + PARENT]
     if not waits:
         end_term(net, memory, term)
-    # The first combination is told first, so it is pushed last; the first side turns slowest.
+    # The first combination is reported first, so it is pushed last; the first side varies slowest.
     for number in range(combinations - 1, -1, -1):
         rest, found, size = number, match, combinations
         for slot in range(sides):

@@ -1,8 +1,8 @@
-"""Which matches of a moment are shown, their numbers, and the partial matches that they end.
+"""Matches of one moment: which are shown, their ordinals, and the partial matches that they end.
 
-Parts of the one loop. Two annotations: @DiscardPartialsOnMatch ends all that holds an event of a match;
-@SuppressOverlappingMatches drops a match that shares an event with an earlier one of the same moment. Events are
-marked by the epoch in which they were last part of a match. Cost of a discard: all running terms of the key.
+@DiscardPartialsOnMatch ends all partial matches that hold an event of a match. @SuppressOverlappingMatches drops a
+match that shares an event with an earlier one of the same moment. Events are marked with the epoch in which they were
+last part of a match. Cost of a discard: all running terms of the key.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from presage.operators.epl.kernel.network.memory import (
     ROOT,
     TASKS,
     A,
+    Work,
     is_alive,
 )
 from presage.operators.epl.kernel.network.tables import AND, FOLLOWED, KIND, NOT, OR, UNTIL
@@ -60,19 +61,21 @@ def mark(memory: Ints, marks: Ints, events: Ints, match: int) -> None:
 
 
 @inlined
-def begin_discard(memory: Ints, stack: Ints, rows: Ints, marks: Ints, events: Ints) -> None:
-    """A task for the pattern that had a match at this moment."""
+def begin_discard(memory: Ints, work: Work, events: Ints) -> None:
+    """Pushes the task for the pattern that had a match at this moment."""
     memory[EPOCH] += 1
     for out in range(memory[MOMENT], memory[OUT]):
-        mark(memory, marks, events, rows[out, OUT_MATCH])
+        mark(memory, work.marks, events, work.rows[out, OUT_MATCH])
     root = memory[memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS + ROOT]
     if root >= 0:
-        push(memory, stack, DISCARD_TERM, root, -1, -1, 0)
+        push(memory, work.stack, DISCARD_TERM, root, -1, -1, 0)
 
 
 @inlined
-def discard_term(net: Ints, memory: Ints, stack: Ints, marks: Ints, events: Ints, term: int) -> bool:
-    """End what holds a marked event, else look below. False: more memory is needed, nothing was done."""
+def discard_term(net: Ints, memory: Ints, work: Work, events: Ints, term: int) -> bool:
+    """Ends a term that holds a marked event, else visits its children. False: more memory is needed, nothing was
+    done."""
+    stack, marks = work.stack, work.marks
     if not is_alive(memory, term):
         return True
     kind = net[memory[term + NODE] + KIND]
@@ -108,9 +111,9 @@ def discard_term(net: Ints, memory: Ints, stack: Ints, marks: Ints, events: Ints
 
 
 @inlined
-def suppress(memory: Ints, rows: Ints, marks: Ints, events: Ints) -> None:
-    """Of the matches of the moment keep those that share no event with an earlier one."""
-    kept = memory[MOMENT]
+def suppress(memory: Ints, work: Work, events: Ints) -> None:
+    """Keeps the matches of the moment that share no event with an earlier one."""
+    rows, marks, kept = work.rows, work.marks, memory[MOMENT]
     memory[EPOCH] += 1
     for out in range(memory[MOMENT], memory[OUT]):
         match = rows[out, OUT_MATCH]
@@ -125,7 +128,7 @@ def suppress(memory: Ints, rows: Ints, marks: Ints, events: Ints) -> None:
 
 @inlined
 def number_rows(memory: Ints, rows: Ints, source: int) -> None:
-    """The ordinals of the moment's rows; `source` of the event, if it is one."""
+    """Numbers the moment's rows. `source`: that of the event, 0 for timers."""
     highest = 0
     for out in range(memory[MOMENT], memory[OUT]):
         ordinal = out - memory[MOMENT]

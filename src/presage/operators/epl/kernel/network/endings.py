@@ -1,18 +1,16 @@
-"""A running term comes in that is to end; it and all below it leave the lists they are in. Parts of the one loop."""
+"""The end of a running term: it and all terms below it leave their lists."""
 
 from __future__ import annotations
 
-from presage.arrays.jit import Ints, inlined
+from presage.arrays.jit import Ints, inlined, inlined_always
 from presage.operators.epl.kernel.network.memory import (
     ALIVE,
     BEGIN,
     CELL_MATCH,
     CELL_NEXT,
     COUNT,
-    DUE,
     FIRST,
     FLAG,
-    FOREVER,
     FREE_CELLS,
     GONE,
     GONE_LAST,
@@ -26,26 +24,21 @@ from presage.operators.epl.kernel.network.memory import (
     is_alive,
     listeners_of,
     orphan,
-    queue_of,
     remove,
-    within_loop,
 )
 from presage.operators.epl.kernel.network.tables import (
     AND,
-    CLOCKED,
     FILTER,
     INTERVAL,
     KIND,
     LISTENER,
-    QUEUE,
-    QUEUED,
     UNTIL,
 )
 
 
-@within_loop
+@inlined_always
 def bury(net: Ints, memory: Ints, term: int) -> None:
-    """One instance without children leaves its lists. Its block can be read until the moment is over."""
+    """Removes an instance without children from its lists. Its block can be read until the moment is over."""
     node = memory[term + NODE]
     kind = net[node + KIND]
     if kind in (FILTER, INTERVAL):
@@ -63,8 +56,6 @@ def bury(net: Ints, memory: Ints, term: int) -> None:
             cell = after
     elif kind == UNTIL and memory[term + COUNT] > 0:
         memory[OPEN] -= 1
-    if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:
-        remove(memory, queue_of(memory, memory[term + KEY], net[node + QUEUE]), term)
     memory[term + FLAG] &= ~ALIVE
     memory[term + FIRST] = memory[GONE]
     if memory[GONE] < 0:
@@ -74,7 +65,7 @@ def bury(net: Ints, memory: Ints, term: int) -> None:
 
 @inlined
 def end_term(net: Ints, memory: Ints, term: int) -> None:
-    """An instance and all below it."""
+    """Ends an instance and all below it."""
     if not is_alive(memory, term):
         return
     orphan(memory, term)

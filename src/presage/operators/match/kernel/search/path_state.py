@@ -77,9 +77,15 @@ class Path(NamedTuple):
 
 def new_trace(paths: Paths, rows: int) -> Trace:
     sets, folds = len(paths.member), len(paths.function)
-    labels, *of_sets = np.zeros(rows, np.int64), *(np.zeros((sets, rows), np.int64) for _ in range(2))
-    whole = [np.zeros((folds, rows), np.int64) for _ in range(4)]
-    return Trace(labels, *of_sets, *whole, *(np.zeros((folds, rows), np.float64) for _ in range(2)))
+
+    def whole(count: int) -> Ints:
+        return np.zeros((count, rows), np.int64)
+
+    def real() -> Floats:
+        return np.zeros((folds, rows), np.float64)
+
+    of_folds = whole(folds), whole(folds), whole(folds), whole(folds), real(), real()
+    return Trace(np.zeros(rows, np.int64), whole(sets), whole(sets), *of_folds)
 
 
 def new_progress(partitions: Partitions, numbers: Ints, places: int, rows: int) -> Progress:
