@@ -27,25 +27,9 @@ from presage.operators.epl.kernel.arena import grow, new_memory, new_work
 from presage.operators.epl.kernel.host_conditions import ask
 from presage.operators.epl.kernel.idle import drop_idle, shape_of
 from presage.operators.epl.kernel.input import Keyed, build_input, number_keys
-from presage.operators.epl.kernel.key_blocks import (
-    blocked,
-    can_be_blocked,
-    due_of,
-    is_blocked,
-    joined,
-    part_of,
-    placed,
-)
+from presage.operators.epl.kernel.key_blocks import blocked, can_be_blocked, due_of, is_blocked, joined, part_of, placed
 from presage.operators.epl.kernel.network import memory as m
-from presage.operators.epl.kernel.network.loop import (
-    ANSWERS,
-    BAD_BOUND,
-    CLOSING,
-    FINISHED,
-    MEMORY,
-    run,
-    start_pattern,
-)
+from presage.operators.epl.kernel.network.loop import ANSWERS, BAD_BOUND, CLOSING, FINISHED, MEMORY, run, start_pattern
 from presage.operators.epl.kernel.network.memory import Input, Values, Work
 from presage.operators.epl.kernel.network.tables import WIDTH, build_network
 from presage.operators.epl.kernel.network.tasks import TASK_WORDS

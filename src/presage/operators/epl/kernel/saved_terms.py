@@ -8,13 +8,7 @@ from presage.arrays.jit import Ints, compiled_in_place
 from presage.operators.epl.kernel.network import memory as m
 from presage.operators.epl.kernel.network.memory import adopt, append, listeners_of, next_term
 from presage.operators.epl.kernel.network.seen_keys import place_of
-from presage.operators.epl.kernel.network.tables import (
-    FILTER,
-    INTERVAL,
-    KIND,
-    LISTENER,
-    UNTIL,
-)
+from presage.operators.epl.kernel.network.tables import FILTER, INTERVAL, KIND, LISTENER, UNTIL
 
 
 @compiled_in_place

@@ -22,13 +22,7 @@ from presage.operators.epl.kernel.network import memory as m
 from presage.operators.epl.kernel.network.memory import Work
 from presage.operators.epl.kernel.network.seen_keys import EXPIRY, NULLS, SEEN_SET, WORDS
 from presage.operators.epl.kernel.network.tables import AND, KIND, UNTIL, WIDTH
-from presage.operators.epl.kernel.saved_terms import (
-    enter_keys,
-    held_cells,
-    link_terms,
-    number_bindings,
-    running_terms,
-)
+from presage.operators.epl.kernel.saved_terms import enter_keys, held_cells, link_terms, number_bindings, running_terms
 from presage.operators.epl.kernel.spec import PatternTables
 
 CAUSES, DONE, TEXTS = "_cause", "_finished", "text"

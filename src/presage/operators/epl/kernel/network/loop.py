@@ -11,48 +11,10 @@ from __future__ import annotations
 from presage.arrays.cancel import check_cancelled
 from presage.arrays.jit import Ints, compiled_in_place, inlined, inlined_always
 from presage.arrays.programs.borrowing import borrowed
+from presage.operators.epl.kernel.network import memory as m
 from presage.operators.epl.kernel.network.discards import begin_discard, discard_term, number_rows, suppress
 from presage.operators.epl.kernel.network.endings import end_term
 from presage.operators.epl.kernel.network.memory import (
-    ASKS,
-    BEGIN,
-    CAUSE,
-    CHOSEN,
-    DISCARD,
-    DUE,
-    EVENT_ROW,
-    FILTERS,
-    GROUP,
-    GROUP_END,
-    HEAP,
-    KEY,
-    KEY_CAUSE,
-    KEY_NOW,
-    KEY_WORDS,
-    KEYS_AT,
-    MOMENT,
-    MOST_OPEN,
-    MOST_WAITING,
-    NEXT_CHOSEN,
-    NEXT_DUE,
-    NODE,
-    NOT_STARTED,
-    NOW,
-    OPEN,
-    OUT,
-    PARENT,
-    PHASE,
-    ROOT,
-    ROUNDS,
-    SEEN,
-    SERIAL,
-    SUPPRESS,
-    TASKS,
-    TIMERS,
-    TOP,
-    WAITING,
-    WATERMARK,
-    A,
     Input,
     Values,
     Work,
@@ -66,17 +28,7 @@ from presage.operators.epl.kernel.network.periods import is_true
 from presage.operators.epl.kernel.network.reactions import end_spawn, turn_false, turn_true
 from presage.operators.epl.kernel.network.starts import start_next, start_term
 from presage.operators.epl.kernel.network.tables import ASKED, CONSUME, INTERVAL, KIND, PROGRAM, RANK, STAYS, TAG
-from presage.operators.epl.kernel.network.tasks import (
-    FALSE,
-    HOLDS,
-    MATCH,
-    NEXT_CHILD,
-    RING,
-    SPAWNED,
-    START,
-    TRUE,
-    push,
-)
+from presage.operators.epl.kernel.network.tasks import FALSE, HOLDS, MATCH, NEXT_CHILD, RING, SPAWNED, START, TRUE, push
 from presage.operators.epl.kernel.network.timers import fill_heap, first_timer
 
 # What `run` returns, and RUNNING: what its phases return while it need not.
@@ -95,22 +47,22 @@ CHOSEN_TERM, CHOSEN_ROW, CHOSEN_ASKED = range(3)
 def drain(net: Ints, values: Values, memory: Ints, work: Work, events: Ints) -> int:
     """Does all tasks."""
     stack = work.stack
-    while memory[TASKS] > 0:
+    while memory[m.TASKS] > 0:
         if (
-            memory[TOP] + SPARE_WORDS > memory.size
-            or memory[TASKS] + SPARE_TASKS > stack.shape[0]
-            or memory[OUT] >= work.rows.shape[0]
-            or memory[HEAP] >= work.heap.shape[0]
-            or memory[SEEN] + 1 >= work.seen.shape[0]
+            memory[m.TOP] + SPARE_WORDS > memory.size
+            or memory[m.TASKS] + SPARE_TASKS > stack.shape[0]
+            or memory[m.OUT] >= work.rows.shape[0]
+            or memory[m.HEAP] >= work.heap.shape[0]
+            or memory[m.SEEN] + 1 >= work.seen.shape[0]
         ):
             return MEMORY
-        if memory[OPEN] > memory[MOST_OPEN] or memory[WAITING] > memory[MOST_WAITING]:
+        if memory[m.OPEN] > memory[m.MOST_OPEN] or memory[m.WAITING] > memory[m.MOST_WAITING]:
             return TOO_MANY
-        memory[ROUNDS] += 1
-        check_cancelled(memory[ROUNDS])
-        top = memory[TASKS] - 1
+        memory[m.ROUNDS] += 1
+        check_cancelled(memory[m.ROUNDS])
+        top = memory[m.TASKS] - 1
         task, term, other, match, ended = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3], stack[top, 4]
-        memory[TASKS] = top
+        memory[m.TASKS] = top
         fits = True
         if task == TRUE:
             fits = turn_true(net, values, memory, work, term, other, match, ended)
@@ -130,11 +82,11 @@ def drain(net: Ints, values: Values, memory: Ints, work: Work, events: Ints) -> 
                 start_next(net, memory, stack, term, other)
         elif task == HOLDS:
             if is_alive(memory, term):
-                push(memory, stack, TRUE, memory[term + PARENT], term, memory[term + BEGIN], 0)
+                push(memory, stack, TRUE, memory[term + m.PARENT], term, memory[term + m.BEGIN], 0)
         else:
             fits = discard_term(net, memory, work, events, term)
         if not fits:
-            memory[TASKS] = top + 1
+            memory[m.TASKS] = top + 1
             return MEMORY
     return FINISHED
 
@@ -142,7 +94,7 @@ def drain(net: Ints, values: Values, memory: Ints, work: Work, events: Ints) -> 
 @inlined_always
 def take_event(net: Ints, memory: Ints, stack: Ints, term: int, row: int) -> None:
     """MATCH: a filter turns true with the event in `row`."""
-    node, parent, match = memory[term + NODE], memory[term + PARENT], memory[term + BEGIN]
+    node, parent, match = memory[term + m.NODE], memory[term + m.PARENT], memory[term + m.BEGIN]
     if net[node + TAG] >= 0:
         match = bind(memory, match, net[node + TAG], row)
     if net[node + STAYS] == 0:
@@ -153,9 +105,9 @@ def take_event(net: Ints, memory: Ints, stack: Ints, term: int, row: int) -> Non
 @inlined_always
 def end_timer(net: Ints, memory: Ints, stack: Ints, term: int) -> None:
     """RING: an interval turns true, a guard false."""
-    begin, parent = memory[term + BEGIN], memory[term + PARENT]
+    begin, parent = memory[term + m.BEGIN], memory[term + m.PARENT]
     end_term(net, memory, term)
-    if net[memory[term + NODE] + KIND] == INTERVAL:
+    if net[memory[term + m.NODE] + KIND] == INTERVAL:
         push(memory, stack, TRUE, parent, term, begin, 1)
     else:
         push(memory, stack, FALSE, parent, term, -1, 0)
@@ -166,11 +118,11 @@ def choose(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -
     """The filters that the event passes: by rank, then in the order in which they began to listen. Those with a
     condition that only the host can evaluate are counted in ASKS. False: more memory is needed."""
     chosen, cursors = work.chosen, source.cursors
-    group, active = memory[GROUP], 0
-    for f in range(memory[FILTERS]):
+    group, active = memory[m.GROUP], 0
+    for f in range(memory[m.FILTERS]):
         for row in range(source.starts[group], source.starts[group + 1]):
             if source.passes[row, f]:
-                head = memory[listeners_of(memory, memory[KEY_NOW], f)]
+                head = memory[listeners_of(memory, memory[m.KEY_NOW], f)]
                 if head >= 0:
                     cursors[active, 0] = head
                     cursors[active, 1] = source.rows[row]
@@ -181,18 +133,18 @@ def choose(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -
         best = 0
         for k in range(1, active):
             one, other = cursors[k, 0], cursors[best, 0]
-            higher = net[memory[one + NODE] + RANK] - net[memory[other + NODE] + RANK]
-            if higher > 0 or (higher == 0 and memory[one + SERIAL] < memory[other + SERIAL]):
+            higher = net[memory[one + m.NODE] + RANK] - net[memory[other + m.NODE] + RANK]
+            if higher > 0 or (higher == 0 and memory[one + m.SERIAL] < memory[other + m.SERIAL]):
                 best = k
         term, row = cursors[best, 0], cursors[best, 1]
-        after = memory[term + A]
+        after = memory[term + m.A]
         cursors[best, 0] = after
         if after < 0:
             active -= 1
             cursors[best, 0] = cursors[active, 0]
             cursors[best, 1] = cursors[active, 1]
-        node = memory[term + NODE]
-        if net[node + PROGRAM] >= 0 and not is_true(net, values, memory, node, memory[term + BEGIN], row):
+        node = memory[term + m.NODE]
+        if net[node + PROGRAM] >= 0 and not is_true(net, values, memory, node, memory[term + m.BEGIN], row):
             continue
         if count == chosen.shape[0]:
             return False
@@ -203,9 +155,9 @@ def choose(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -
             chosen[count, CHOSEN_ASKED] = asks
             asks += 1
         count += 1
-    memory[CHOSEN] = count
-    memory[NEXT_CHOSEN] = 0
-    memory[ASKS] = asks
+    memory[m.CHOSEN] = count
+    memory[m.NEXT_CHOSEN] = 0
+    memory[m.ASKS] = asks
     return True
 
 
@@ -213,24 +165,24 @@ def choose(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -
 def consume(net: Ints, memory: Ints, chosen: Ints) -> None:
     """@consume: only the chosen filters of the highest level react."""
     highest = 0
-    for k in range(memory[CHOSEN]):
-        highest = max(highest, net[memory[chosen[k, CHOSEN_TERM] + NODE] + CONSUME])
+    for k in range(memory[m.CHOSEN]):
+        highest = max(highest, net[memory[chosen[k, CHOSEN_TERM] + m.NODE] + CONSUME])
     if highest == 0:
         return
     count = 0
-    for k in range(memory[CHOSEN]):
-        if net[memory[chosen[k, CHOSEN_TERM] + NODE] + CONSUME] == highest:
+    for k in range(memory[m.CHOSEN]):
+        if net[memory[chosen[k, CHOSEN_TERM] + m.NODE] + CONSUME] == highest:
             chosen[count, CHOSEN_TERM] = chosen[k, CHOSEN_TERM]
             chosen[count, CHOSEN_ROW] = chosen[k, CHOSEN_ROW]
             count += 1
-    memory[CHOSEN] = count
+    memory[m.CHOSEN] = count
 
 
 @inlined
 def start_root(memory: Ints, stack: Ints, key: int) -> None:
     """Starts the pattern of a key. The caller has checked that there is memory."""
     root = new_term(memory, 0, -1, 0, -1, key)
-    memory[memory[KEYS_AT] + key * KEY_WORDS + ROOT] = root
+    memory[memory[m.KEYS_AT] + key * m.KEY_WORDS + m.ROOT] = root
     push(memory, stack, START, root, -1, -1, 0)
 
 
@@ -242,46 +194,46 @@ def start_pattern(memory: Ints, stack: Ints, key: int) -> None:
 @inlined_always
 def begin_key(net: Ints, memory: Ints, work: Work, source: Input) -> int:
     """NEXT_KEY"""
-    key = memory[KEY_NOW] + 1
+    key = memory[m.KEY_NOW] + 1
     if key == source.firsts.size - 1:
         return FINISHED
-    memory[KEY_NOW] = key
-    if memory[TIMERS] and not fill_heap(net, memory, work.heap):
-        memory[KEY_NOW] = key - 1
+    memory[m.KEY_NOW] = key
+    if memory[m.TIMERS] and not fill_heap(net, memory, work.heap):
+        memory[m.KEY_NOW] = key - 1
         return MEMORY
     first_timer(memory, work.heap)
-    memory[GROUP] = source.firsts[key]
-    memory[GROUP_END] = source.firsts[key + 1]
-    memory[PHASE] = READY
+    memory[m.GROUP] = source.firsts[key]
+    memory[m.GROUP_END] = source.firsts[key + 1]
+    memory[m.PHASE] = READY
     return RUNNING
 
 
 @inlined_always
 def begin_moment(memory: Ints, work: Work, source: Input) -> int:
     """READY: timers that are due before the next event, or the event."""
-    group = memory[GROUP]
-    until = source.times[source.starts[group]] if group < memory[GROUP_END] else memory[WATERMARK]
-    if memory[NEXT_DUE] <= until:
+    group = memory[m.GROUP]
+    until = source.times[source.starts[group]] if group < memory[m.GROUP_END] else memory[m.WATERMARK]
+    if memory[m.NEXT_DUE] <= until:
         first_timer(memory, work.heap)
-        if memory[NEXT_DUE] <= until:
-            memory[NOW] = memory[NEXT_DUE]
-            memory[EVENT_ROW] = -1
-            memory[PHASE] = RINGING
+        if memory[m.NEXT_DUE] <= until:
+            memory[m.NOW] = memory[m.NEXT_DUE]
+            memory[m.EVENT_ROW] = -1
+            memory[m.PHASE] = RINGING
             return RUNNING
-    if group >= memory[GROUP_END]:
-        memory[PHASE] = NEXT_KEY
+    if group >= memory[m.GROUP_END]:
+        memory[m.PHASE] = NEXT_KEY
         return RUNNING
-    if memory[TOP] + SPARE_WORDS > memory.size:
+    if memory[m.TOP] + SPARE_WORDS > memory.size:
         return MEMORY
-    memory[ROUNDS] += 1
-    check_cancelled(memory[ROUNDS])
-    row, key = source.starts[group], memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS
-    memory[NOW] = source.times[row]
-    memory[EVENT_ROW] = source.rows[row]
-    memory[key + KEY_CAUSE] = source.causes[row]
-    memory[PHASE] = CHOOSING
-    if memory[key + ROOT] == NOT_STARTED:
-        start_root(memory, work.stack, memory[KEY_NOW])
+    memory[m.ROUNDS] += 1
+    check_cancelled(memory[m.ROUNDS])
+    row, key = source.starts[group], memory[m.KEYS_AT] + memory[m.KEY_NOW] * m.KEY_WORDS
+    memory[m.NOW] = source.times[row]
+    memory[m.EVENT_ROW] = source.rows[row]
+    memory[key + m.KEY_CAUSE] = source.causes[row]
+    memory[m.PHASE] = CHOOSING
+    if memory[key + m.ROOT] == m.NOT_STARTED:
+        start_root(memory, work.stack, memory[m.KEY_NOW])
     return RUNNING
 
 
@@ -289,21 +241,21 @@ def begin_moment(memory: Ints, work: Work, source: Input) -> int:
 def ring(memory: Ints, work: Work) -> None:
     """RINGING: the next timer of the moment."""
     term = first_timer(memory, work.heap)
-    if term < 0 or memory[term + DUE] > memory[NOW]:
-        memory[PHASE] = CLOSING
+    if term < 0 or memory[term + m.DUE] > memory[m.NOW]:
+        memory[m.PHASE] = CLOSING
         return
-    memory[memory[KEYS_AT] + memory[term + KEY] * KEY_WORDS + KEY_CAUSE] = memory[term + CAUSE]
+    memory[memory[m.KEYS_AT] + memory[term + m.KEY] * m.KEY_WORDS + m.KEY_CAUSE] = memory[term + m.CAUSE]
     push(memory, work.stack, RING, term, -1, -1, 0)
 
 
 @inlined_always
 def react(memory: Ints, work: Work) -> None:
     """REACTING: the next chosen filter."""
-    k = memory[NEXT_CHOSEN]
-    if k == memory[CHOSEN]:
-        memory[PHASE] = CLOSING
+    k = memory[m.NEXT_CHOSEN]
+    if k == memory[m.CHOSEN]:
+        memory[m.PHASE] = CLOSING
         return
-    memory[NEXT_CHOSEN] += 1
+    memory[m.NEXT_CHOSEN] += 1
     if is_alive(memory, work.chosen[k, CHOSEN_TERM]):
         push(memory, work.stack, MATCH, work.chosen[k, CHOSEN_TERM], work.chosen[k, CHOSEN_ROW], -1, 0)
 
@@ -311,15 +263,15 @@ def react(memory: Ints, work: Work) -> None:
 @inlined_always
 def end_moment(memory: Ints, work: Work, source: Input) -> None:
     """CLOSED: numbers the result rows and frees memory."""
-    is_event = memory[EVENT_ROW] >= 0
-    if memory[OUT] > memory[MOMENT]:
-        if memory[SUPPRESS]:
+    is_event = memory[m.EVENT_ROW] >= 0
+    if memory[m.OUT] > memory[m.MOMENT]:
+        if memory[m.SUPPRESS]:
             suppress(memory, work, source.events)
-        number_rows(memory, work.rows, source.sources[source.starts[memory[GROUP]]] if is_event else 0)
+        number_rows(memory, work.rows, source.sources[source.starts[memory[m.GROUP]]] if is_event else 0)
     free_gone(memory)
     if is_event:
-        memory[GROUP] += 1
-    memory[PHASE] = READY
+        memory[m.GROUP] += 1
+    memory[m.PHASE] = READY
 
 
 @compiled_in_place
@@ -332,11 +284,11 @@ def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> i
         borrowed(source),
     )
     while True:
-        if memory[TASKS] > 0:
+        if memory[m.TASKS] > 0:
             status = drain(net, values, memory, work, source.events)
             if status != FINISHED:
                 return status
-        status, phase = RUNNING, memory[PHASE]
+        status, phase = RUNNING, memory[m.PHASE]
         if phase == NEXT_KEY:
             status = begin_key(net, memory, work, source)
         elif phase == READY:
@@ -345,20 +297,20 @@ def run(net: Ints, values: Values, memory: Ints, work: Work, source: Input) -> i
             ring(memory, work)
         elif phase == CHOOSING:
             if choose(net, values, memory, work, source):
-                memory[PHASE] = CONSUMING
-                status = ANSWERS if memory[ASKS] > 0 else RUNNING
+                memory[m.PHASE] = CONSUMING
+                status = ANSWERS if memory[m.ASKS] > 0 else RUNNING
             else:
-                memory[CHOSEN] = work.chosen.shape[0]
+                memory[m.CHOSEN] = work.chosen.shape[0]
                 status = MEMORY
         elif phase == CONSUMING:
             consume(net, memory, work.chosen)
-            memory[PHASE] = REACTING
+            memory[m.PHASE] = REACTING
         elif phase == REACTING:
             react(memory, work)
         elif phase == CLOSING:
-            if memory[DISCARD] and memory[OUT] > memory[MOMENT]:
+            if memory[m.DISCARD] and memory[m.OUT] > memory[m.MOMENT]:
                 begin_discard(memory, work, source.events)
-            memory[PHASE] = CLOSED
+            memory[m.PHASE] = CLOSED
         else:
             end_moment(memory, work, source)
         if status != RUNNING:

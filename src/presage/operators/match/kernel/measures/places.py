@@ -29,7 +29,7 @@ class Views:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The places in the line that have some labels, and how many of them come before each place (and the line's end)."""
+    """The places in the line that have some labels, and how many of them come before each place (and in all)."""
 
     line: Ints
     before: Ints
