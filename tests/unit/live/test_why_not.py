@@ -123,12 +123,12 @@ def test_an_event_under_not_ends_the_match(engine: Engine) -> None:
 def test_an_event_under_not_is_not_waited_for(engine: Engine) -> None:
     text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v > 5) -> (timer:interval(10 min) AND NOT b=Pulse(v < a.v)) ]"
     told = asked(engine, text, [pulse("s1", 6, 0), pulse("s1", 7, 1)], 1, until=60)
-    assert told.notes == ("A match with it goes on as long as no b=Pulse(v < a.v) comes.",)
+    assert told.notes == ("A match with it continues as long as no b=Pulse(v < a.v) comes.",)
     (other,) = engine.deployments["asked"].why_event(2)
     (chance,) = [c for c in other.chances if c.of.startswith("b=")]
     assert (chance.outcome, chance.further) == (
         "fails",
-        "it stands under NOT: such an event would have ended the match",
+        "it is under NOT: such an event would have ended the match",
     )
 
 
@@ -251,7 +251,7 @@ def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engi
 
 def test_what_cannot_be_told_is_not_guessed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 99)
-    assert told.notes == ("It is no event of this pattern.",)
+    assert told.notes == ("It is not an event of this pattern.",)
     monkeypatch.setattr(why_not_patterns, "MOST_EVENTS", 1)
     (many,) = engine.deployments["asked"].why_event(2)
     assert many.notes == ("Its streams have 2 events; why-not replays at most 1.",)
