@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from presage.operators.prediction.kernel.join import Matches, Times, build_sides, evaluate_pairs, join
+from presage.operators.prediction.kernel.join import Matches, build_sides, evaluate_pairs, join
 from presage.operators.prediction.kernel.pieces import Pieces, build_pieces
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.spec import AtLeast, Comparator, ErrorModel, Errors, JoinSpec, JoinTerm
 from presage.operators.prediction.kernel.warm import warm
 

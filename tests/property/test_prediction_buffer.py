@@ -49,7 +49,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 def feed(buffer: Buffer, world: World, start: int, stop: int) -> Fed:
     time, key, values, rates, clock = (column[start:stop] for column in world[1:])
-    return buffer.feed(time, key, values, rates, clock=clock)
+    return buffer.feed(time, key, values, rates, watermark=clock)
 
 
 def in_force(buffer: Buffer) -> set[tuple[int, int, int, bool]]:

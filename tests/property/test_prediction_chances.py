@@ -11,10 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from presage.operators.prediction.kernel.chances.joint import joint_chance
+from presage.operators.prediction.kernel.chances.joint import Bounds, Values, joint_chance
 from presage.operators.prediction.kernel.chances.likelihood import distance_chances, value_chances
 from presage.operators.prediction.kernel.chances.shared_errors import LOW_A, groups_of
 from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.spec import (
     AtLeast,
     Comparator,
@@ -122,7 +123,8 @@ def together(
     limits = [[ValueTerm(0, COMPARATORS[comparator], constant) for comparator, constant in own] for own in (a, b)]
     _, groups = groups_of([JoinTerm(0, 0, COMPARATORS[comparator], constant) for comparator, constant in both], *limits)
     model = ErrorModel.UNIFORM if sigma is None else ErrorModel.NORMAL
-    return joint_chance(*values, *sizes, *groups[0, LOW_A:], int(model), 0.0 if sigma is None else sigma)
+    errors = Errors(int(model), 0.0 if sigma is None else sigma)
+    return joint_chance(Values(*values, *sizes), Bounds(*groups[0, LOW_A:]), errors)
 
 
 @given(differences, differences, some_sizes, some_sizes, bounds, bounds, distances, st.sampled_from([None, 0.3, 1.5]))
@@ -420,7 +422,7 @@ def test_what_is_asked_for_bit_by_bit_has_the_probability_of_the_whole(
     places = [None, *(cut * SECOND // 7 for cut in sorted(cuts)), None]
     # What reaches the end of a bit is told with the next one, which goes back by a microsecond for it.
     bits = [
-        join(*pieces, spec, None if after is None else after - 1, until, final=until is None)
+        join(*pieces, spec, Times(None if after is None else after - 1, until, final=until is None))
         for after, until in itertools.pairwise(places)
     ]
     greatest = max((float(bit.probability.max()) for bit in bits if len(bit)), default=-1.0)

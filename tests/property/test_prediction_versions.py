@@ -16,6 +16,7 @@ from presage.operators.prediction.kernel.buffer.buffer import POLICIES, BufferSp
 from presage.operators.prediction.kernel.join import join
 from presage.operators.prediction.kernel.pieces import Pieces
 from presage.operators.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm, ValueSpec, ValueTerm
 from presage.operators.prediction.kernel.validator import PredictionKernel
 from presage.operators.prediction.kernel.values import validity
@@ -81,7 +82,7 @@ def test_a_join_over_a_buffer_is_that_of_its_states(world: World, window: int, c
     tables = PredictionTables((world[0],), (Side(0), Side(0)), (Pair(0, 1, asked),), columns=("a", "b", "from", "to"))
 
     def ask(pieces: Pieces, after: int, until: int | None) -> list[Part]:
-        found = join(pieces, pieces, asked, after, until)
+        found = join(pieces, pieces, asked, Times(after, until))
         return parts_of(found, found.left, found.right)
 
     assert rows_of(world, tables) == united(parts_of_states(spec_of(world[0], window), *world[1:], ask))
@@ -94,7 +95,7 @@ def test_a_value_term_over_a_buffer_is_that_of_its_states(world: World, comparat
     tables = PredictionTables((world[0],), (Side(0, terms=(term,)),), columns=("a", "from", "to"))
 
     def ask(pieces: Pieces, after: int, until: int | None) -> list[Part]:
-        found = validity(pieces, ValueSpec((term,)), after, until)
+        found = validity(pieces, ValueSpec((term,)), Times(after, until))
         return parts_of(found, found.key)
 
     assert rows_of(world, tables) == united(parts_of_states(spec_of(world[0], 0), *world[1:], ask))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.operators.prediction.kernel.join import join
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.spec import ValueSpec
 from presage.operators.prediction.kernel.values import validity
 from property.prediction_worlds import (
@@ -126,8 +127,8 @@ def test_what_was_in_force_up_to_a_moment_decides_what_matches_up_to_it(
     at, spec = now * QUARTER, kernel_join(asked)
     known = [[u for u in stream if u.at <= at] for stream in (left, right)]
     if all(known):
-        then = join(*(pieces_of(stream, period) for stream in known), spec, until=at)
-        later = join(pieces_of(left, period), pieces_of(right, period), spec, until=at)
+        then = join(*(pieces_of(stream, period) for stream in known), spec, Times(until=at))
+        later = join(pieces_of(left, period), pieces_of(right, period), spec, Times(until=at))
         assert all_rows(then) == all_rows(later)
 
 
@@ -138,7 +139,7 @@ def test_the_parts_asked_for_one_after_the_other_make_up_the_whole(
     spec = kernel_join(asked)
     sides = pieces_of(left, period), pieces_of(right, period)
     places = [None, *(cut * SECOND // 6 for cut in sorted(cuts)), None]
-    parts = [join(*sides, spec, *span) for span in itertools.pairwise(places)]
+    parts = [join(*sides, spec, Times(*span)) for span in itertools.pairwise(places)]
     for a in (1, 2):
         for b in (3, 4):
             glued: list[Row] = []

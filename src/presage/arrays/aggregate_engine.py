@@ -1,7 +1,7 @@
-"""The contract of engines of aggregates: an answer over a column of arguments for each row to be emitted.
+"""The protocol of aggregate engines: they compute an aggregate for each row to be emitted.
 
-Windows have three engines: `FoldEngine` (nothing leaves), `FifoEngine` (events leave in order of arrival) and
-`SlotEngine` (they leave in any order). `name` distinguishes the accumulators of the state.
+Windows have three engines: `FoldEngine` (events never leave), `FifoEngine` (they leave in order of arrival) and
+`SlotEngine` (in any order). `name` identifies an accumulator in the state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from presage.arrays.jit import Bools, Floats, Ints
 
 
 class AggregateColumn(Protocol):
-    """One aggregate of a query: the column of its argument, and that argument in the user's words."""
+    """One aggregate of a query: the column of its argument, and the argument as the user wrote it."""
 
     @property
     def column(self) -> str | None: ...
@@ -24,7 +24,7 @@ class AggregateColumn(Protocol):
 
 
 class AggregateEngine(Protocol):
-    """What an aggregate asks. Arguments run over all rows of the step, answers over the rows to be emitted."""
+    """Arguments have all rows of the step, results the rows to be emitted."""
 
     def count(self, name: str, valid: Bools | None) -> Ints: ...
     def total(self, name: str, values: Ints) -> Ints: ...

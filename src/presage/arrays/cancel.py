@@ -1,8 +1,8 @@
-"""The cancel word of compiled loops: a loop whose thread is to stop raises `CancelledError` within 65,536 rounds.
+"""Cancellation of compiled loops: a loop in a cancelled thread raises `CancelledError` within 65,536 rounds.
 
-Loops run without Python's lock, so nothing else can stop them. The word is one number of this process, the identity of
-the thread that is to stop; it reaches the loops as a symbol of the linker, so that compiled code can be cached on disk
-and no loop needs another argument.
+Loops run without the GIL, so nothing else can stop them. A word of this process holds the identity of the cancelled
+thread. Loops read it through a linker symbol, so compiled code can be cached on disk and no loop needs an argument for
+it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ llvm.add_symbol(_IDENTITY, ctypes.cast(ctypes.pythonapi.PyThread_get_thread_iden
 
 
 class CancelledError(Exception):
-    """The step that this thread computes is no longer wanted."""
+    """The step of this thread was cancelled."""
 
 
 def cancel_loops(thread: int) -> None:
-    """Let the loop that runs in a thread (its identity) raise. One thread at a time; a later call takes its place."""
+    """Cancel the loop that runs in a thread (its identity). One thread at a time: a later call replaces this one."""
     _word.value = thread
 
 
@@ -51,6 +51,6 @@ _cancelled: Any = intrinsic(_is_cancelled)
 
 @inlined
 def check_cancelled(rounds: int) -> None:
-    """Raises if this thread is to stop. Called by a loop in each of its rounds, looks in one of 65,536."""
+    """Raise if this thread is cancelled. A loop calls it in every round; it checks in one of 65,536."""
     if rounds & (ROUNDS - 1) == 0 and _cancelled():
         raise CancelledError

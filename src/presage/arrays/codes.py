@@ -1,4 +1,4 @@
-"""Codes of rows come in (equal values, equal codes, numbered as they appear), places and orders by code go out."""
+"""Positions and orders of rows by their codes: equal rows have equal codes, numbered by first occurrence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 from presage.arrays.equality import equality_codes, numbered
 from presage.arrays.jit import Ints, compiled, inlined
 
-# A table of all possible pairs is faster than hashing the pairs, while it is not much longer than the column.
+# Up to so many possible pairs per row a table of them is faster than hashing.
 DENSE = 4
 
 
@@ -25,7 +25,7 @@ def paired(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
 
 @compiled
 def first_of(codes: Ints, count: int) -> Ints:
-    """Row at which each code appears first."""
+    """The first row of each code."""
     first = np.full(count, -1, np.int64)
     for i in range(codes.size - 1, -1, -1):
         first[codes[i]] = i
@@ -34,7 +34,7 @@ def first_of(codes: Ints, count: int) -> Ints:
 
 @compiled
 def last_of(codes: Ints, count: int) -> Ints:
-    """Row at which each code appears last."""
+    """The last row of each code."""
     last = np.full(count, -1, np.int64)
     for i in range(codes.size):
         last[codes[i]] = i
@@ -43,7 +43,7 @@ def last_of(codes: Ints, count: int) -> Ints:
 
 @compiled
 def positions(codes: Ints, count: int) -> tuple[Ints, Ints]:
-    """How many rows of the same code come before each row, and how many rows each code has."""
+    """The number of earlier rows with the same code, for each row, and the number of rows of each code."""
     seen = np.zeros(count, np.int64)
     position = np.empty(codes.size, np.int64)
     for i in range(codes.size):
@@ -54,7 +54,7 @@ def positions(codes: Ints, count: int) -> tuple[Ints, Ints]:
 
 @inlined
 def _run_starts(codes: Ints, count: int) -> Ints:
-    """Where each code's run starts when the rows are sorted by code: `count + 1` bounds."""
+    """Where the run of each code starts in the order by code: `count + 1` bounds."""
     start = np.zeros(count + 1, np.int64)
     for i in range(codes.size):
         start[codes[i] + 1] += 1
@@ -65,7 +65,7 @@ def _run_starts(codes: Ints, count: int) -> Ints:
 
 @compiled
 def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
-    """Place of each row when the rows are sorted by code (stably), and where each code's run starts."""
+    """The position of each row in the stable order by code, and where the run of each code starts."""
     start = _run_starts(codes, count)
     free = start[:count].copy()
     rank = np.empty(codes.size, np.int64)
@@ -77,7 +77,7 @@ def grouped_rank(codes: Ints, count: int) -> tuple[Ints, Ints]:
 
 @compiled
 def grouped_order(codes: Ints, count: int) -> tuple[Ints, Ints]:
-    """Stable order of the rows by code, and where each code's run starts (`count + 1` bounds). One counting sort."""
+    """The stable order of rows by code, and where the run of each code starts (`count + 1` bounds). A counting sort."""
     start = _run_starts(codes, count)
     free = start[:count].copy()
     order = np.empty(codes.size, np.int64)

@@ -1,4 +1,4 @@
-"""Columns over the kept rows of a state and the new rows together; arrays as NumPy values with their validity."""
+"""Columns of the rows of a step: those kept in the state and the new ones; arrays as NumPy values with validity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOW_MASK = (1 << HIGH_BITS) - 1
 ELEMENT = "element"
 MOST_LISTED = 2**31 - 1  # Arrow's lists have offsets of 32 bits
 MOST_TEXT = 2**31 - 1  # bytes of a column of texts, for the same reason
-WIDE_FROM = MOST_TEXT  # from so many bytes on the texts of a step have offsets of 64 bits
+WIDE_FROM = MOST_TEXT  # with more bytes the texts of a step have offsets of 64 bits
 
 
 def column(table: pa.Table, name: str) -> pa.Array:
@@ -28,14 +28,14 @@ def column(table: pa.Table, name: str) -> pa.Array:
 
 
 def joined(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Arrays as one. Texts of more than two gigabytes get offsets of 64 bits, as Arrow wants it, others do not."""
+    """Arrays as one. Texts of more than two gigabytes get offsets of 64 bits, as Arrow requires."""
     if len(arrays) == 1:
         return arrays[0]
     return pa.concat_arrays(_widened(arrays))
 
 
 def _widened(arrays: Sequence[pa.Array]) -> Sequence[pa.Array]:
-    """The arrays with one type: that of long texts if one of them is long, or all of them are together."""
+    """The arrays with one type: large strings if one of them is large, or all of them together are."""
     wide = any(pa.types.is_large_string(array.type) for array in arrays)
     if not wide and not (pa.types.is_string(arrays[0].type) and sum(array.nbytes for array in arrays) > WIDE_FROM):
         return arrays
@@ -50,7 +50,7 @@ def taken(table: pa.Table, name: str, rows: Ints) -> pa.Array:
     """Some rows of a column, as one array of its plain type."""
     chunks = table.column(name)
     if pa.types.is_dictionary(chunks.type) and chunks.num_chunks == 1:
-        # The texts of these rows alone are written out.
+        # Decode the texts of these rows only.
         return take(chunks.chunk(0), rows).cast(chunks.type.value_type)
     return take(column(table, name), rows)
 
@@ -72,7 +72,7 @@ def bools(array: pa.Array) -> Bools:
 
 
 class Universe:
-    """The rows that a step works on: those kept in the state first, then the new ones, in order of arrival."""
+    """The rows of a step: those kept in the state, then the new ones, in order of arrival."""
 
     def __init__(self, kept: pa.Table | None, new: pa.Table) -> None:
         self.kept = kept
@@ -92,14 +92,14 @@ class Universe:
         return self._columns[name]
 
     def codes(self, names: Iterable[str]) -> tuple[Ints, int]:
-        """Codes of the values that some columns have together."""
-        asked = tuple(names)
-        if asked not in self._codes:
-            self._codes[asked] = equality_codes([self._chunks(name) for name in asked], self.rows)
-        return self._codes[asked]
+        """Codes of the tuples that some columns form."""
+        columns = tuple(names)
+        if columns not in self._codes:
+            self._codes[columns] = equality_codes([self._chunks(name) for name in columns], self.rows)
+        return self._codes[columns]
 
     def _chunks(self, name: str) -> pa.ChunkedArray:
-        # Coding needs no copy into one array, and texts are what copying costs most for.
+        # Not copied into one array: copying texts is expensive.
         if self.kept is None or not self.kept_rows:
             return self.new.column(name)
         return pa.chunked_array(_widened([column(self.kept, name), *plain(self.new.column(name)).chunks]))
@@ -124,7 +124,7 @@ class Universe:
 
 
 class Values:
-    """An argument column of an aggregate, seen as numbers when the aggregate needs numbers."""
+    """An argument column of an aggregate, with its numbers on demand."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
@@ -135,7 +135,7 @@ class Values:
 
     @cached_property
     def valid(self) -> Bools | None:
-        """Which values are not null; None if all are."""
+        """Which values are not null; None: all of them."""
         if not self.array.null_count:
             return None
         return np.asarray(self.array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
@@ -149,7 +149,8 @@ class Values:
 
     @cached_property
     def halves(self) -> tuple[Ints, Ints]:
-        """Integers as high * 2**32 + low, null as 0: sums of halves do not overflow, so we see where the whole does."""
+        """Integers as high * 2**32 + low, null as 0: sums of halves do not overflow, which reveals where the whole
+        does."""
         longs = self.array.cast(pa.int64())
         values: Ints = (longs.fill_null(0) if longs.null_count else longs).to_numpy()
         return values >> HIGH_BITS, values & LOW_MASK
@@ -160,7 +161,7 @@ def take(array: pa.Array, rows: Ints) -> pa.Array:
 
 
 def narrowed(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Texts with offsets of 64 bits as others are, where they are few enough: nobody outside of a step knows them."""
+    """Large strings as plain ones if they fit: large strings exist within a step only."""
     if pa.types.is_large_string(array.type) and array.nbytes <= MOST_TEXT:
         return array.cast(pa.string())
     return array

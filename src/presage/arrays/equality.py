@@ -1,8 +1,8 @@
 """Equality codes: one int64 per row; rows have the same code exactly when their values are equal.
 
-Equal as SQL groups are: null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
-Codes are dense and numbered by first occurrence, so a code is new exactly when it exceeds all codes before it. Cost:
-one hash of each value (Arrow's), linear; numbers that lie close together need no hash.
+Equality is that of GROUP BY: null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by content.
+Codes are dense and numbered by first occurrence, so a code is new exactly when it exceeds all codes before it. Linear:
+one hash of each value (Arrow's); numbers in a narrow range need no hash.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from presage.arrays.jit import Bools, Ints, compiled
 
-CLOSE = 4  # numbers lie close together if their range has at most so many for each row
+CLOSE = 4  # a range of numbers is narrow if it has at most so many for each row
 
 
 def equality_codes(columns: Sequence[pa.ChunkedArray], rows: int) -> tuple[Ints, int]:
@@ -42,10 +42,10 @@ def _pair_codes(left: Ints, right: Ints, right_count: int) -> tuple[Ints, int]:
 
 
 def _number_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
-    """Of numbers of 64 bits. Where they lie close together a table by value is much smaller than one of hashes, which
-    for a million keys is all that the processor waits for."""
-    found = pc.min_max(column)
-    low, high = found["min"].as_py(), found["max"].as_py()
+    """Codes of 64-bit integers. In a narrow range a table by value is much smaller than a hash table, whose cache
+    misses dominate for a million keys."""
+    bounds = pc.min_max(column)
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
     if low is None or high - low >= CLOSE * len(column):
         return _hash_codes(column)
     values = pc.subtract(column, low) if low else column
@@ -88,7 +88,7 @@ def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
 
 
 def _dictionary_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
-    """Only the values of the dictionary are hashed. It may hold a null, or a value twice."""
+    """Hashes only the values of the dictionary, which may contain a null or duplicates."""
     if column.num_chunks == 0:
         return np.zeros(0, np.int64), 0
     values = [chunk.dictionary for chunk in column.chunks]
@@ -103,7 +103,7 @@ def _dictionary_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
 
 @compiled
 def numbered(values: Ints, possible: int) -> tuple[Ints, int]:
-    """Values below `possible` numbered as they appear."""
+    """Values below `possible`, numbered by first occurrence."""
     number = np.full(possible, -1, np.int64)
     codes = np.empty(values.size, np.int64)
     used = 0
@@ -132,7 +132,7 @@ def _nested_codes(array: pa.Array) -> tuple[Ints, int]:
     if is_map:
         elements = _entries_in_key_order(array, elements, lengths)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths * elements.itemsize)))
-    # A list is the text of its elements' codes: equal texts are equal lists.
+    # A list as the bytes of its elements' codes: equal bytes are equal lists.
     texts = pa.Array.from_buffers(
         pa.large_binary(), len(array), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(elements))]
     )
@@ -148,7 +148,7 @@ def _as_lists(maps: pa.Array) -> pa.Array:
 
 
 def _entries_in_key_order(array: pa.Array, entries: Ints, lengths: Ints) -> Ints:
-    """A map has no order: its entries are compared in the order of their keys' codes."""
+    """Sort the entries of maps by the codes of their keys: maps have no order."""
     keys, _ = _column_codes(pa.chunked_array([array.flatten().flatten()[0]]))
     owners = np.repeat(np.arange(len(lengths)), lengths)
     return entries[np.lexsort((keys, owners))]

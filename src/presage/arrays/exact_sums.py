@@ -1,9 +1,9 @@
-"""Exact sums of doubles, and of their squares, by group: they do not depend on the order in which values are added.
+"""Exact sums of doubles and of their squares by group, independent of the order of addition.
 
-A sum is a list of whole numbers: the number of its first limb, then the limbs from there on. A limb counts steps of
-2**(32 * its number - BIAS); after `_carried` each lies in [-2**31, 2**31]. The head also holds flags for values that
-are not finite. A double is a whole number of 53 bits times a power of two (IEEE 754), so it touches three limbs; its
-square is computed in three products of whole numbers. Limbs are added as LONGs: 2**31 rows fit without a carry.
+A sum is a list of integers: a head with the number of its first limb and flags for non-finite values, then the limbs. A
+limb counts steps of 2**(32 * its number - BIAS); after `_carried` each lies in [-2**31, 2**31]. A double is an integer
+of 53 bits times a power of two (IEEE 754), so it touches three limbs; its square takes three products of integers.
+Limbs are added as int64: 2**31 rows fit without a carry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEAD_BITS = 16
 HEAD_MASK = (1 << HEAD_BITS) - 1
 PLUS, MINUS, NOT_A_NUMBER = 1, 2, 4
 EXPONENT, MANTISSA = 0x7FF, (1 << 52) - 1
-ROWS_AT_ONCE = 1 << 20  # bounds what is held beside the limbs
+ROWS_AT_ONCE = 1 << 20  # bounds temporary memory
 
 
 class Limbs(NamedTuple):
@@ -79,7 +79,7 @@ def _add(limbs: Ints, at: Ints, whole: Ints, place: Ints, sign: Ints | int = 1) 
 
 
 def merged_sums(codes: Ints, groups: int, sums: pa.Array) -> pa.Array:
-    """The sums of each code as one; null is a sum of nothing."""
+    """The total of the sums of each code; null is an empty sum."""
     known = np.flatnonzero(sums.is_valid().to_numpy(zero_copy_only=False))
     starts = sums.offsets.to_numpy().astype(np.int64)[:-1][known]
     sizes = sums.value_lengths().to_numpy(zero_copy_only=False)[known].astype(np.int64) - 1
@@ -100,13 +100,13 @@ def merged_sums(codes: Ints, groups: int, sums: pa.Array) -> pa.Array:
 
 
 def repeated(counts: Ints, values: Floats, squares: bool = False) -> pa.Array:
-    """The sum of each value, or of its square, as often as it counts."""
+    """Each value, or its square, times its count."""
     once = _unpacked(sums_of(np.arange(len(values)), len(values), values, squares))
     return _lists(_carried(once._replace(limbs=once.limbs * counts[:, None])))
 
 
 def _carried(sums: Limbs) -> Limbs:
-    """Equal sums have equal limbs: each lies in [-2**31, 2**31), and outer ones that no group needs are gone."""
+    """Normalize: each limb lies in [-2**31, 2**31), and outer limbs that are 0 in all groups are dropped."""
     limbs = np.concatenate([sums.limbs, np.zeros((len(sums.limbs), 1), np.int64)], axis=1)
     for i in range(limbs.shape[1] - 1):
         carry = (limbs[:, i] + HALF) >> BITS
@@ -138,11 +138,11 @@ def _unpacked(sums: pa.Array) -> Limbs:
 
 
 def rounded(sums: pa.Array) -> Floats:
-    """The doubles nearest to the sums, ties to the even one; beyond their range infinite."""
+    """The nearest doubles, ties to even; infinite beyond their range."""
     first, limbs, flags = _held(sums)
     sign, limbs = _unsigned(limbs)
     count = limbs.shape[1]
-    # The highest limb that is not zero and the two below it; `rest` says whether anything lies below these.
+    # The highest limb that is not zero and the two below it; `rest`: whether anything below these is not zero.
     top = count - 1 - np.argmax(limbs[:, ::-1] != 0, axis=1)
     padded = np.concatenate([np.zeros((len(limbs), 2), np.int64), limbs], axis=1).astype(np.uint64)
     row = np.arange(len(limbs))
@@ -185,8 +185,8 @@ def _with_flags(values: Floats, flags: Ints) -> Floats:
 
 
 def deviations(counts: Ints, sums: pa.Array, squares: pa.Array) -> Floats:
-    """Of a sample of so many values, with their sum and that of their squares; NaN where one is not finite, and for
-    fewer than two values 0."""
+    """Sample standard deviations, from counts, sums and sums of squares; NaN where a value is not finite, 0 for fewer
+    than two values."""
     plain, squared = _held(sums), _held(squares)
     made = np.zeros(len(counts))
     for row in np.flatnonzero(counts > 1).tolist():

@@ -17,15 +17,15 @@ Bools = npt.NDArray[np.bool_]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Every compiled loop by name: `warm` must reach all of them, and a test counts their signatures.
+# Every compiled loop by name: `warm` must compile all of them, and a test counts their signatures.
 LOOPS: dict[str, Any] = {}
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop that only reads its array arguments.
 
-    Arrow hands out read-only views and NumPy writable arrays. Numba would compile each mixture of the two anew, so
-    every array goes in as a read-only, contiguous view and there is one signature.
+    Arrow has read-only views, NumPy writable arrays. Numba would compile each mixture of the two, so every array is
+    passed as a read-only, contiguous view: there is one signature.
     """
     dispatcher = njit(cache=True, nogil=True)(function)
     LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
@@ -59,26 +59,26 @@ def compiled_into(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of loops, called only from compiled code. The folder of the cache is named by a hash of all kernels, so
-    that a change in one file is seen by the loops of another."""
+    """A function that is called only from compiled code. The cache folder is named by a hash of all kernels, so a
+    change of one file recompiles the loops of others."""
     return cast("Callable[P, R]", njit(nogil=True)(function))
 
 
 def inlined_always(function: Callable[P, R]) -> Callable[P, R]:
-    """As `inlined`, where the compiler would make a call that costs more than what is done: it hands over seven numbers
-    for each array. Measure it: some loops are no longer vectorized when they stand among others."""
+    """As `inlined`, for functions that cost less than their call, which passes seven numbers for each array. Measure
+    it: some loops are no longer vectorized after inlining."""
     return cast("Callable[P, R]", njit(nogil=True, forceinline=True)(function))
 
 
 def _read_only(argument: Any) -> Any:
     if not isinstance(argument, np.ndarray):
-        # A NamedTuple of arrays; a plain tuple is read-only as it is made. Not by `_make`, which counts with `__len__`:
-        # some of them define that as their number of rows.
+        # A NamedTuple of arrays; plain tuples are passed as they are. Not by `_make`, which uses `__len__`: some of
+        # them define it as their number of rows.
         return type(argument)(*map(_read_only, argument)) if hasattr(argument, "_fields") else argument
     flags = argument.flags
     if flags.c_contiguous and not flags.writeable:
         return argument
     view = argument.view() if flags.c_contiguous else np.ascontiguousarray(argument).view()
-    # By place: by name it takes three times as long, and there are a hundred arrays in a small query.
+    # A positional argument is three times as fast as a keyword, and a small query has a hundred arrays.
     view.setflags(False)  # type: ignore[call-arg]
     return view

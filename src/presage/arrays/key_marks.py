@@ -1,8 +1,7 @@
-"""Fingerprints of keys, 32 bits each: equal keys have equal fingerprints, and few others share them.
+"""Marks of keys: hashes of 32 bits that find the rows of some keys in a long table without comparing keys.
 
-Equal as in `equality`. Marks find the rows of some keys in a long table without looking at its keys again; who shares a
-mark is found too, so they are good where a few rows more do no harm. They are the same in every process, and are not
-written anywhere. Cost: linear. Lists and maps all have one mark.
+Equal keys (as in `equality`) have equal marks; a lookup may return a few other rows too. Marks are the same in every
+process and are not stored. Linear. All lists and maps have the same mark.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _Hashes = npt.NDArray[np.uint64]
 WIDTH = 32
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0x5851F42D4C957F2D)
-# Entries of the table that tells which marks are asked for: so many for each of them, that few others are found.
+# Entries per wanted mark in the lookup table: sparse, so that few other rows are found.
 SPARSE, LEAST_BITS, MOST_BITS = 64, 10, 22
 
 
@@ -29,14 +28,14 @@ def marks_of(columns: Sequence[pa.ChunkedArray], rows: int) -> Marks:
     """One mark per row for the tuples that `columns` form."""
     hashes = np.zeros(rows, np.uint64)
     for column in columns:
-        # A piece at a time: nothing is put together, and what is needed meanwhile stays small.
+        # Chunk by chunk, which bounds temporary memory.
         parts = [_hashes(chunk) for chunk in plain(column).chunks]
         hashes = _mixed(hashes ^ np.concatenate([np.zeros(0, np.uint64), *parts]))
     return (hashes >> np.uint64(WIDTH)).astype(np.uint32)
 
 
 def rows_with(marks: Marks, wanted: Marks) -> Ints:
-    """The rows whose mark is one of those wanted, ascending, and a few others."""
+    """The rows with one of the wanted marks, and a few others, ascending."""
     bits = int(np.clip(int(len(wanted) * SPARSE).bit_length(), LEAST_BITS, MOST_BITS))
     table = np.zeros(1 << bits, np.bool_)
     table[wanted >> np.uint32(WIDTH - bits)] = True
@@ -68,7 +67,7 @@ def _without_null(array: pa.Array, hashes: _Hashes) -> _Hashes:
 
 
 def _values(array: pa.Array) -> _Hashes:
-    """What a row has under a null does not matter."""
+    """Hashes of the values; arbitrary where null."""
     kind = array.type
     if pa.types.is_floating(kind):
         doubles = array.cast(pa.float64())
@@ -97,19 +96,19 @@ def _hashed_bytes(bounds: Ints, data: npt.NDArray[np.uint8]) -> _Hashes:
     """FNV-1a of the bytes between two bounds."""
     hashes = np.empty(bounds.size - 1, np.uint64)
     for i in range(hashes.size):
-        found = np.uint64(0xCBF29CE484222325)
+        value = np.uint64(0xCBF29CE484222325)
         for k in range(bounds[i], bounds[i + 1]):
-            found = (found ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
-        hashes[i] = found
+            value = (value ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
+        hashes[i] = value
     return hashes
 
 
 @compiled
 def _rows_in(marks: Marks, table: npt.NDArray[np.bool_], shift: int) -> Ints:
-    found = 0
+    count = 0
     for i in range(marks.size):
-        found += table[marks[i] >> shift]
-    rows = np.empty(found, np.int64)
+        count += table[marks[i] >> shift]
+    rows = np.empty(count, np.int64)
     at = 0
     for i in range(marks.size):
         if table[marks[i] >> shift]:

@@ -1,4 +1,4 @@
-"""Integer sort keys of a column, and the way back. Spark's order: NaN greatest, -0.0 = 0.0."""
+"""Integer sort keys of a column, and their values. Spark's order: NaN greatest, -0.0 = 0.0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Keys:
 
 
 def keys_of(array: pa.Array, what: str) -> Keys:
-    """`what` compares the values, in the user's words: for the error if they have no order."""
+    """`what` compares the values, as the user wrote it: for the error if they have no order."""
     kind = array.type
     if pa.types.is_null(kind):
         return Keys(np.full(len(array), GREATEST), lambda keys, _: pa.nulls(len(keys), kind))
@@ -49,7 +49,7 @@ def keys_of(array: pa.Array, what: str) -> Keys:
 
 
 def _ranked(array: pa.Array) -> Keys:
-    """Texts: rank of the value among the distinct ones. Arrow compares UTF-8 bytes, as Spark does."""
+    """Texts by their rank among the distinct ones. Arrow compares UTF-8 bytes, as Spark does."""
     encoded = array.dictionary_encode()
     ascending = pc.array_sort_indices(encoded.dictionary)
     words = encoded.dictionary.take(ascending)
@@ -72,7 +72,7 @@ def _marked(keys: Ints, array: pa.Array) -> Ints:
 
 
 def float_keys(values: Floats) -> Ints:
-    """The bits of a double, with those of negative numbers turned around, have its order."""
+    """The bits of a double, inverted for negative numbers, have its order."""
     clean = values + 0.0  # one sign of zero
     clean[np.isnan(clean)] = np.nan  # one NaN, whose bits lie above infinity
     bits = clean.view(np.int64)

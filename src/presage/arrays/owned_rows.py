@@ -1,6 +1,6 @@
 """State tables of statements that share execution: split by statement, and joined again.
 
-Statements that step as one keep one state. Each row of it has the number of the statement that it belongs to.
+Such statements have one state. Each row of it has the number of its statement, the owner.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def filled(value: int, table: pa.Table) -> pa.Array:
 
 
 def part_of_tables(tables: Mapping[str, pa.Table], owner: str, numbers: Collection[int]) -> Tables:
-    """The rows that belong to some of the owners; tables without such rows are left out."""
+    """The rows of some owners; tables without such rows are left out."""
     wanted = np.fromiter(numbers, np.int64, len(numbers))
     parts = {name: table.filter(pa.array(np.isin(ints(table, owner), wanted))) for name, table in tables.items()}
     return {name: part for name, part in parts.items() if part.num_rows}
 
 
 def joined_tables(several: Sequence[Mapping[str, pa.Table]]) -> Tables:
-    """The tables of several, those of one name as one."""
+    """Tables of the same name concatenated."""
     names = list(dict.fromkeys(name for tables in several for name in tables))
     return {name: stacked([tables[name] for tables in several if name in tables]) for name in names}
 

@@ -1,4 +1,4 @@
-"""Row operations: appending, taking, runs of equal rows, lexical order."""
+"""Row operations: appending, taking, runs of equal rows, lexical order, alignment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.jit import Bools, Ints, compiled
 
 # Rows of one `take`: small enough that the text of a column stays below the 2 GB of Arrow's 32-bit offsets.
 TAKEN_AT_ONCE = 1 << 22
@@ -49,11 +49,11 @@ def ordinals(starts: Bools) -> Ints:
 
 
 def in_order(columns: Sequence[Ints]) -> bool:
-    """Whether rows rise, or stay as they are, as `lexical_order` would have them."""
+    """Whether rows are in the order of `lexical_order`."""
     first, *others = columns
     if np.any(first[:-1] > first[1:]):
         return False
-    # Rows that the columns so far do not tell from the next one: few.
+    # The few rows that equal the next one in the columns so far.
     tied = np.flatnonzero(first[:-1] == first[1:])
     for column in others:
         here, after = column[tied], column[tied + 1]
@@ -64,9 +64,9 @@ def in_order(columns: Sequence[Ints]) -> bool:
 
 
 def lexical_order(columns: Sequence[Ints]) -> Ints:
-    """Rows by the first column, equal ones by the second, and so on; rows that are equal in all stay as they are.
+    """The stable order of rows by the first column, then the second, and so on.
 
-    As `np.lexsort`, with the columns the other way round. Where the first column decides, only that one is sorted.
+    As `np.lexsort` with the columns reversed. Rows that differ in the first column are sorted by it alone.
     """
     first = columns[0]
     order: Ints = np.argsort(first, kind="stable")
@@ -81,3 +81,22 @@ def lexical_order(columns: Sequence[Ints]) -> Ints:
         rows = order[tied]
         order[tied] = rows[np.lexsort([column[rows] for column in reversed(columns)])]
     return order
+
+
+@compiled
+def kept_in_order(before: Ints, after: Ints) -> Ints:
+    """The positions in `before` of the first rows of `after`, for as many as occur in order. Rows are hashes.
+
+    Where rows left anywhere and others were appended, all remaining rows are found. The first row that is missing ends
+    the search, so it is always O(len(before) + len(after)).
+    """
+    found = np.empty(min(before.size, after.size), np.int64)
+    at = 0
+    for row in range(found.size):
+        while at < before.size and before[at] != after[row]:
+            at += 1
+        if at == before.size:
+            return found[:row].copy()
+        found[row] = at
+        at += 1
+    return found

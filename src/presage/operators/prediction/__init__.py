@@ -1,1 +1,1 @@
-"""Sensors that send functions instead of values: when do they match, and how sure is that?"""
+"""Prediction-based monitoring: sensors send functions of time, queries find when they match and how likely that is."""

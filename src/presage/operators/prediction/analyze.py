@@ -1,4 +1,4 @@
-"""The binder of FROM PREDICTED …: a PredictedMatch node, and the query over its rows."""
+"""The binder of FROM PREDICTED: it makes a PredictedMatch node and the query over the rows of that node."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ from presage.plan.nodes import Field, Node
 from presage.plan.prepared import Prepared
 
 Events = Callable[[EventType, str, Span], Node]
-# The item that has the columns of a row beside those of its objects. No user's name is spelled so.
+# The scope item of the columns that belong to a row, not to one of its objects. No user can write this name.
 VALIDITY = "~valid"
 FROM, TO, BOUNDARY, CHANGE = "valid_from", "valid_to", "boundary", "change"
-# Polygons, by their corners: when the value of the first item is taken, and when that of the second.
+# Polygons as lists of corners: the times of the first and of the second item.
 POLYGONS = t.ArrayOf(t.ArrayOf(t.StructOf((("t_a", t.TIMESTAMP), ("t_b", t.TIMESTAMP)))))
 
 
 @dataclass(frozen=True)
 class PredictedItem:
-    """What the predicted items of a query are together: the names that they bring, their rows, and the rest of the
-    query, which has no item of its own for them."""
+    """All predicted items of a query as one: their scopes, the node that makes their rows, and the remaining query."""
 
     query: s.Query
     scopes: tuple[ScopeItem, ...]
@@ -45,7 +44,7 @@ class PredictedItem:
 
 
 class PredictionItems:
-    """What SELECT asks of this capability (`select.extensions.Extensions`)."""
+    """The extension of SELECT for predicted items (`select.extensions.Extensions`)."""
 
     def predicted(self, query: s.Query, events: Events, catalog: Catalog, upper: int | None) -> PredictedItem:
         problems = Problems()
@@ -56,7 +55,7 @@ class PredictionItems:
 
 @dataclass
 class _Source:
-    """A stream of the query, with what is prepared of its rows."""
+    """A stream of the query and the prepared columns of its rows."""
 
     event_type: EventType
     predicted: Predicted
@@ -72,27 +71,27 @@ class _Source:
         return self.prepared.name(self.column(attribute))
 
     def threshold(self, number: int) -> str:
-        """The row's own, else the stream's."""
+        """The row's threshold; the stream's default where it is null."""
         own = self.column(self.predicted.columns_of(self.predicted.attributes[number])[2])
         default = e.Constant(t.DOUBLE, self.predicted.thresholds[number])
         return self.prepared.name(e.FunctionCall(t.DOUBLE, "coalesce", (own, default)))
 
     def stream(self) -> Stream:
-        known = self.predicted
-        values, rates = (tuple(self.name(known.columns_of(name)[part]) for name in known.attributes) for part in (0, 1))
-        thresholds = tuple(self.threshold(i) for i in range(len(known.attributes)))
+        own = self.predicted
+        values, rates = (tuple(self.name(own.columns_of(name)[part]) for name in own.attributes) for part in (0, 1))
+        thresholds = tuple(self.threshold(i) for i in range(len(own.attributes)))
         key = tuple(self.name(name) for name in self.event_type.key)
-        return Stream(key, values, rates, thresholds, known.period, known.buffer, known.policy)
+        return Stream(key, values, rates, thresholds, own.period, own.buffer, own.policy)
 
 
 @dataclass
 class _SideOf:
-    """An item of FROM: its stream, and what the query asks of it. `told`, `shown`: attributes that are named."""
+    """An item of FROM: its stream, its conditions, and the attributes that the query names (`identity`, `shown`)."""
 
     item: s.FromItem
     source: int
     scope: ScopeItem
-    told: list[str] = field(default_factory=list)
+    identity: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     terms: list[ValueTerm] = field(default_factory=list)
     eligible: list[e.Expr] = field(default_factory=list)
@@ -143,12 +142,12 @@ class _Binder:
         )
         refuse_modes(rest, self.catalog)
         self._note_names(rest)
-        asked = _probability(rest)
+        named = _probability(rest)
         if unknown is not None:
             where, fix = unknown
-            for what, found in (("the probability", asked), ("WITH PROBABILITY", query.probability)):
-                if found is not None:
-                    raise error("UNSUPPORTED", found.span, what=what, where=where, fix=f"leave it out, or {fix}")
+            for what, node in (("the probability", named), ("WITH PROBABILITY", query.probability)):
+                if node is not None:
+                    raise error("UNSUPPORTED", node.span, what=what, where=where, fix=f"leave it out, or {fix}")
         boundary = next((n for n in nodes_of(rest) if isinstance(n, s.Name) and n.name == BOUNDARY), None)
         if boundary is not None and len(conditions.joins) != 1:
             raise error(
@@ -158,8 +157,8 @@ class _Binder:
                 where="unless two items are joined",
                 fix="leave it out: it has a time for each of two",
             )
-        node = self._node(conditions, asked is not None, boundary is not None, upper)
-        return PredictedItem(rest, (*(side.scope for side in self.sides), _validity_scope(query.tentative)), node)
+        scopes = (*(side.scope for side in self.sides), _validity_scope(query.tentative))
+        return PredictedItem(rest, scopes, self._node(conditions, named is not None, boundary is not None, upper))
 
     # -- items -----------------------------------------------------------------------------------------------
 
@@ -178,8 +177,8 @@ class _Binder:
     def _side(self, item: s.FromItem) -> _SideOf:
         event_type = event_type_of(item.name, item.name_span, self.catalog)
         if event_type.predicted is None:
-            known = [x.name for x in self.catalog.types.values() if x.predicted is not None]
-            fix = did_you_mean(item.name, known, "declare it with PREDICTED (…), or leave PREDICTED out")
+            streams = [x.name for x in self.catalog.types.values() if x.predicted is not None]
+            fix = did_you_mean(item.name, streams, "declare it with PREDICTED (…), or leave PREDICTED out")
             raise error("NOT_PREDICTED", item.name_span, name=item.name, fix=fix)
         numbers = [i for i, source in enumerate(self.sources) if source.event_type.name == event_type.name]
         if not numbers:
@@ -189,7 +188,7 @@ class _Binder:
             numbers = [len(self.sources) - 1]
         names = event_type.predicted.attributes
         columns = {column for name in names for column in event_type.predicted.columns_of(name)}
-        # The time of an update is no time of a row: it is there for those who ask for it.
+        # The time of an update is not the time of a row, so SELECT * leaves it out.
         time = event_type.event_time
         plain = [(a.name, a.type) for a in event_type.attributes if a.name not in columns]
         attributes = (*(a for a in plain if a[0] != time), *((name, t.DOUBLE) for name in names))
@@ -198,7 +197,7 @@ class _Binder:
         return _SideOf(item, numbers[0], scope)
 
     def _conditions(self, others: list[s.FromItem]) -> Conditions:
-        """What ON, WHERE and the filters of items say, sorted."""
+        """The conditions of ON, WHERE and the filters of items, by kind."""
         scopes = [side.scope for side in self.sides]
         predicted = [
             {name: i for i, name in enumerate(self.sources[side.source].predicted.attributes)} for side in self.sides
@@ -208,11 +207,11 @@ class _Binder:
             scopes.append(ScopeItem(item.alias or item.name, f"relation '{item.name}'", attributes))
         scopes.append(_validity_scope(self.query.tentative))
         own = [(number, side.item.condition) for number, side in enumerate(self.sides) if side.item.condition]
-        said = [item.on for item in self.query.items if item.on] + ([self.query.where] if self.query.where else [])
-        return read_conditions(scopes, predicted, own, said, self.catalog)
+        shared = [item.on for item in self.query.items if item.on] + ([self.query.where] if self.query.where else [])
+        return read_conditions(scopes, predicted, own, shared, self.catalog)
 
     def _note_names(self, rest: s.Query) -> None:
-        """Attributes that the rest of the query names: rows tell their values apart, or show them."""
+        """Collect the attributes that the rest of the query names: they identify objects, or are shown."""
         stars = {node.of for node in nodes_of(rest) if isinstance(node, s.Star)}
         members = [
             (n.base.name, n.name) for n in nodes_of(rest) if isinstance(n, s.Member) and isinstance(n.base, s.Name)
@@ -229,18 +228,18 @@ class _Binder:
                 if named and name in source.predicted.attributes:
                     side.shown.append(name)
                 elif named and name not in key:
-                    side.told.append(name)
+                    side.identity.append(name)
 
     # -- the node --------------------------------------------------------------------------------------------
 
     def _asks_probability(self, conditions: Conditions) -> bool:
-        """Whether rows say how likely they are without being asked to: where the query speaks of uncertainty."""
+        """Whether the result has a probability column by default: the query uses MAY, MUST or WITH PROBABILITY."""
         modes = [term.mode for terms in conditions.values for term in terms]
         modes += [term.mode for terms in conditions.joins.values() for term in terms]
         return self.query.probability is not None or any(mode != Mode.PLAIN for mode in modes)
 
     def _no_probability(self, conditions: Conditions) -> tuple[str, str] | None:
-        """Where it is not known how likely all conditions are together: in which case, and what can be done."""
+        """If the joint probability of all conditions cannot be computed: where, and what to do instead."""
         if len(conditions.joins) > 1:
             return self._no_chances_of_rows(conditions)
         if any(chained(terms) for terms in conditions.joins.values()):
@@ -248,8 +247,8 @@ class _Binder:
         return None
 
     def _no_chances_of_rows(self, conditions: Conditions) -> tuple[str, str] | None:
-        """The same of more than two items. With a window one of them may stand at two times at once, whose errors are
-        not known to be related."""
+        """The same for more than two items. With a window one item may be taken at two times, and nothing is known
+        about how its errors at these times are related."""
         where, two = "of a join of more than two items", "INSERT the rows of two of them INTO a stream"
         if any(side.item.valid_window for side in self.sides):
             return f"{where} with a WINDOW", two
@@ -272,7 +271,7 @@ class _Binder:
         bound = self.query.probability
         at_least = AtLeast(bound.threshold, bound.strict) if bound is not None else None
         pairs = tuple(self._pairs(conditions, sides, errors, at_least, probability))
-        made = tuple(self._made(probability, boundary))
+        made = tuple(self._output_fields(probability, boundary))
         tables = PredictionTables(
             streams,
             sides,
@@ -287,9 +286,8 @@ class _Binder:
             tuple(f.name for f in made),
         )
         prepared = tuple(tuple(source.prepared.named) for source in self.sources)
-        return PredictedMatch(
-            tuple(source.node for source in self.sources), prepared, tables, made, self._text(conditions)
-        )
+        nodes = tuple(source.node for source in self.sources)
+        return PredictedMatch(nodes, prepared, tables, made, self._text(conditions))
 
     def _kernel_side(self, side: _SideOf) -> Side:
         source = self.sources[side.source]
@@ -301,7 +299,7 @@ class _Binder:
         eligible = e.conjunction([x.rewrite(renamed) for x in side.eligible])
         return Side(
             side.source,
-            tuple(source.name(name) for name in side.told),
+            tuple(source.name(name) for name in side.identity),
             source.prepared.name(eligible) if eligible is not None else None,
             tuple(side.terms),
             tuple(source.predicted.attributes.index(name) for name in side.shown),
@@ -315,25 +313,25 @@ class _Binder:
         at_least: AtLeast | None,
         probability: bool,
     ) -> Iterator[Pair]:
-        """Pairs in an order in which each has a side in common with those before it."""
+        """Pairs, ordered so that each shares a side with an earlier one."""
         if len(sides) == 1:
             return
-        left = dict(conditions.joins)
+        remaining = dict(conditions.joins)
         reached = {0}
-        while len(reached) < len(sides) or left:
-            found = next((pair for pair in left if reached & set(pair)), None)
-            if found is None:
-                lonely = next(i for i in range(len(sides)) if i not in reached)
-                alias = self.sides[lonely].scope.alias
+        while len(reached) < len(sides) or remaining:
+            pair = next((pair for pair in remaining if reached & set(pair)), None)
+            if pair is None:
+                isolated = next(side for i, side in enumerate(self.sides) if i not in reached)
+                alias = isolated.scope.alias
                 raise error(
                     "UNSUPPORTED",
-                    self.sides[lonely].item.span,
+                    isolated.item.span,
                     what=f"'{alias}' without a join",
                     where="beside other PREDICTED streams",
                     fix=f"say how near it must be: ABS({alias}.x - other.x) <= 5",
                 )
-            a, b = found
-            terms = tuple(left.pop(found))
+            a, b = pair
+            terms = tuple(remaining.pop(pair))
             reached |= {a, b}
             same = replace(sides[a], shown=()) == replace(sides[b], shown=())
             spec = JoinSpec(
@@ -361,11 +359,11 @@ class _Binder:
         ((kind, sigma),) = kinds
         return Errors(ErrorModel.NORMAL if kind == "normal" else ErrorModel.UNIFORM, sigma)
 
-    def _made(self, probability: bool, boundary: bool) -> Iterator[Field]:
+    def _output_fields(self, probability: bool, boundary: bool) -> Iterator[Field]:
         for side in self.sides:
             types = dict((*side.scope.attributes, *side.scope.hidden))
             key = self.sources[side.source].event_type.key
-            for name in (*key, *side.told, *side.shown):
+            for name in (*key, *side.identity, *side.shown):
                 yield Field(side.scope.plan_name(name), types[name])
         yield Field(plan_name(VALIDITY, FROM), t.TIMESTAMP)
         yield Field(plan_name(VALIDITY, TO), t.TIMESTAMP)
@@ -377,16 +375,16 @@ class _Binder:
             yield Field(plan_name(VALIDITY, CHANGE), t.STRING)
 
     def _text(self, conditions: Conditions) -> str:
-        """The predicted part of the query, in the user's words."""
+        """The predicted part of the query as the user wrote it, for EXPLAIN."""
         items = []
         for side in self.sides:
             window = side.item.valid_window
             within = f" WINDOW {format_duration(window)}" if window is not None else ""
             items.append(f"{side.item.name} {side.scope.alias}{within}")
-        said = " AND ".join(print_expression(x) for x in conditions.said)
+        where = " AND ".join(print_expression(x) for x in conditions.consumed)
         bound = self.query.probability
         chance = f" with probability {'>' if bound.strict else '>='} {bound.threshold:g}" if bound is not None else ""
-        return ", ".join(items) + (f" where {said}" if said else "") + chance
+        return ", ".join(items) + (f" where {where}" if where else "") + chance
 
 
 def _validity_scope(tentative: bool) -> ScopeItem:
@@ -397,13 +395,13 @@ def _validity_scope(tentative: bool) -> ScopeItem:
 
 
 def _probability(query: s.Query) -> s.Node | None:
-    """Where a query names how likely its rows are, if it does."""
+    """The first use of the probability column in a query."""
     named = [n for n in nodes_of(query) if isinstance(n, s.Name | s.Member) and n.name == PROBABILITY]
     return next((n for n in named if isinstance(n, s.Name) or n.base == s.Name(VALIDITY)), None)
 
 
 def _with_validity(query: s.Query, probability: bool) -> s.Query:
-    """Every row says from when to when it holds, selected or not; of an aggregate there is no such time."""
+    """Add valid_from and valid_to to SELECT if they are missing; aggregates have no such times."""
     if query.group_by or query.having is not None:
         return query
     wanted = (FROM, TO, *((PROBABILITY,) if probability else ()))
@@ -414,19 +412,19 @@ def _with_validity(query: s.Query, probability: bool) -> s.Query:
 
 
 def _with_change(query: s.Query) -> s.Query:
-    """Of a row that may be taken back, what has become of it."""
+    """Add the column that says whether a tentative row is inserted or deleted."""
     if any(isinstance(item.expr, s.Name) and item.expr.name == CHANGE for item in query.select):
         return query
     return replace(query, select=(*query.select, _of_validity(CHANGE)))
 
 
 def _of_validity(name: str) -> s.SelectItem:
-    """The row's own, though a relation may have an attribute of that name."""
+    """Qualified, because a relation may have an attribute of the same name."""
     return s.SelectItem(s.Member(s.Name(VALIDITY), name), name)
 
 
 def _refuse_clauses(query: s.Query, problems: Problems) -> None:
-    """What a query over predicted streams does not have."""
+    """Reject clauses that queries over predicted streams do not support."""
     predicted = [item for item in query.items if item.predicted]
     windows = [item.windows[0] for item in predicted if item.windows]
     matches = [item.match for item in predicted if item.match is not None]
@@ -445,7 +443,7 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
 
 
 def _not_tentative(query: s.Query) -> list[tuple[str, s.Node | None, str]]:
-    """What cannot be computed of rows that are taken back."""
+    """Clauses that cannot be combined with rows that may be deleted again."""
     if not query.tentative:
         return []
     fix = "leave TENTATIVE out"

@@ -1,4 +1,4 @@
-"""The kernel of a PredictedMatch node. Knows no Spark."""
+"""The kernel of a PredictedMatch node, and the fields of its stages on Spark. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from presage.plan.nodes import Field
 
 
 def prediction_kernel(node: PredictedMatch, threads: int = 1) -> PredictionKernel:
-    """What is random in a statement is the same every time, and another in another statement."""
-    said = hashlib.blake2b(node.text.encode(), digest_size=4).digest()
-    tables = replace(node.tables, seed=int.from_bytes(said, "big"))
+    """The seed depends on the statement alone: the same in every run, and another for another statement."""
+    digest = hashlib.blake2b(node.text.encode(), digest_size=4).digest()
+    tables = replace(node.tables, seed=int.from_bytes(digest, "big"))
     return PredictionKernel(tables, _hashes if node.spread_by() else None, threads)
 
 
@@ -41,17 +41,17 @@ def _hashes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
 
 
 def piece_fields(node: PredictedMatch, stream: int) -> list[Field]:
-    """What the pieces of a stream have beside time and order."""
+    """The fields of a stream's pieces, besides time and order."""
     own = [Field(n.name, n.expr.type) for n in node.prepared[stream]]
     return [Field(SOURCE, INT), *own, Field(PART, LONG), Field(START, LONG), Field(END, LONG), Field(END_OPEN, BOOLEAN)]
 
 
-def met_fields(node: PredictedMatch) -> list[Field]:
-    """What the intervals of a part have beside time and order."""
+def interval_fields(node: PredictedMatch) -> list[Field]:
+    """The fields of the intervals of a part, besides time and order."""
     fields: list[Field] = []
     for number, side in enumerate(node.tables.sides):
         types = {n.name: n.expr.type for n in node.prepared[side.stream]}
-        names = (*node.tables.streams[side.stream].key, *side.told)
+        names = (*node.tables.streams[side.stream].key, *side.identity)
         fields += [Field(object_column(number, i), types[name]) for i, name in enumerate(names)]
     fields += [Field(FROM, LONG), Field(TO, LONG), Field(FROM_OPEN, BOOLEAN), Field(TO_OPEN, BOOLEAN)]
     shown = sum(len(side.shown) for side in node.tables.sides)

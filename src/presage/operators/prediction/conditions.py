@@ -1,7 +1,7 @@
-"""Conditions over predicted streams: terms on their values, what rows must be, and the rest of the query.
+"""Conditions over predicted streams, split into terms on values, filters of updates, and the rest of the query.
 
-`ABS(a.x - b.x) <= 400` joins two items, `s.temp > 50` speaks of one; MAY and MUST take the threshold as uncertainty.
-What names no predicted attribute is asked of a stream's rows, or of the result.
+`ABS(a.x - b.x) <= 400` is a term of two items, `s.temp > 50` of one; MAY and MUST treat the threshold as uncertainty.
+A condition without a predicted attribute filters the updates of one stream, or else the rows of the result.
 """
 
 from __future__ import annotations
@@ -25,14 +25,7 @@ from presage.plan import expr as e
 from presage.plan.constants import constant_value
 
 Term = TypeVar("Term", ValueTerm, JoinTerm)
-COMPARATORS = {
-    "<=": Comparator.LE,
-    "<": Comparator.LT,
-    ">": Comparator.GT,
-    ">=": Comparator.GE,
-    "<>": Comparator.NE,
-    "=": Comparator.EQ,
-}
+COMPARATORS = dict(zip(("<=", "<", ">", ">=", "<>", "="), Comparator, strict=True))
 OPPOSITE = {"<=": ">", "<": ">=", ">": "<=", ">=": "<", "<>": "=", "=": "<>"}
 TURNED = {"<=": ">=", "<": ">", ">": "<", ">=": "<=", "<>": "<>", "=": "="}
 MODES = {"may": Mode.MAY, "must": Mode.MUST}
@@ -42,26 +35,25 @@ FIX = "compare an attribute with a constant, s.temp > 50, or the distance of two
 
 @dataclass
 class Conditions:
-    """`values`, `eligible`: of each predicted item. `joins`: of two items, by their numbers in order. `rest`: what is
-    left to ask of the rows; `said`: all else."""
+    """`values`, `eligible`: terms and filters of each predicted item. `joins`: terms of two items, by their numbers in
+    ascending order. `remaining`: conditions on the rows of the result; `consumed`: all others."""
 
     values: list[list[ValueTerm]]
     eligible: list[list[e.Expr]]
     joins: dict[tuple[int, int], list[JoinTerm]] = field(default_factory=dict)
-    left: list[s.Expr] = field(default_factory=list)
-    said: list[s.Expr] = field(default_factory=list)
+    remaining: list[s.Expr] = field(default_factory=list)
+    consumed: list[s.Expr] = field(default_factory=list)
 
     @property
     def rest(self) -> s.Expr | None:
-        if len(self.left) < 2:
-            return self.left[0] if self.left else None
-        return s.AllOf(tuple(self.left), span=self.left[0].span)
+        if len(self.remaining) < 2:
+            return self.remaining[0] if self.remaining else None
+        return s.AllOf(tuple(self.remaining), span=self.remaining[0].span)
 
 
 def within_thresholds(conditions: Conditions) -> Conditions:
-    """For WITH PROBABILITY: a term that says neither MAY nor MUST is asked of every value within the threshold, as by
-    MAY (the paper's Lemma 1), and p trims what that leaves (its section 5.2). The predicted value alone would leave out
-    all times at which it fails and the real one may well hold."""
+    """WITH PROBABILITY treats plain terms as MAY (the paper's Lemma 1) and trims the result at p (its section 5.2).
+    The predicted value alone would exclude times at which it fails but the real value may satisfy the term."""
 
     def may(terms: list[Term]) -> list[Term]:
         return [replace(term, mode=Mode.MAY) if term.mode == Mode.PLAIN else term for term in terms]
@@ -74,19 +66,20 @@ def read_conditions(
     scopes: Sequence[ScopeItem],
     predicted: Sequence[Mapping[str, int]],
     own: Sequence[tuple[int, s.Expr]],
-    said: Sequence[s.Expr],
+    shared: Sequence[s.Expr],
     catalog: Catalog,
 ) -> Conditions:
-    """`scopes`: of all items, the predicted ones first, whose attributes `predicted` numbers. `own`: items' filters."""
+    """`scopes`: all items, the predicted ones first. `predicted`: the numbers of their predicted attributes. `own`: the
+    filter of an item, by its number; `shared`: conditions of ON and WHERE."""
     count = len(predicted)
-    found = Conditions([[] for _ in range(count)], [[] for _ in range(count)])
+    conditions = Conditions([[] for _ in range(count)], [[] for _ in range(count)])
     for number, condition in own:
         only = [predicted[i] if i == number else {} for i in range(count)]
-        _Reader([scopes[number]], only, found, catalog, number).read(condition)
-    reader = _Reader(scopes, predicted, found, catalog)
-    for condition in said:
+        _Reader([scopes[number]], only, conditions, catalog, number).read(condition)
+    reader = _Reader(scopes, predicted, conditions, catalog)
+    for condition in shared:
         reader.read(condition)
-    return found
+    return conditions
 
 
 class _Reader:
@@ -94,14 +87,13 @@ class _Reader:
         self,
         scopes: Sequence[ScopeItem],
         predicted: Sequence[Mapping[str, int]],
-        found: Conditions,
+        conditions: Conditions,
         catalog: Catalog,
         only: int | None = None,
     ) -> None:
         self.scope = Scope(list(scopes), catalog)
         self.binder = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
-        self.found = found
-        self.only = only
+        self.conditions = conditions
         sides = range(len(predicted)) if only is None else [only]
         places = {side: scopes[side if only is None else 0] for side in sides}
         self.columns = {
@@ -121,7 +113,8 @@ class _Reader:
         mode = self._mode(condition)
         if mode is not None:
             assert isinstance(condition, s.Call)
-            parts = _parts(condition.args[0])
+            inner = condition.args[0]
+            parts = inner.operands if isinstance(inner, s.AllOf) else (inner,)
             terms = [term for part in parts for term in self._terms(self._bound(part), part.span, mode)]
             if mode == Mode.MAY:
                 self._check_apart(terms, condition.span)
@@ -133,10 +126,10 @@ class _Reader:
         elif len(owners := {self.owners.get(name) for name in bound.columns()}) == 1 and None not in owners:
             (side,) = owners
             assert side is not None
-            self.found.eligible[side].append(bound)
-            self.found.said.append(condition)
+            self.conditions.eligible[side].append(bound)
+            self.conditions.consumed.append(condition)
         else:
-            self.found.left.append(condition)
+            self.conditions.remaining.append(condition)
 
     def _bound(self, condition: s.Expr) -> e.Expr:
         refuse_modes(condition, self.scope.catalog)
@@ -157,12 +150,12 @@ class _Reader:
         return mode
 
     def _add(self, terms: list[tuple[int, int, ValueTerm | JoinTerm]], condition: s.Expr) -> None:
-        self.found.said.append(condition)
+        self.conditions.consumed.append(condition)
         for one, other, term in terms:
             if isinstance(term, ValueTerm):
-                self.found.values[one].append(term)
+                self.conditions.values[one].append(term)
             else:
-                self.found.joins.setdefault((one, other), []).append(term)
+                self.conditions.joins.setdefault((one, other), []).append(term)
 
     def _terms(self, bound: e.Expr, span: Span, mode: Mode) -> list[tuple[int, int, ValueTerm | JoinTerm]]:
         """Terms with the numbers of their items."""
@@ -195,8 +188,8 @@ class _Reader:
         if not isinstance(difference, e.Arithmetic) or difference.op != "-":
             raise self._refused(bound, span, mode)
         ends = [_uncast(side) for side in (difference.left, difference.right)]
-        known = [self.columns.get(end.name) if isinstance(end, e.ColumnRef) else None for end in ends]
-        both = sorted(end for end in known if end is not None)
+        columns = [self.columns.get(end.name) if isinstance(end, e.ColumnRef) else None for end in ends]
+        both = sorted(column for column in columns if column is not None)
         if len(both) < 2 or both[0][0] == both[1][0]:
             raise self._refused(bound, span, mode)
         (a, x), (b, y) = both
@@ -209,9 +202,9 @@ class _Reader:
         return error("UNSUPPORTED", span, what="a condition of this form", where=where, fix=FIX)
 
     def _check_apart(self, terms: list[tuple[int, int, ValueTerm | JoinTerm]], span: Span) -> None:
-        """MAY of several terms asks for values that satisfy all of them. Where they share an attribute that is more
-        than asking for each, unless they only bound it, and leave a value: intervals on a line that meet in pairs have
-        a point in common."""
+        """MAY of several terms needs values that satisfy all of them together. For terms that share an attribute this
+        is more than MAY of each, unless all of them are bounds and some value lies within: intervals on a line that
+        overlap in pairs have a common point."""
         about: dict[tuple[int, int], list[ValueTerm | JoinTerm]] = {}
         for one, other, term in terms:
             ends = [(one, term.attribute)] if isinstance(term, ValueTerm) else [(one, term.left), (other, term.right)]
@@ -238,9 +231,9 @@ class _Reader:
                 )
 
 
-def refuse_modes(said: s.Node, catalog: Catalog) -> None:
-    """MAY and MUST stand alone in a condition, or beside others with AND."""
-    for node in nodes_of(said):
+def refuse_modes(tree: s.Node, catalog: Catalog) -> None:
+    """Reject MAY and MUST inside other terms: they are conditions of their own, joined to others by AND."""
+    for node in nodes_of(tree):
         if isinstance(node, s.Call) and node.name.lower() in MODES and node.name not in catalog.relations:
             raise error(
                 "UNSUPPORTED",
@@ -261,13 +254,13 @@ def _meet(bounds: Sequence[ValueTerm]) -> bool:
 
 
 def _is_either(bound: e.Expr) -> bool:
-    """Whether one of several conditions is enough."""
+    """Whether it is a disjunction."""
     negated = isinstance(bound, e.Not) and isinstance(bound.operand, e.And)
     return negated or isinstance(bound, e.Or | e.InList)
 
 
 def _opposite(bound: e.Expr) -> e.Expr | None:
-    """What NOT means of a comparison, or of several of which one must hold; where nothing is known neither holds."""
+    """The negation of a comparison or of a disjunction of them. NULL satisfies neither a term nor its negation."""
     if isinstance(bound, e.Comparison) and bound.op in OPPOSITE:
         return replace(bound, op=OPPOSITE[bound.op])
     if isinstance(bound, e.Not):
@@ -278,12 +271,8 @@ def _opposite(bound: e.Expr) -> e.Expr | None:
     return None
 
 
-def _parts(condition: s.Expr) -> tuple[s.Expr, ...]:
-    return condition.operands if isinstance(condition, s.AllOf) else (condition,)
-
-
 def _uncast(expr: e.Expr) -> e.Expr:
-    """Without a cast between numbers: all of them are DOUBLE here."""
+    """Drop casts between numbers: all of them are DOUBLE here."""
     while isinstance(expr, e.CastTo) and expr.type == t.DOUBLE:
         expr = expr.operand
     return expr

@@ -1,4 +1,4 @@
-"""EXPLAIN of a PredictedMatch node: what is clipped against what, and what is kept as state."""
+"""EXPLAIN of a PredictedMatch node: index, evaluation, partitioning and state."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ INDENT = "  "
 
 def describe_predicted(node: PredictedMatch) -> Report:
     tables = node.tables
-    said = [node.text]
+    details = [node.text]
     for pair in tables.pairs:
         close = len(indexed_terms(pair.spec))
         axes = f"time and {close} dimension{'s' if close > 1 else ''}" if close else "time alone"
-        said.append(f"pairs: by a grid over {axes}, then regions of (t, t') within {format_duration(pair.spec.window)}")
+        details.append(
+            f"pairs: by a grid over {axes}, then regions of (t, t') within {format_duration(pair.spec.window)}"
+        )
     if tables.validate is not None:
-        said.append(f"rows are cut every {format_duration(tables.validate)}")
+        details.append(f"rows are cut every {format_duration(tables.validate)}")
     for stream in tables.streams:
         if stream.limit is not None:
-            said.append(f"buffer of {stream.limit:,} tuples, {stream.policy}: answers are those of what it holds")
+            details.append(f"buffer of {stream.limit:,} tuples, {stream.policy}: answers are those of what it holds")
     if tables.tentative:
-        said.append("told when an update arrives, from what lies ahead of the watermark, and taken back likewise")
-    lines = ["kernel  validity of functions of time", *(INDENT * 4 + line for line in said)]
+        details.append("told when an update arrives, from what lies ahead of the watermark, and taken back likewise")
+    lines = ["kernel  validity of functions of time", *(INDENT * 4 + line for line in details)]
     spread = "parallel, partitioned by its key"
     if not node.spread_by():
         why = "any two objects may meet" if tables.pairs else "all objects share a buffer"

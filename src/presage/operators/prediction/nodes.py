@@ -1,4 +1,4 @@
-"""Logical nodes of prediction."""
+"""The logical node of prediction."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from presage.plan.nodes import Field, Named, Node
 
 @dataclass(frozen=True)
 class PredictedMatch(Node):
-    """FROM PREDICTED …: when objects satisfy what is asked of their values. A source for each stream, and `prepared`
-    columns of its rows; `text` says what is asked.
+    """FROM PREDICTED: the times at which objects satisfy the terms. Each stream is a source with `prepared` columns;
+    `text` is shown by EXPLAIN.
 
-    Columns: of each item its key, other attributes that the query names, values at the beginning; then from when to
-    when, and how likely.
+    Columns: for each item its key, other attributes that the query names, and values at the beginning; then the
+    interval and the probability.
     """
 
     sources: tuple[Node, ...]
@@ -40,14 +40,13 @@ class PredictedMatch(Node):
         return frozenset[str]().union(*(x.columns() for x in self.expressions()))
 
     def spread_by(self) -> tuple[str, ...]:
-        """The columns by which objects can be dealt with apart from each other: none where they meet, or share a
-        buffer."""
+        """The columns by which rows may be partitioned: none for joins, or where objects share a buffer."""
         (first, *others) = self.tables.streams
         return first.key if not self.tables.pairs and not others and first.limit is None else ()
 
     @property
     def meets(self) -> bool:
-        """Whether its pairs can be sought part by part: two items, and something that keeps their objects close."""
+        """Whether the join can run cell by cell: two items, and a term that bounds the distance of their objects."""
         tables = self.tables
         near = (Comparator.LE, Comparator.LT, Comparator.EQ)
         bounded = all(stream.period is not None and stream.limit is None for stream in tables.streams)

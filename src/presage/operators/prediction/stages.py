@@ -1,4 +1,4 @@
-"""Joins and filters over predicted values as a stage. A large join on Spark has its own stages: see `spark_join`."""
+"""The stage of joins and filters over predicted values. Large joins on Spark run in three stages: see `spark_join`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def predicted_stage(node: PredictedMatch) -> Stage:
 
 
 def _is_predicted(node: Node) -> bool:
-    """Functions meet, and end, without an event."""
+    """Functions begin and cease to match as time passes, without an event."""
     return isinstance(node, PredictedMatch)
 
 

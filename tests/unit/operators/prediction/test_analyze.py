@@ -310,13 +310,13 @@ def test_what_names_no_predicted_attribute_is_asked_of_rows_or_of_the_result() -
     left, right = tables(text).sides
     assert left.eligible is not None
     assert right.eligible is None
-    assert len(left.told) == 1, "objects are told apart by the fleet, which the query names"
-    assert right.told == ()
+    assert len(left.identity) == 1, "the fleet, which the query names, is part of the identity of objects"
+    assert right.identity == ()
 
 
 def test_an_attribute_that_only_a_filter_names_tells_no_objects_apart() -> None:
     asked = tables(f"SELECT a.car, b.car FROM PREDICTED Gps(fleet <> 'f') a JOIN PREDICTED Gps b ON {NEAR}")
-    assert [side.told for side in asked.sides] == [(), ()]
+    assert [side.identity for side in asked.sides] == [(), ()]
     assert [side.eligible is not None for side in asked.sides] == [True, False]
 
 
@@ -328,7 +328,7 @@ def test_the_validity_of_a_row_may_be_asked_for_in_WHERE() -> None:
 
 def test_what_is_shown_of_a_moment_does_not_tell_objects_apart() -> None:
     (side,) = tables("SELECT a.car, a.y FROM PREDICTED Gps a").sides
-    assert (side.shown, side.told) == ((1,), ())
+    assert (side.shown, side.identity) == ((1,), ())
 
 
 def test_WITH_PROBABILITY_bounds_the_only_pair() -> None:

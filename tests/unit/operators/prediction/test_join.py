@@ -130,7 +130,7 @@ def random_boxes(random: np.random.Generator, count: int, axes: int) -> Boxes:
     low = random.uniform(0, 100, (count, axes))
     # A few reach across everything.
     size = np.where(random.random((count, 1)) < 0.05, 1000.0, random.uniform(0, 5, (count, axes)))
-    return Boxes(low, low + size, 0)
+    return Boxes(low, low + size)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
@@ -148,7 +148,7 @@ def test_a_box_that_would_fill_the_grid_is_kept_out_of_it() -> None:
     boxes = random_boxes(random, 400, 3)
     low = np.vstack([boxes.low, [[0.0, -1e12, -np.inf]]])
     high = np.vstack([boxes.high, [[1.0, 1e12, np.inf]]])
-    wide = Boxes(low, high, 0)
+    wide = Boxes(low, high)
     corner, size = size_cells(wide, wide)
     assert count_cells(low, high, corner, size)[-1] > CROWD
     found = [pair for a, b in candidates(wide, wide, np.arange(401), np.arange(401), ANY) for pair in zip(a, b)]  # noqa: B905

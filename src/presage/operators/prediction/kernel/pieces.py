@@ -1,4 +1,4 @@
-"""Pieces: one linear function of each attribute, and when it is in force; made of update-tuples in any order."""
+"""Pieces: for each update-tuple the linear functions of its attributes, and when they are in force."""
 
 from __future__ import annotations
 
@@ -29,15 +29,7 @@ class Pieces:
 
     def take(self, rows: np.ndarray) -> Pieces:
         """The chosen rows; they must keep the order."""
-        return Pieces(
-            self.key[rows],
-            self.start[rows],
-            self.end[rows],
-            self.end_open[rows],
-            self.value[rows],
-            self.rate[rows],
-            self.threshold[rows],
-        )
+        return Pieces(*(getattr(self, name)[rows] for name in Pieces.__annotations__))
 
 
 class InForce(NamedTuple):
@@ -57,11 +49,11 @@ def build_pieces(key: Ints, at: Ints, value: Floats, rate: Floats, threshold: Fl
 
 
 def in_force(key: Ints, at: Ints, period: int) -> InForce:
-    """When each update holds, as `build_pieces` says it."""
+    """The interval of each update, see `build_pieces`."""
     order = np.lexsort((at, key))
     key, at = key[order], at[order]
     same_key = key[1:] == key[:-1]
-    # The former of two at one time is never in force.
+    # Of two updates at one time the earlier row is never in force.
     last = np.ones(len(key), np.bool_)
     last[:-1] = ~(same_key & (at[1:] == at[:-1]))
     order, key, at = order[last], key[last], at[last]
@@ -74,14 +66,14 @@ def in_force(key: Ints, at: Ints, period: int) -> InForce:
 
 
 def usable(pieces: Pieces, attributes: tuple[int, ...]) -> Bools:
-    """Pieces of which each of these attributes has a value, a rate and a threshold. The others satisfy nothing."""
+    """Pieces with a value, a rate and a threshold for each of these attributes. The others satisfy no term."""
     chosen = np.array(sorted(set(attributes)), np.int64)
     parts = (part[:, chosen] for part in (pieces.value, pieces.rate, pieces.threshold))
-    return np.asarray(known(*parts).all(axis=1))
+    return np.asarray(complete(*parts).all(axis=1))
 
 
-def known(value: Floats, rate: Floats, threshold: Floats) -> Bools:
-    """Where an update says something."""
+def complete(value: Floats, rate: Floats, threshold: Floats) -> Bools:
+    """Where value, rate and threshold are finite, and the threshold is not negative."""
     return np.isfinite(value) & np.isfinite(rate) & np.isfinite(threshold) & (threshold >= 0)
 
 

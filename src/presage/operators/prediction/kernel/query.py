@@ -1,4 +1,4 @@
-"""A query over predicted streams as the kernel needs it: columns by name, terms, windows. Sent to workers."""
+"""The tables of a query over predicted streams: columns, terms, windows. Sent to workers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from presage.operators.prediction.kernel.spec import AtLeast, Errors, JoinSpec, 
 
 TIME, SEQ, SOURCE, ORDINAL = "_t", "_seq", "_src", "_ord"
 INSERT, DELETE = "insert", "delete"
-TIMER = -1  # SEQ of rows that are made by time alone
+TIMER = -1  # SEQ of rows that no event caused
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The columns of a predicted stream's rows; one value, rate and threshold for each predicted attribute. `period`:
-    the longest time that a function holds, in microseconds; `limit`: the most tuples that are kept, by which `policy`.
-    """
+    """The columns of a predicted stream: one value, rate and threshold for each predicted attribute. `period`: how long
+    a function holds at most, in microseconds; `limit`: how many tuples are kept at most, by which `policy`."""
 
     key: tuple[str, ...]
     value: tuple[str, ...]
@@ -28,12 +27,12 @@ class Stream:
 
 @dataclass(frozen=True)
 class Side:
-    """One item of FROM. `stream`: its number. `told`: columns by whose values its objects are told apart, beside the
-    key. `eligible`: a column of truth values, of the rows that count. `terms`: what its values alone must satisfy.
-    `shown`: attributes whose value at the beginning of a row is shown."""
+    """One item of FROM. `stream`: its number. `identity`: columns that identify its objects, in addition to the key.
+    `eligible`: a boolean column, the filter of updates. `terms`: conditions on its values alone. `shown`: attributes
+    whose value at the beginning of a row is output."""
 
     stream: int
-    told: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
     eligible: str | None = None
     terms: tuple[ValueTerm, ...] = ()
     shown: tuple[int, ...] = ()
@@ -50,11 +49,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class PredictionTables:
-    """`columns`: names of the output beside time and order: of each side the key, what is told apart and what is shown,
-    then from when to when, and the probability if it is asked for. `boundary`: after that, the
-    polygons of both times. `until`: the query's end. `validate`: rows are cut
-    at multiples of so many microseconds. `tentative`: rows are released as soon as they are foreseen, with a last
-    column that says whether they are new or taken back. `seed`: of what is drawn."""
+    """`columns`: the output besides time and order: for each side key, identity and shown values, then the interval,
+    the probability if there is one, with `boundary` the polygons of both times, and with `tentative` whether the row is
+    inserted or deleted. `until`: the end of the query. `validate`: rows are cut at multiples of so many microseconds.
+    `tentative`: rows are emitted as soon as they are foreseen. `seed`: for random evictions."""
 
     streams: tuple[Stream, ...]
     sides: tuple[Side, ...]
@@ -71,15 +69,16 @@ class PredictionTables:
 
     @property
     def mirrored(self) -> bool:
-        """Whether (a, b) is a row exactly when (b, a) is, with the same said of both: one of them is enough."""
+        """Whether (a, b) is a row exactly when (b, a) is, with the same columns: only one of them is computed."""
         return len(self.pairs) == 1 and self.pairs[0].spec.symmetric and self.sides[0] == self.sides[1]
 
     @property
     def chances_of_rows(self) -> bool:
-        """Whether chances are found when a row is over, of all items together: those of pairs are no product."""
+        """Whether probabilities are computed for all items together when a row is complete: the chances of pairs depend
+        on each other."""
         return self.probability and len(self.pairs) > 1
 
     @property
     def window(self) -> int:
-        """How far back a value can still matter."""
+        """How far back a value can still match."""
         return max([pair.spec.window for pair in self.pairs], default=0)

@@ -1,10 +1,11 @@
-"""Comparators, modes, terms and windows as plain values. Sent to workers."""
+"""The terms of a query as plain values: comparators, modes, errors, windows. Sent to workers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Comparator(IntEnum):
@@ -20,7 +21,7 @@ LESS, GREATER = (Comparator.LE, Comparator.LT), (Comparator.GT, Comparator.GE)
 
 
 class Mode(IntEnum):
-    """PLAIN: the predicted value counts. MAY: some value within the threshold satisfies. MUST: all of them do."""
+    """PLAIN: the predicted value satisfies a term. MAY: some value within the threshold does. MUST: all of them do."""
 
     PLAIN = 0
     MAY = 1
@@ -54,23 +55,29 @@ class JoinTerm:
 
 
 def chancy(term: ValueTerm | JoinTerm) -> bool:
-    """Whether a term has a chance that depends on values: what is not sure never is `=` and always is `<>`."""
+    """Whether the chance of a term depends on values: over uncertain ones `=` has the chance 0, `<>` the chance 1."""
     return term.comparator in (*LESS, *GREATER)
 
 
 def chained(terms: Sequence[JoinTerm]) -> bool:
-    """Whether an attribute is compared with several others: then more than two errors are at stake at once."""
+    """Whether an attribute is compared with several others, so that more than two errors depend on each other."""
     pairs = {(term.left, term.right) for term in terms if chancy(term)}
     return any(len({pair[side] for pair in pairs}) < len(pairs) for side in (0, 1))
 
 
-@dataclass(frozen=True)
-class Errors:
-    """How the real value strays from the predicted one within ± threshold. `sigma`: of the normal distribution, as a
-    part of the threshold."""
+class Errors(NamedTuple):
+    """The distribution of the real value around the predicted one, within ± threshold. `sigma`: the deviation of the
+    normal distribution, as a part of the threshold."""
 
-    model: ErrorModel = ErrorModel.UNIFORM
+    model: int = ErrorModel.UNIFORM
     sigma: float = 0.5
+
+    def for_loops(self) -> Errors:
+        """With plain numbers: loops are compiled once."""
+        return Errors(int(self.model), float(self.sigma))
+
+
+UNIFORM = Errors()
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,10 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class ValueSpec:
-    """A conjunction of value terms over one stream. `probability`: whether that of each row is asked for."""
+    """A conjunction of value terms over one stream. `probability`: whether rows have one."""
 
     terms: tuple[ValueTerm, ...]
-    errors: Errors = Errors()
+    errors: Errors = UNIFORM
     at_least: AtLeast | None = None
     probability: bool = False
 
@@ -94,14 +101,14 @@ class ValueSpec:
 @dataclass(frozen=True)
 class JoinSpec:
     """A window join: `window` in microseconds; `left` and `right` are value terms of one side alone. `same`: both sides
-    are one stream, and no object meets itself."""
+    are one stream, and no object is paired with itself."""
 
     terms: tuple[JoinTerm, ...]
     window: int
     left: tuple[ValueTerm, ...] = ()
     right: tuple[ValueTerm, ...] = ()
     same: bool = False
-    errors: Errors = Errors()
+    errors: Errors = UNIFORM
     at_least: AtLeast | None = None
     probability: bool = False
 
@@ -113,7 +120,7 @@ class JoinSpec:
 
 
 def trimmed_at(at_least: AtLeast | None) -> tuple[float, bool]:
-    """For the loops: the probability wanted, and whether it must be passed. Below 0: any will do; above 1: none."""
+    """For the loops: the threshold p, and whether it must be exceeded. Below 0: no threshold; above 1: no match."""
     if at_least is None or (at_least.probability <= 0 and not at_least.strict) or at_least.probability < 0:
         return -1.0, False
     if at_least.strict and at_least.probability == 1:

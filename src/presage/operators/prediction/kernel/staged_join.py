@@ -1,8 +1,8 @@
-"""A join in three stages, for many workers: updates → pieces in parts → intervals of each part → rows.
+"""A join in three stages, for many workers: pieces by key, intervals by part, merged rows.
 
-Pieces are made by key and dealt to the parts in which they can meet others (`cells`). A part finds when its pieces
-match. Two may meet in several parts, and an interval may be found bit by bit: the last stage, which sees them all,
-unites them.
+The first stage makes the pieces of each key and sends them to the parts in which they can match others (`cells`). The
+second joins the pieces of a part. Two pieces may share several parts, and an interval may consist of several: the last
+stage merges all intervals.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from presage.model.operator_state import State
 from presage.operators.prediction.kernel.index.cells import parts_of
 from presage.operators.prediction.kernel.intervals.merge import Intervals, merge
 from presage.operators.prediction.kernel.intervals.rows import object_column, row_table, shown_values
-from presage.operators.prediction.kernel.intervals.spans import Spans, groups_of
+from presage.operators.prediction.kernel.intervals.spans import Spans, groups_of, of_pair
 from presage.operators.prediction.kernel.join import join
 from presage.operators.prediction.kernel.pieces import InForce
 from presage.operators.prediction.kernel.query import ORDINAL, SEQ, SOURCE, TIME, PredictionTables
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.updates import Updates, read_updates
 
 PART, START, END, END_OPEN = "_part", "_start", "_end", "_end_open"
@@ -33,7 +34,7 @@ WAITING = "waiting"
 
 
 class _AtTheEnd(ABC):
-    """Keeps its rows until there are no more."""
+    """A kernel that collects all rows and processes them at the end."""
 
     def initial(self) -> State:
         return State("meeting")
@@ -46,11 +47,11 @@ class _AtTheEnd(ABC):
 
     @abstractmethod
     def made(self, rows: pa.Table) -> pa.Table:
-        """What comes of all rows."""
+        """The output for all rows."""
 
 
 class PieceKernel(_AtTheEnd):
-    """The updates of one stream, by key → its pieces, once for each part. `sizes`: of a cell."""
+    """Makes the pieces of one stream, once for each part. `sizes`: of a cell."""
 
     def __init__(self, tables: PredictionTables, stream: int, sizes: tuple[float, ...], parts: int) -> None:
         self.tables = tables
@@ -72,8 +73,8 @@ class PieceKernel(_AtTheEnd):
         return table
 
 
-class MeetKernel(_AtTheEnd):
-    """The pieces of some parts → intervals of the pairs that meet there."""
+class JoinKernel(_AtTheEnd):
+    """Joins the pieces of some parts."""
 
     def __init__(self, tables: PredictionTables) -> None:
         self.tables = tables
@@ -81,37 +82,29 @@ class MeetKernel(_AtTheEnd):
     def made(self, rows: pa.Table) -> pa.Table:
         tables = self.tables
         (pair,) = tables.pairs
-        streams = [_placed(rows, number, tables) for number in range(len(tables.streams))]
+        streams = [_updates_of(rows, number, tables) for number in range(len(tables.streams))]
         objects, codes, pieces = [], [], []
         for number, side in enumerate(tables.sides):
             updates, alive = streams[side.stream]
-            names = (*tables.streams[side.stream].key, *side.told)
-            known = updates.rows.select(list(names))
-            objects.append(known.rename_columns([object_column(number, i) for i in range(len(names))]))
-            codes.append(equality_codes(known.columns, known.num_rows))
+            names = (*tables.streams[side.stream].key, *side.identity)
+            identity = updates.rows.select(list(names))
+            objects.append(identity.rename_columns([object_column(number, i) for i in range(len(names))]))
+            codes.append(equality_codes(identity.columns, identity.num_rows))
             chosen = bools(column(updates.rows, side.eligible)) if side.eligible is not None else None
             pieces.append(updates.pieces(alive, codes[-1][0], chosen))
-        found = join(pieces[0], pieces[1], pair.spec, None, tables.until)
+        found = join(pieces[0], pieces[1], pair.spec, Times(until=tables.until))
         one, other = (first_of(*codes[i])[code] for i, code in enumerate((found.left, found.right)))
         if tables.sides[0].stream == tables.sides[1].stream:
             keys = streams[tables.sides[0].stream][0].key
             apart = np.flatnonzero(keys[one] != keys[other])
         else:
             apart = np.arange(len(found))
-        both = np.stack([found.left, found.right], axis=1)[apart]
-        spans = Spans(
-            both,
-            found.valid_from[apart],
-            found.valid_to[apart],
-            found.from_open[apart],
-            found.to_open[apart],
-            found.probability[apart],
-        )
+        spans = of_pair(found, 0, 1, 2).take(apart)
         columns = {TIME: pa.array(spans.end), SEQ: pa.array(np.zeros(len(spans), np.int64))}
         columns[ORDINAL] = pa.array(np.zeros(len(spans), np.int64))
         for number, places in enumerate((one[apart], other[apart])):
-            known = objects[number]
-            columns |= {name: taken(known, name, places) for name in known.column_names}
+            own = objects[number]
+            columns |= {name: taken(own, name, places) for name in own.column_names}
         columns |= {
             FROM: pa.array(spans.start),
             TO: pa.array(spans.end),
@@ -123,8 +116,8 @@ class MeetKernel(_AtTheEnd):
         return pa.table(columns | {f"x{i}": pa.array(shown[:, i]) for i in range(shown.shape[1])})
 
 
-class UniteKernel(_AtTheEnd):
-    """Intervals of all parts → rows, one for each maximal interval."""
+class MergeKernel(_AtTheEnd):
+    """Merges the intervals of all parts: a row for each maximal interval."""
 
     def __init__(self, tables: PredictionTables) -> None:
         self.tables = tables
@@ -134,7 +127,7 @@ class UniteKernel(_AtTheEnd):
         objects = []
         codes = np.zeros((rows.num_rows, len(tables.sides)), np.int64)
         for number, side in enumerate(tables.sides):
-            count = len(tables.streams[side.stream].key) + len(side.told)
+            count = len(tables.streams[side.stream].key) + len(side.identity)
             objects.append(rows.select([object_column(number, i) for i in range(count)]))
             codes[:, number] = equality_codes(objects[-1].columns, rows.num_rows)[0]
         start, end = ints(rows, FROM), ints(rows, TO)
@@ -142,7 +135,7 @@ class UniteKernel(_AtTheEnd):
         from_open, to_open = (bools(column(rows, name)) for name in (FROM_OPEN, TO_OPEN))
         found = Intervals(groups_of(codes), start, end, zeros, zeros, from_open, to_open, floats(rows, PROBABILITY))
         merged, row = merge(found)
-        # Of those that make up an interval, one that begins where it does.
+        # Of the parts of an interval, one that begins where it does.
         order = np.lexsort((start, row))
         first = order[np.searchsorted(row[order], np.arange(len(merged)))]
         spans = Spans(codes[first], merged.start, merged.end, merged.start_open, merged.end_open, merged.probability)
@@ -151,11 +144,11 @@ class UniteKernel(_AtTheEnd):
         return row_table(tables, [part.take(pa.array(first)) for part in objects], spans, values)
 
 
-def _placed(rows: pa.Table, number: int, tables: PredictionTables) -> tuple[Updates, InForce]:
-    """The pieces of one stream, each once, as rows and when they are in force."""
+def _updates_of(rows: pa.Table, number: int, tables: PredictionTables) -> tuple[Updates, InForce]:
+    """The updates of one stream, each once, and their intervals."""
     if len(tables.streams) > 1:
         rows = rows.filter(pa.array(ints(rows, SOURCE) == number))
-    # A worker may have several parts, and in them a piece several times.
+    # A worker may have several parts, and a piece in several of them.
     _, first = np.unique(ints(rows, SEQ), return_index=True)
     rows = rows.take(pa.array(first))
     updates = read_updates(tables.streams[number], rows)

@@ -1,7 +1,4 @@
-"""Update-tuples of a stream, and what is in force of them.
-
-Rows are kept while they can still matter: for a window longer than they are in force.
-"""
+"""Update-tuples of a stream, and when each is in force."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ import pyarrow as pa
 from presage.arrays.columns import column, ints
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.operators.prediction.kernel.pieces import InForce, Pieces, in_force, known
+from presage.operators.prediction.kernel.pieces import InForce, Pieces, complete, in_force
 from presage.operators.prediction.kernel.query import TIME, Stream
 
-# Without a period a function holds for as long as nothing else is heard: some 140 years.
+# Without a period a function holds until the next update: some 140 years at most.
 FOR_EVER = 1 << 52
 
 
 @dataclass(frozen=True)
 class Updates:
     """Rows of a stream, in order of time and arrival. `key`: codes. `value`, `rate`, `threshold`: a row for each
-    update, a column for each predicted attribute; NaN where it says nothing."""
+    update, a column for each predicted attribute; NaN where one is missing."""
 
     rows: pa.Table
     time: Ints
@@ -44,7 +41,7 @@ class Updates:
         if chosen is not None:
             kept = chosen[row]
             row, start, end, end_open = row[kept], start[kept], end[kept], end_open[kept]
-        # One that stands in for another may be in force before its own time.
+        # A tuple that replaces an evicted one may be in force before its own time.
         moved = (start - self.time[row]) / 1e6
         value = self.value[row]
         if moved.any():
@@ -57,8 +54,8 @@ class Updates:
 def read_updates(stream: Stream, rows: pa.Table) -> Updates:
     key, _ = equality_codes([rows.column(name) for name in stream.key], rows.num_rows)
     value, rate, threshold = (_matrix(rows, names) for names in (stream.value, stream.rate, stream.threshold))
-    # Half a function is none.
-    value[~known(value, rate, threshold)] = np.nan
+    # A function without a rate or a threshold is not used.
+    value[~complete(value, rate, threshold)] = np.nan
     return Updates(rows, ints(rows, TIME), key, value, rate, threshold)
 
 

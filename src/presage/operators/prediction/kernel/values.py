@@ -1,20 +1,18 @@
-"""Value terms over one stream: when all of them hold of each object."""
+"""Value terms over one stream: the times at which all of them hold, for each object."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
-from presage.operators.prediction.kernel.chances.ascent import SEARCH
 from presage.operators.prediction.kernel.chances.factors import (
     A0,
     A_LATER,
     A_RATE,
     B0,
     B_RATE,
-    COLUMNS,
     ERROR_A,
     ERROR_B,
     OF_A,
@@ -22,38 +20,34 @@ from presage.operators.prediction.kernel.chances.factors import (
     Z0,
     ZT,
     ZU,
-)
-from presage.operators.prediction.kernel.chances.peaks import SEARCHES
-from presage.operators.prediction.kernel.chances.shared_errors import groups_of
-from presage.operators.prediction.kernel.chances.threshold import (
-    CHANCE,
-    GIVEN,
-    HIGH,
-    HIGH_OPEN,
-    LOW,
-    LOW_OPEN,
-    REGIONS,
-    Ask,
     Factors,
-    Region,
-    Scratch,
-    ask_of,
-    find_levels,
-    trim,
 )
-from presage.operators.prediction.kernel.intervals.merge import Intervals, merge
+from presage.operators.prediction.kernel.chances.shared_errors import groups_of
+from presage.operators.prediction.kernel.chances.threshold import Ask, ask_of, find_levels, trim
+from presage.operators.prediction.kernel.intervals.merge import intervals_of, merge
+from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.pieces import Pieces
-from presage.operators.prediction.kernel.regions.ends import micros
-from presage.operators.prediction.kernel.regions.evaluation import ALWAYS, FOREVER, set_times, times_asked
+from presage.operators.prediction.kernel.regions.evaluation import (
+    ANY_TIME,
+    LEFT,
+    Found,
+    Period,
+    Times,
+    Work,
+    needs_chance,
+    room_for,
+    set_times,
+    work_for,
+    write_found,
+)
 from presage.operators.prediction.kernel.regions.halves import add_margins, give_roles
-from presage.operators.prediction.kernel.regions.regions import most_lines, start_alone
-from presage.operators.prediction.kernel.regions.sides import build_side
+from presage.operators.prediction.kernel.regions.regions import start_alone
+from presage.operators.prediction.kernel.regions.sides import SideArrays, build_side
 from presage.operators.prediction.kernel.spec import ValueSpec
 
 
-@dataclass(frozen=True)
-class Validity:
-    """By key, then time. `valid_from`, `valid_to`: microseconds; `probability`: NaN unless asked for."""
+class Validity(NamedTuple):
+    """By key, then time. `valid_from`, `valid_to`: microseconds; `probability`: NaN if there is none."""
 
     key: Ints
     valid_from: Ints
@@ -66,101 +60,64 @@ class Validity:
         return len(self.key)
 
 
-def validity(
-    pieces: Pieces,
-    spec: ValueSpec,
-    after: int | None = None,
-    until: int | None = None,
-    since: int | None = None,
-    final: bool = True,
-    known: Ints | None = None,
-) -> Validity:
-    """When the terms hold of each object, at times t with after < t <= until. The rest: see `join.join`. O(n log n)."""
-    side = build_side(pieces, (), spec.terms)
-    whole, parts, opens = hold(
-        side.start,
-        side.ends,
-        side.margins,
-        side.never,
-        *groups_of((), spec.terms),
-        times_asked(side.piece, None, None, known),
-        ALWAYS if after is None else after,
-        FOREVER if until is None else until,
-        ALWAYS if since is None else since,
-        final or until is None,
-        ask_of(spec),
+def validity(pieces: Pieces, spec: ValueSpec, times: Times = ANY_TIME, visible: Ints | None = None) -> Validity:
+    """The intervals in which the terms hold, for each object. `times`, `visible`: see `join.join`. O(n log n)."""
+    side = build_side(pieces, (), spec.terms, visible)
+    group_of, groups = groups_of((), spec.terms)
+    found = Found(*hold(side.arrays, group_of, groups, times.period, ask_of(spec)))
+    merged, _ = merge(intervals_of(side.key[found.whole[:, LEFT]], found))
+    return Validity(
+        side.keys[merged.group], merged.start, merged.end, merged.start_open, merged.end_open, merged.probability
     )
-    found, _ = merge(
-        Intervals(
-            side.key[whole[:, 0]],
-            whole[:, 1].copy(),
-            whole[:, 2].copy(),
-            parts[:, 0].copy(),
-            parts[:, 1].copy(),
-            opens[:, 0].copy(),
-            opens[:, 1].copy(),
-            parts[:, 2].copy(),
-        )
-    )
-    return Validity(side.keys[found.group], found.start, found.end, found.start_open, found.end_open, found.probability)
 
 
 @compiled
-def hold(
-    start: Ints,
-    ends: Floats,
-    margins: Floats,
-    never: Bools,
+def hold(side: SideArrays, group_of: Ints, groups: Floats, period: Period, ask: Ask) -> tuple[Ints, Floats, Bools]:
+    """The interval of each segment, as columns of `Found`."""
+    count = len(side.start)
+    out, work = room_for(count), work_for(0, side.margins.shape[1], 0)
+    made = 0
+    for i in range(count):
+        made = _hold_segment(i, side, group_of, groups, period, ask, work, out, made)
+    return out.whole[:made].copy(), out.parts[:made].copy(), out.opens[:made].copy()
+
+
+@bare
+def _hold_segment(
+    i: int,
+    side: SideArrays,
     group_of: Ints,
     groups: Floats,
-    known: Ints,
-    after: int,
-    until: int,
-    since: int,
-    final: bool,
+    period: Period,
     ask: Ask,
-) -> tuple[Ints, Floats, Bools]:
-    """Of each segment what was asked for and is likely enough: segment, microseconds from and to; parts of them and the
-    probability; opens. Value terms have one peak in time each, and so has their product: one interval at most."""
-    most = margins.shape[1]
-    whole, parts, opens = (
-        np.empty((len(start), 3), np.int64),
-        np.empty((len(start), 3)),
-        np.empty((len(start), 2), np.bool_),
-    )
-    lines, counts = np.empty((REGIONS, 2, most_lines(most), 5)), np.zeros((REGIONS, 2), np.int64)
-    bounds, times = np.empty((REGIONS, 4)), np.empty((2, 4))
-    factors, found, none = np.empty((most, COLUMNS)), np.empty((1, 5)), np.empty((0, 0))
-    region, table = Region(lines, counts, bounds, times, 0), Factors(factors, np.empty(most), np.empty(most))
-    scratch = Scratch(np.empty((SEARCHES, SEARCH)), none, none, none)
-    p, strict, asked = ask.p, ask.strict, ask.asked
-    chancy = asked or p >= 0.0
-    made = 0
-    for i in range(len(start)):
-        if p > 1.0 or (never[i] and (p > 0.0 or (p == 0.0 and strict))):
-            continue
-        if not set_times(times, start[i], known[i, 0], known[i, 1], after, until, since, final):
-            continue
-        pending = np.inf if final else float(until - start[i])
-        number = add_margins(margins, i, 0, OF_A, factors, 0) if chancy and not never[i] else 0
-        give_roles(factors, number, group_of, groups, 0)
-        for k in range(number):
-            m = int(factors[k, TERM])
-            factors[k, Z0], factors[k, ZT], factors[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
-            factors[k, A0], factors[k, A_RATE], factors[k, A_LATER] = margins[i, m, 3], margins[i, m, 4], 1.0
-            factors[k, B0], factors[k, B_RATE] = 0.0, 0.0
-            factors[k, ERROR_A], factors[k, ERROR_B] = margins[i, m, 2], 0.0
-        reaches, can_be_sure, most_likely = find_levels(table, number, ask)
-        if not reaches:
-            continue
-        start_alone(lines, counts, GIVEN, bounds, ends, i)
-        if not trim(region, table, number, False, can_be_sure, most_likely, pending, ask, scratch, found, 0):
-            continue
-        low, low_part = micros(found[0, LOW])
-        high, high_part = micros(found[0, HIGH])
-        whole[made, 0], whole[made, 1], whole[made, 2] = i, start[i] + low, start[i] + high
-        parts[made, 0], parts[made, 1] = low_part, high_part
-        parts[made, 2] = (0.0 if never[i] else found[0, CHANCE]) if asked else np.nan
-        opens[made, 0], opens[made, 1] = found[0, LOW_OPEN] > 0.0, found[0, HIGH_OPEN] > 0.0
+    work: Work,
+    out: Found,
+    made: int,
+) -> int:
+    """Write the interval of a segment to `out`, return how many it holds. The chance of value terms has one peak in
+    time, and so has their product: one interval at most."""
+    start, margins, never, rows = side.start[i], side.margins, side.never[i], work.factors
+    if ask.p > 1.0 or (never and needs_chance(ask)):
+        return made
+    if not set_times(work.region.times, start, side.visible[i, 0], side.visible[i, 1], period):
+        return made
+    number = 0
+    if (ask.asked or ask.p >= 0.0) and not never:
+        number = add_margins(margins, i, 0, OF_A, rows, 0)
+    give_roles(rows, number, group_of, groups, 0)
+    for k in range(number):
+        m = int(rows[k, TERM])
+        rows[k, Z0], rows[k, ZT], rows[k, ZU] = margins[i, m, 0], margins[i, m, 1], 0.0
+        rows[k, A0], rows[k, A_RATE], rows[k, A_LATER] = margins[i, m, 3], margins[i, m, 4], 1.0
+        rows[k, B0], rows[k, B_RATE] = 0.0, 0.0
+        rows[k, ERROR_A], rows[k, ERROR_B] = margins[i, m, 2], 0.0
+    factors = Factors(rows, number, ask.errors)
+    reaches, levels = find_levels(factors, work.wanted, work.sure, ask)
+    if not reaches:
+        return made
+    start_alone(work.region, side.ends, i)
+    pending = np.inf if period.final else float(period.until - start)
+    if trim(work.region, factors, levels, False, pending, ask, work.scratch, work.found, 0):
+        write_found(out, made, i, 0, 0, start, work.found, 0, never, ask.asked)
         made += 1
-    return whole[:made].copy(), parts[:made].copy(), opens[:made].copy()
+    return made

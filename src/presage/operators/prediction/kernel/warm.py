@@ -1,4 +1,4 @@
-"""Compiles the loops into the cache on disk: run after installing, so that no query waits."""
+"""Compilation of all loops into the cache on disk: run after installing, so that no query waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000
 
 
 def warm() -> None:
-    """Compile every loop of the folder, by a join, a value term and a buffer of two objects."""
+    """Run a join, a value term and a buffer of two objects, which compiles every loop of the folder."""
     key, at = np.array([0, 1]), np.zeros(2, np.int64)
     value, rate, threshold = np.array([[0.0], [1.0]]), np.zeros((2, 1)), np.ones((2, 1))
     pieces = build_pieces(key, at, value, rate, threshold, SECOND)

@@ -1,1 +1,1 @@
-"""A bounded buffer of update-tuples, and the versions of intervals that it leads to."""
+"""The bounded buffer of update-tuples, and the versions of their intervals."""

@@ -1,18 +1,18 @@
 """The bounded buffer of update-tuples, with the intervals in which each is in force.
 
-The buffer manager of Ilarri et al. (§4.2). A tuple is in force from its own time until the next tuple of its key, at
-most for the period. What ended more than `width` ago (the join's window and the allowed delay) is purged. With more
-than `limit` tuples one of them, the new one included, is evicted:
+The buffer manager of Ilarri et al. (section 4.2). A tuple is in force from its own time until the next tuple of its
+key, at most for the period. Tuples that ended more than `width` ago (the join's window and the allowed delay) are
+purged. With more than `limit` tuples one of them, possibly the new one, is evicted:
 
-- min-c: the one whose loss does least harm. Its contribution is the error that the better of its two neighbours of the
-  same key would make in its place, integrated over its interval and summed over attributes; the last tuple of a key has
-  no bound, and if there are only such the victim is drawn. Of equal ones the first to have come goes.
-- oldest: of those that were there, the one with the earliest time. random: any of all, drawn.
-- if-full: the new one.
+- min-c: the tuple with the least contribution. That is the error which the better of its two neighbours of the same key
+  would make in its place, integrated over its interval and summed over attributes; the last tuple of a key has an
+  infinite one, and if there are no others the victim is random. Of equal tuples the first arrival is evicted.
+- oldest: the tuple with the earliest time, except the new one. random: any tuple.
+- if-full: the new tuple.
 
-A neighbour then stands in for what was evicted, as far as it would have been in force: the one with the smaller error,
-or the one that there is. With if-full, and when a tuple is purged, nobody does. Draws follow from the seed and the
-number of the arrival: however arrivals are cut into batches, the buffer is the same.
+A neighbour then replaces the evicted tuple for its interval: the one with the smaller error, or the only one. With
+if-full, and when a tuple is purged, the interval stays empty. Random numbers depend on the seed and the number of the
+arrival alone: the buffer does not depend on how arrivals are cut into batches.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from presage.operators.prediction.kernel.buffer.chains import (
     VALUE,
 )
 from presage.operators.prediction.kernel.buffer.heap import ALL, ARRIVAL, END, KEY, ROWS, START, STOP, TIME
-from presage.operators.prediction.kernel.buffer.loop import feed_buffer, rebuild_buffer
+from presage.operators.prediction.kernel.buffer.loop import Arrivals, Limits, Store, feed_buffer, rebuild_buffer
 
 POLICIES = {"min-c": MIN_C, "if-full": IF_FULL, "oldest": OLDEST, "random": RANDOM}
-# Arrivals for which there is room among the changes; longer batches are fed in parts.
+# Longer batches are fed in parts, which bounds the memory for changes.
 PART = 1 << 16
 LONG_AGO = -(1 << 60)
 FUNCTION = {"value": VALUE, "rate": RATE, "threshold": THRESHOLD}
@@ -55,7 +55,7 @@ SAVED = {"arrival": ARRIVAL, "key": KEY, "time": TIME, "start": START, "stop": S
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """`limit`: tuples held; `width`, `period`: microseconds; `attributes`: how many values and rates a tuple has."""
+    """`limit`: tuples held; `width`, `period`: microseconds; `attributes`: the values and rates of a tuple."""
 
     limit: int
     width: int
@@ -66,8 +66,8 @@ class BufferSpec:
 
 
 class InForce(NamedTuple):
-    """Functions, values + rates · (t − time), and when they hold: from `start` up to `end`, which belongs to it unless
-    `end_open`. By key, then in order of time."""
+    """Functions, values + rates · (t − time), in force from `start` to `end`, which is included unless `end_open`. By
+    key, then time."""
 
     arrival: Ints
     key: Ints
@@ -81,9 +81,9 @@ class InForce(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """From arrival `at` on the tuple `piece` (its arrival number) is in force from `start` up to `end`; of several rows
-    for one `at` and `piece` the last one holds. `why`: 0 held, 1 evicted or refused, 2 purged. What has gone is in
-    force at no moment: start = end, open."""
+    """From arrival `at` on the tuple `piece` (its arrival number) is in force from `start` to `end`. Of several rows
+    for one `at` and `piece` the last counts. `why`: 0 held, 1 evicted or rejected, 2 purged. A removed tuple has an
+    empty interval: start = end, open."""
 
     at: Ints
     piece: Ints
@@ -94,14 +94,14 @@ class Changes(NamedTuple):
 
 
 class Fed(NamedTuple):
-    """`evicted[i]`: the arrival number of the tuple that the i-th arrival drove out, its own perhaps, or -1."""
+    """`evicted[i]`: the arrival number of the tuple that the i-th arrival drove out, possibly its own, or -1."""
 
     evicted: Ints
     changes: Changes
 
 
 class Buffer:
-    """Keys are codes from 0 up. `arrivals` counts all that ever came: it is the number of the next one."""
+    """Keys are codes from 0 up. `arrivals` counts all arrivals so far: it is the number of the next one."""
 
     def __init__(self, spec: BufferSpec) -> None:
         self.spec = spec
@@ -127,53 +127,43 @@ class Buffer:
         values: Floats,
         rates: Floats,
         thresholds: Floats | None = None,
-        clock: Ints | None = None,
+        watermark: Ints | None = None,
     ) -> Fed:
-        """Arrivals in their order. `values`, `rates` and `thresholds` (0 if they are not given) have a row for each;
-        `clock` is what time it was then, which is the latest time of any tuple so far if it is not given."""
+        """Feed tuples in order of arrival. `values`, `rates` and `thresholds` (by default 0) have a row for each;
+        `watermark` at each arrival: by default the latest time of any tuple so far."""
         lines = np.stack([values, rates, np.zeros(values.shape) if thresholds is None else thresholds])
-        clock = time if clock is None else clock
+        watermark = time if watermark is None else watermark
         parts = [
-            self._feed(time[i:j], key[i:j], lines[:, i:j], clock[i:j])
+            self._feed(time[i:j], key[i:j], lines[:, i:j], watermark[i:j])
             for i, j in ((i, i + PART) for i in range(0, time.size, PART))
         ]
         evicted, changes = zip(*parts, strict=True) if parts else ((_NOTHING,), (_UNCHANGED,))
         return Fed(np.concatenate(evicted), Changes(*map(np.concatenate, zip(*changes, strict=True))))
 
-    def advance(self, clock: int) -> Changes:
-        """What is purged because it has become so late, without an arrival."""
-        self._scalars[CLOCK] = max(int(self._scalars[CLOCK]), clock)
+    def advance(self, watermark: int) -> Changes:
+        """Purge tuples as the watermark advances without an arrival."""
+        self._scalars[CLOCK] = max(int(self._scalars[CLOCK]), watermark)
         return self._feed(_NOTHING, _NOTHING, self._lines[:, :0], _NOTHING).changes
 
-    def _feed(self, time: Ints, key: Ints, lines: Floats, clock: Ints) -> Fed:
+    def _feed(self, time: Ints, key: Ints, lines: Floats, watermark: Ints) -> Fed:
         self._reserve(time.size, int(key.max()) + 1 if key.size else 0)
-        # Linking in changes three intervals at most, and so does an eviction; a purge changes one.
+        # Inserting a tuple changes three intervals at most, and so does an eviction; a purge changes one.
         changes = np.empty((CHANGE, self.count + 7 * time.size), np.int64)
         evicted = np.empty(time.size, np.int64)
         self._scalars[MADE] = 0
-        spec = self.spec
+        limit, width, period, seed = self.spec.limit, self.spec.width, self.spec.period, self.spec.seed
+        times, keys, watermarks = (_own(array, np.int64) for array in (time, key, watermark))
         feed_buffer(
-            self._slots,
-            self._lines,
-            self._tails,
-            self._scalars,
-            changes,
+            Store(self._slots, self._lines, self._tails, self._scalars, changes),
+            Arrivals(times, keys, _own(lines, np.float64), watermarks),
+            Limits(limit, width, period, self._policy, seed),
             evicted,
-            _own(time, np.int64),
-            _own(key, np.int64),
-            _own(lines, np.float64),
-            _own(clock, np.int64),
-            spec.limit,
-            spec.width,
-            spec.period,
-            self._policy,
-            spec.seed,
         )
         at, piece, start, end, why = changes[:, : self._scalars[MADE]]
         return Fed(evicted, Changes(at, piece, start, end >> 1, end & 1 == 0, why))
 
     def in_force(self) -> InForce:
-        """What holds, and when. Tuples that their successor has overtaken at once are left out."""
+        """The tuples in force. Those that their successor replaced at once are left out."""
         slots, slot = self._slots, self._slots[ALL, : self.count]
         slot = slot[2 * slots[START, slot] < slots[END, slot]]
         slot = slot[np.lexsort((slots[ARRIVAL, slot], slots[TIME, slot], slots[KEY, slot]))]
@@ -183,7 +173,7 @@ class Buffer:
     # -- state -----------------------------------------------------------------------------------------------
 
     def to_state(self) -> State:
-        """The tuples held, in the order of the list that victims are drawn from; the rest follows from them."""
+        """The tuples held, in the order of the list that random victims are taken from; the rest is derived."""
         slot = self._slots[ALL, : self.count]
         columns = {name: pa.array(self._slots[row, slot]) for name, row in SAVED.items()}
         for a in range(self.spec.attributes):
@@ -209,13 +199,13 @@ class Buffer:
         rebuild_buffer(buffer._slots, buffer._lines, buffer._tails, order, buffer._policy)
         return buffer
 
-    # -- room ------------------------------------------------------------------------------------------------
+    # -- memory ----------------------------------------------------------------------------------------------
 
     def _reserve(self, arrivals: int, keys: int) -> None:
-        """Room for so many arrivals more, as far as the limit lets them stay, and for so many keys."""
-        known = self._tails.size
-        if keys > known:
-            more = max(keys, 2 * known) - known
+        """Allocate memory for more arrivals, as far as the limit allows, and for so many keys."""
+        old_keys = self._tails.size
+        if keys > old_keys:
+            more = max(keys, 2 * old_keys) - old_keys
             self._tails = np.concatenate([self._tails, np.full(more, NONE, np.int64)])
         limit, old = self.spec.limit, self._slots.shape[1]
         needed = min(limit, self.count + arrivals) + 1
@@ -227,7 +217,7 @@ class Buffer:
 
 
 def _own(array: npt.NDArray[Any], kind: type) -> npt.NDArray[Any]:
-    """Contiguous and writable, copied only where it is not: so loops have one signature."""
+    """Contiguous and writable, copied only if it is not, so that loops are compiled once."""
     return np.require(array, kind, ["C", "W"])
 
 

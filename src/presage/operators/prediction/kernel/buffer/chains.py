@@ -1,12 +1,12 @@
-"""Chains of tuples by key, in order of time: their intervals, what each contributes, how one is removed.
+"""Chains of the tuples of each key, in order of time: intervals, contributions and removal.
 
-A tuple is in force from START to END: END is STOP, or the START of the next tuple of its key if that comes sooner. A
-new tuple has START at its own time and STOP a period later. Evictions move them: a neighbour then stands in for what
-has gone. Times are int64 microseconds, rates are per second. STOP and END are twice a time, and one more if that moment
-still belongs to the interval: so intervals that are closed and open compare as plain numbers.
+A tuple is in force from START to END: END is STOP, or the START of the next tuple of its key if that is earlier. A new
+tuple has START at its own time and STOP a period later. Evictions move them: a neighbour replaces the evicted tuple.
+Times are int64 microseconds, rates are per second. STOP and END are twice a time, plus one if that moment is included,
+so that open and closed ends compare as plain numbers.
 
-`slots`: see `buffer_heap`. `lines[VALUE | RATE | THRESHOLD, slot, attribute]`. `tails[key]`: the last slot of a key.
-`scalars` and `changes[:, :MADE]` have the rows below.
+`slots`: see `heap`. `lines[VALUE | RATE | THRESHOLD, slot, attribute]`. `tails[key]`: the last slot of a key. `scalars`
+and `changes[:, :MADE]` have the rows below.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_C, IF_FULL, OLDEST, RANDOM = range(4)
 COUNT, ARRIVALS, CLOCK, MADE = range(4)
 SCALARS = 4
 
-# At which arrival, of which tuple, its interval from then on, and why.
+# A change: at which arrival, of which tuple, its interval from then on, and why.
 AT, PIECE, FROM, TO, WHY = range(5)
 CHANGE = 5
 HELD, EVICTED, PURGED = range(3)
@@ -48,8 +48,8 @@ HELD, EVICTED, PURGED = range(3)
 
 @inlined
 def error_of(slots: Ints, lines: Floats, slot: int, other: int) -> float:
-    """What using the other's function over the slot's interval costs: for each attribute the absolute integral of the
-    difference. That is linear: its value in the middle, times the length."""
+    """The error of using the other's function over the slot's interval: for each attribute the absolute integral of the
+    difference. The difference is linear: its value in the middle, times the length."""
     start, end = slots[START, slot], slots[END, slot] >> 1
     twice, length = start + end, (end - start) / 1e6
     mine, others = (twice - 2 * slots[TIME, slot]) / 2e6, (twice - 2 * slots[TIME, other]) / 2e6
@@ -58,7 +58,7 @@ def error_of(slots: Ints, lines: Floats, slot: int, other: int) -> float:
         here = lines[VALUE, slot, a] + lines[RATE, slot, a] * mine
         there = lines[VALUE, other, a] + lines[RATE, other, a] * others
         total += abs(here - there) * length
-    # Where a value is not known no other can stand in for it.
+    # A missing value cannot be replaced.
     return np.inf if np.isnan(total) else total
 
 
@@ -76,7 +76,7 @@ def contribution_of(slots: Ints, lines: Floats, slot: int) -> float:
 
 @inlined
 def enqueue(slots: Ints, count: int, slot: int, policy: int) -> None:
-    """Add a slot to the queues of `count` others; its neighbours are not asked yet."""
+    """Add a slot to the queues of `count` others; its neighbours are not considered yet."""
     slots[END, slot] = slots[STOP, slot]
     slots[RANK, slot] = slots[TIME, slot]
     put(slots, ENDS, count, slot)
@@ -86,7 +86,7 @@ def enqueue(slots: Ints, count: int, slot: int, policy: int) -> None:
 
 @inlined
 def refresh(slots: Ints, lines: Floats, count: int, slot: int, policy: int) -> bool:
-    """Bring END, contribution and both queues up to date; whether END has changed."""
+    """Update END, contribution and both queues; return whether END has changed."""
     after = slots[NEXT, slot]
     end = slots[STOP, slot]
     if after != NONE:
@@ -96,7 +96,7 @@ def refresh(slots: Ints, lines: Floats, count: int, slot: int, policy: int) -> b
         slots[END, slot] = end
         settle(slots, ENDS, count, slot)
     if policy == MIN_C:
-        # As bits, because numbers from 0 up are ordered like the integers that they are stored as.
+        # The bits of a non-negative double have its order.
         rank = np.float64(contribution_of(slots, lines, slot)).view(np.int64)
         if rank != slots[RANK, slot]:
             slots[RANK, slot] = rank
@@ -106,7 +106,7 @@ def refresh(slots: Ints, lines: Floats, count: int, slot: int, policy: int) -> b
 
 @inlined
 def note(slots: Ints, scalars: Ints, changes: Ints, slot: int, why: int) -> None:
-    """Write down what becomes of a tuple with the present arrival."""
+    """Append the change of a tuple by the current arrival."""
     made = scalars[MADE]
     changes[AT, made] = scalars[ARRIVALS]
     changes[PIECE, made] = slots[ARRIVAL, slot]
@@ -118,8 +118,8 @@ def note(slots: Ints, scalars: Ints, changes: Ints, slot: int, why: int) -> None
 
 @inlined
 def cover_gap(slots: Ints, lines: Floats, slot: int) -> None:
-    """Let the neighbour with the smaller error stand in for a tuple that is evicted; the one before if they are equal.
-    If there was a hole beside the tuple's interval, because its sensor was silent for too long, it is covered, too."""
+    """Replace an evicted tuple by the neighbour with the smaller error; the one before if they are equal. A gap next to
+    the tuple's interval, left by a silent sensor, is covered too."""
     before, after = slots[PREV, slot], slots[NEXT, slot]
     if before != NONE and (
         after == NONE or error_of(slots, lines, slot, before) <= error_of(slots, lines, slot, after)
@@ -133,8 +133,8 @@ def cover_gap(slots: Ints, lines: Floats, slot: int) -> None:
 def remove(
     slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Ints, slot: int, policy: int, why: int
 ) -> None:
-    """Take a tuple out of its key's chain, the queues and the list. What is purged leaves a gap, and so does what
-    if-full refuses."""
+    """Remove a tuple from its key's chain, the queues and the list. A purged tuple leaves a gap, and so does one that
+    if-full rejects."""
     count = scalars[COUNT]
     before, after = slots[PREV, slot], slots[NEXT, slot]
     began = slots[START, after] if after != NONE else np.int64(0)

@@ -1,17 +1,16 @@
-"""A binary heap of slots by (rank, arrival) that knows positions: any slot can move or be removed.
+"""A binary heap of slots by (rank, arrival) with their positions, so that any slot can move or be removed.
 
-The table of slots holds two of them, in rows of its own: slots stand in `slots[queue, :count]`. Of each slot it knows
-the rank by which the queue is ordered and where in the queue it stands. Arrivals are all different, so the order is
-total and the layout of a heap is never seen.
+The table of slots holds two heaps: `slots[queue, :count]`, and for each slot its rank and its position in the queue.
+Arrivals are unique, so the order is total and does not depend on the layout of the heap.
 """
 
 from __future__ import annotations
 
 from presage.arrays.jit import Ints, inlined
 
-# Rows of the table of slots: what is known of each slot …
+# Rows of the table of slots: columns of each slot …
 ARRIVAL, KEY, TIME, START, STOP, END, RANK, PREV, NEXT, WHERE, BY_END, BY_RANK = range(12)
-# … and lists of slots: the two queues, and all of them, those in use first.
+# … and lists of slots: the two queues, and all slots, those in use first.
 ENDS, VICTIMS, ALL = range(12, 15)
 ROWS = 15
 
@@ -25,7 +24,7 @@ def comes_before(slots: Ints, rank: int, one: int, other: int) -> bool:
 
 @inlined
 def settle(slots: Ints, queue: int, count: int, slot: int) -> None:
-    """Bring a slot whose rank is new to where it belongs, up or down."""
+    """Move a slot with a new rank up or down to its place."""
     rank, place = (END, BY_END) if queue == ENDS else (RANK, BY_RANK)
     at = slots[place, slot]
     while at > 0:

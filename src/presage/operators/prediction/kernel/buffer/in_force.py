@@ -1,4 +1,4 @@
-"""What is in force of a stream: of all updates, or of those that a bounded buffer held as time went on."""
+"""The updates of a stream that are in force: of all updates, or of those that a bounded buffer held."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from presage.operators.prediction.kernel.buffer.buffer import Buffer, BufferSpec
 from presage.operators.prediction.kernel.buffer.versions import Versions, unchanged, versions_of
 from presage.operators.prediction.kernel.pieces import InForce
 from presage.operators.prediction.kernel.query import Stream
-from presage.operators.prediction.kernel.regions.evaluation import ALWAYS, FOREVER
+from presage.operators.prediction.kernel.regions.sides import ALWAYS, FOREVER
 from presage.operators.prediction.kernel.updates import FOR_EVER, Updates
 
-# The number of a row among all that its buffer was ever given, -1 if it was not given yet; after when it is in force as
-# it is now.
+# Columns of the state: the arrival number of a row in its buffer, -1 before it arrived; since when its interval is
+# visible as it is now.
 ARRIVAL, SINCE = "_arrival", "_since"
 NEW = {ARRIVAL: -1, SINCE: ALWAYS}
 _TUPLES = "tuples"
 
 
 class Unbounded:
-    """Everything is in force when it is."""
+    """Without a buffer all updates are in force at their times."""
 
     def __init__(self, stream: Stream, updates: Updates) -> None:
         self._updates = updates
@@ -33,22 +33,22 @@ class Unbounded:
         return self._alive
 
     def versions(self) -> tuple[InForce, None]:
-        """Nothing depends on when an update is heard of."""
+        """All intervals are always visible."""
         return self._alive, None
 
     def feed(self, before: int | None) -> None:
-        """All is known anyway."""
+        """Nothing to do without a buffer."""
 
     def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
-        """The rows that can matter from then on, and what else must be remembered."""
+        """The state: rows that can match after `since`, more tables, and numbers."""
         rows = np.zeros(len(self._updates), np.bool_)
         rows[self._alive.row[self._alive.end >= since]] = True
         return self._updates.rows.filter(pa.array(rows)), {}, {}
 
 
 class Bounded:
-    """What the buffer holds is in force: an update is heard of at its own time, and whoever asks for a time before that
-    is told what was held until then."""
+    """Updates held by a buffer are in force. An update arrives at its own time; earlier times are evaluated with what
+    was held until then."""
 
     def __init__(self, stream: Stream, updates: Updates, name: str, width: int, seed: int, state: State) -> None:
         assert stream.limit is not None
@@ -66,7 +66,7 @@ class Bounded:
         table = state.tables.get(f"{self._name}_{_TUPLES}")
         if table is None:
             return Buffer(spec)
-        # Codes of keys are those of this step.
+        # Keys are recoded in every step.
         key = self._updates.key[self._row_of(ints(table, "arrival"))]
         table = table.set_column(table.column_names.index("key"), "key", pa.array(key))
         numbers = {n: state.numbers[f"{self._name}_{n}"] for n in ("arrivals", "clock")}
@@ -77,18 +77,18 @@ class Bounded:
         return order[np.searchsorted(self._arrival[order], arrival)]
 
     def alive(self) -> InForce:
-        """What is in force now."""
+        """The intervals in force now."""
         held = self._buffer.in_force()
         return InForce(self._row_of(held.arrival), held.start, held.end, held.end_open)
 
     def versions(self) -> tuple[InForce, Ints]:
-        """What was in force since the last step, and of each the times at which it was so, see `Versions`: a chance
-        is sought over all of them, however many steps they are cut into."""
+        """The intervals in force since the last step, and when each was visible, see `Versions`. A probability covers
+        all of them, however many steps there are."""
         made = self._versions
-        return InForce(self._row_of(made.arrival), made.start, made.end, made.end_open), made.known
+        return InForce(self._row_of(made.arrival), made.start, made.end, made.end_open), made.visible
 
     def feed(self, before: int | None) -> None:
-        """Hear of the updates before a moment; None: of all."""
+        """Feed the updates before a moment; None: all of them."""
         new = self._arrival < 0
         if before is not None:
             new &= self._updates.time < before
@@ -97,7 +97,7 @@ class Bounded:
             return
         first, held = self._buffer.arrivals, self._buffer.in_force()
         self._arrival[rows] = first + np.arange(len(rows))
-        # What says nothing is worth nothing.
+        # A missing value contributes nothing.
         value, rate = (
             np.nan_to_num(x[rows], nan=0.0, posinf=0.0, neginf=0.0) for x in (self._updates.value, self._updates.rate)
         )
@@ -105,11 +105,11 @@ class Bounded:
         changes = self._buffer.feed(time, self._updates.key[rows], value, rate).changes
         since = self._since[self._row_of(held.arrival)]
         self._versions = versions_of(held, since, changes, time[changes.at - first])
-        lasts = self._versions.known[:, 1] == FOREVER
-        self._since[self._row_of(self._versions.arrival[lasts])] = self._versions.known[lasts, 0]
+        lasts = self._versions.visible[:, 1] == FOREVER
+        self._since[self._row_of(self._versions.arrival[lasts])] = self._versions.visible[lasts, 0]
 
     def kept(self, since: int) -> tuple[pa.Table, dict[str, pa.Table], dict[str, int]]:
-        # What is purged must not depend on when a step ends: only updates make the buffer look.
+        # Only updates purge: the buffer must not depend on when a step ends.
         state = self._buffer.to_state()
         held = np.isin(self._arrival, ints(state.tables[_TUPLES], "arrival")) | (self._arrival < 0)
         rows = self._updates.rows

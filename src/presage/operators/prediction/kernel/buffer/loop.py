@@ -1,11 +1,13 @@
-"""The loops of the buffer: update-tuples are taken in order of arrival, the store is changed in place.
+"""The loops of the buffer: they process update-tuples in order of arrival and change the store in place.
 
-Each arrival is linked into its key's chain, then what no question can reach any more is purged, then, if there is one
-tuple too many, a victim leaves. Cost: the logarithm of the tuples held, and for a late tuple the number of tuples of
-its key that are later.
+Each arrival is linked into the chain of its key. Then tuples that no query can reach any more are purged, and if there
+is one tuple too many, a victim is evicted. Cost: the logarithm of the tuples held, and for a late tuple the number of
+later tuples of its key.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,14 +60,14 @@ def _mixed(number: np.uint64) -> np.uint64:
 
 @inlined
 def _drawn(seed: int, arrival: int, count: int) -> int:
-    """A number below `count` that follows from seed and arrival alone."""
+    """A number below `count` that depends on seed and arrival alone."""
     first = _mixed(np.uint64(seed) + _GOLDEN)
     return int(_mixed((first ^ np.uint64(arrival)) + _GOLDEN) % np.uint64(count))
 
 
 @inlined
 def _insert(slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Ints, slot: int, policy: int) -> None:
-    """Link a tuple into its chain: after those of its time and before those that are later."""
+    """Link a tuple into its chain, after those of its time."""
     key, time = slots[KEY, slot], slots[TIME, slot]
     after, before = NONE, int(tails[key])
     while before != NONE and slots[TIME, before] > time:
@@ -73,7 +75,7 @@ def _insert(slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Int
     slots[PREV, slot], slots[NEXT, slot] = before, after
     if before != NONE:
         slots[NEXT, before] = slot
-        # Whoever stood in for evicted tuples from before does so up to here: the new one goes on.
+        # The tuple before it may replace evicted ones beyond this time: the new one takes that over.
         slots[STOP, slot] = max(slots[STOP, slot], slots[STOP, before])
     moved = False
     if after == NONE:
@@ -81,7 +83,7 @@ def _insert(slots: Ints, lines: Floats, tails: Ints, scalars: Ints, changes: Int
     else:
         slots[PREV, after] = slot
         if slots[START, after] < time:
-            # The next one stood in for what was evicted before it; the new one is nearer.
+            # The tuple after it replaced an evicted one; the new tuple is nearer.
             slots[START, slot], slots[START, after] = slots[START, after], slots[TIME, after]
             moved = True
     enqueue(slots, scalars[COUNT], slot, policy)
@@ -104,44 +106,59 @@ def _victim(slots: Ints, count: int, new: int, policy: int, seed: int) -> int:
         return int(slots[ALL, _drawn(seed, slots[ARRIVAL, new], count)])
     if policy == MIN_C or first != new:
         return int(first)
-    # The oldest of those that were there is one of the two below.
+    # The new tuple is the first of the heap: the oldest of the others is one of its two children.
     second = slots[VICTIMS, 1]
     if count > 2 and comes_before(slots, RANK, slots[VICTIMS, 2], second):
         second = slots[VICTIMS, 2]
     return int(second)
 
 
+class Store(NamedTuple):
+    """The tuples held (see `chains`), and the changes of their intervals."""
+
+    slots: Ints
+    lines: Floats
+    tails: Ints
+    scalars: Ints
+    changes: Ints
+
+
+class Arrivals(NamedTuple):
+    """Update-tuples in order of arrival; `lines` as those of `Store`, `watermark` at each arrival."""
+
+    time: Ints
+    key: Ints
+    lines: Floats
+    watermark: Ints
+
+
+class Limits(NamedTuple):
+    """See `BufferSpec`."""
+
+    limit: int
+    width: int
+    period: int
+    policy: int
+    seed: int
+
+
 @compiled_in_place
-def feed_buffer(
-    slots: Ints,
-    lines: Floats,
-    tails: Ints,
-    scalars: Ints,
-    changes: Ints,
-    victims: Ints,
-    time: Ints,
-    key: Ints,
-    new_lines: Floats,
-    clock: Ints,
-    limit: int,
-    width: int,
-    period: int,
-    policy: int,
-    seed: int,
-) -> None:
-    """`new_lines`: as `lines`, by arrival. `victims[i]`: the arrival number of what the i-th of these arrivals drove
-    out, itself perhaps, or -1."""
-    # Without arrivals the clock alone is followed.
+def feed_buffer(store: Store, arrivals: Arrivals, limits: Limits, victims: Ints) -> None:
+    """`victims[i]`: the arrival number of the tuple that the i-th arrival drove out, possibly itself, or -1."""
+    slots, lines, tails, scalars, changes = store
+    time, key, new_lines, watermark = arrivals
+    limit, width, period, policy, seed = limits
+    # Without arrivals only the watermark is followed.
     for i in range(max(time.size, 1)):
         slot = slots[ALL, scalars[COUNT]]
         if time.size > 0:
-            scalars[CLOCK] = max(scalars[CLOCK], clock[i])
+            scalars[CLOCK] = max(scalars[CLOCK], watermark[i])
             slots[ARRIVAL, slot], slots[KEY, slot], slots[TIME, slot] = scalars[ARRIVALS], key[i], time[i]
             slots[START, slot], slots[STOP, slot] = time[i], 2 * (time[i] + period) + 1
             slots[WHERE, slot] = scalars[COUNT]
             lines[:, slot] = new_lines[:, i]
             _insert(slots, lines, tails, scalars, changes, slot, policy)
-        # No moment of these lies in the clock's window. They are the earliest of their keys.
+        # Purge what ended before the window of the watermark: the earliest tuples of their keys.
         horizon = 2 * (scalars[CLOCK] - width)
         while scalars[COUNT] > 0 and slots[END, slots[ENDS, 0]] <= horizon:
             remove(slots, lines, tails, scalars, changes, slots[ENDS, 0], policy, PURGED)
@@ -156,8 +173,8 @@ def feed_buffer(
 
 @compiled_in_place
 def rebuild_buffer(slots: Ints, lines: Floats, tails: Ints, order: Ints, policy: int) -> None:
-    """Chains and queues of tuples that stand in slots 0 … with ARRIVAL, KEY, TIME, START and STOP alone. `order`: the
-    slots by time and arrival."""
+    """Rebuild chains and queues of the tuples in slots 0, 1, …, of which ARRIVAL, KEY, TIME, START and STOP are set.
+    `order`: the slots by time and arrival."""
     for i in range(order.size):
         slot = order[i]
         before = tails[slots[KEY, slot]]

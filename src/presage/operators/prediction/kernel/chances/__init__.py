@@ -1,1 +1,1 @@
-"""Probabilities: chances of terms, their peaks, and the times that are likely enough."""
+"""Probabilities: chances of terms, their peaks, and the times at which they reach p."""

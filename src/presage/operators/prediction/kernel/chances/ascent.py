@@ -1,8 +1,9 @@
-"""The ascent to the peak of a function with one peak, by values and slopes. Called from loops.
+"""The search for the peak of a log-concave function, by values and slopes. Called from loops.
 
-The logarithm of the function is concave: it lies below its tangents. So where the tangents at both ends of what is left
-cross there is a bound, and the search ends when nothing better than 1e-13 can be found. At a corner of the function the
-crossing is also the best guess; where it is smooth, the zero of the slope by interpolation is. Both take turns.
+The logarithm lies below its tangents, so the crossing of the tangents at both ends of the remaining interval is an
+upper bound; the search stops when it is better than the best place by less than 1e-13. At a corner of the function the
+crossing is also the best next place; where the function is smooth, the interpolated zero of the slope is. Both
+alternate.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import math
 from presage.arrays.jit import Floats
 from presage.operators.prediction.kernel.jit import bare
 
-# Columns of a search: at both ends of what is left the place, the logarithm, the slope of it, and how it changes with
-# something else (the time at which the search is made); the next place; the best so far; how many places were seen.
+# Columns of a search: at both ends of the remaining interval the place, the logarithm, its slope, and its slope with
+# respect to a parameter (the time at which the search is made); the next place; the best so far; the number of steps.
 LOW, LOW_LOG, LOW_SLOPE, LOW_OTHER, HIGH, HIGH_LOG, HIGH_SLOPE, HIGH_OTHER = 0, 1, 2, 3, 4, 5, 6, 7
 NEXT, BEST, BEST_AT, STEP = 8, 9, 10, 11
 SEARCH = 12
 # Of the logarithm.
 FINE = 1e-13
 STEPS = 60
-# The logarithm of 0, and the slope towards where it is more.
+# The logarithm of 0, and the slope where the function is 0.
 NOTHING, STEEP = -1e3, 1e9
 
 
@@ -33,8 +34,8 @@ def begin(search: Floats, row: int, low: float, high: float) -> None:
 
 @bare
 def tell(search: Floats, row: int, value: float, slope: float, other: float, enough: float) -> bool:
-    """What was found at NEXT, `slope` and `other` being those of the logarithm. Whether to go on: there is a next place
-    to look at. No more than `enough` is sought."""
+    """Add the value at NEXT; `slope` and `other` are those of the logarithm. Return whether the search continues, with
+    a new NEXT. It stops at `enough`."""
     at, step = search[row, NEXT], search[row, STEP]
     search[row, STEP] = step + 1.0
     if value > search[row, BEST]:
@@ -60,7 +61,7 @@ def tell(search: Floats, row: int, value: float, slope: float, other: float, eno
     away = crossing if step % 2.0 == 1.0 else width * rise / (rise - fall)
     if step % 8.0 == 0.0:
         away = 0.5 * width
-    # Never onto an end itself, or the other one would stay where it is.
+    # Never an end itself, or the other end would not move.
     away = min(max(away, 0.001 * width), 0.999 * width)
     search[row, NEXT] = low + away
     return bool(low < low + away < high)
@@ -76,12 +77,12 @@ def _set(search: Floats, row: int, end: int, at: float, value: float, slope: flo
 
 @bare
 def change_of_peak(search: Floats, row: int, low_moves: float, high_moves: float) -> float:
-    """How the logarithm of the peak changes with the other thing, with which the ends of the search move so fast."""
+    """How the logarithm of the peak changes with the parameter; the ends of the search move with it at these rates."""
     rise, fall = search[row, LOW_SLOPE], search[row, HIGH_SLOPE]
     if search[row, STEP] == 1.0 or rise <= 0.0:
         return float(search[row, LOW_OTHER] + rise * low_moves)
     if fall >= 0.0:
         return float(search[row, HIGH_OTHER] + fall * high_moves)
-    # Between two places: the share of each at which the slopes cancel. So it is right in a corner too.
+    # Between two places: weighted so that their slopes cancel, which is right in a corner too.
     share = rise / (rise - fall)
     return float(search[row, LOW_OTHER] + share * (search[row, HIGH_OTHER] - search[row, LOW_OTHER]))

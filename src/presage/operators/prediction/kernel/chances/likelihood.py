@@ -1,4 +1,4 @@
-"""The probability that a term holds of the real values, given predicted values and thresholds."""
+"""The chance that the real values satisfy a term, given predicted values and thresholds."""
 
 from __future__ import annotations
 
@@ -32,24 +32,23 @@ def uniform_survival(x: float, wide: float, narrow: float) -> tuple[float, float
 
 
 @bare
-def survival(x: float, wide: float, narrow: float, model: int, sigma: float) -> tuple[float, float]:
+def survival(x: float, wide: float, narrow: float, errors: Errors) -> tuple[float, float]:
     """P(e > x) of the difference e of two errors, which is symmetric about 0, and its density there. `wide` > 0."""
     far = abs(x)
-    if model == NORMAL:
-        chance, density = normal_survival(far, wide, narrow, sigma), normal_density(far, wide, narrow, sigma)
+    if errors.model == NORMAL:
+        chance = normal_survival(far, wide, narrow, errors.sigma)
+        density = normal_density(far, wide, narrow, errors.sigma)
     else:
         chance, density = uniform_survival(far, wide, narrow)
     return chance if x >= 0.0 else 1.0 - chance, density
 
 
 @bare
-def chance_of(
-    kind: float, z: float, limit: float, wide: float, narrow: float, model: int, sigma: float
-) -> tuple[float, float]:
+def chance_of(kind: float, z: float, limit: float, wide: float, narrow: float, errors: Errors) -> tuple[float, float]:
     """WITHIN: P(|z + e| <= limit). BEYOND: P(|z + e| > limit). ABOVE: P(z + e > 0). And how it changes with z. `wide` >
     0, `limit` >= 0.
 
-    Two tails at most, in a loop: the survival function is large, and every place that calls it is compiled anew.
+    One call for both tails, in a loop: the compiler copies the large survival function to every call.
     """
     far = abs(z)
     total, slope = 0.0, 0.0
@@ -59,7 +58,7 @@ def chance_of(
             x = -z
         elif tail == 0:
             x = far - limit if kind == WITHIN else limit - far
-        chance, density = survival(x, wide, narrow, model, sigma)
+        chance, density = survival(x, wide, narrow, errors)
         total += -chance if tail == 1 and kind == WITHIN else chance
         # The first tail of WITHIN and the second of BEYOND shrink as z goes away from 0.
         slope += density if (tail == 1) == (kind == WITHIN) else -density
@@ -84,7 +83,7 @@ def holds(x: float, comparator: int, constant: float) -> bool:
 
 @bare
 def chance(
-    x: float, comparator: int, constant: float, wide: float, narrow: float, distance: bool, model: int, sigma: float
+    x: float, comparator: int, constant: float, wide: float, narrow: float, distance: bool, errors: Errors
 ) -> float:
     """P(|x + e| ⊙ constant), or P(x + e ⊙ constant) unless `distance`."""
     if wide == 0.0:
@@ -97,18 +96,18 @@ def chance(
     kind, z = (WITHIN if less else BEYOND) if distance else ABOVE, x
     if not distance:
         z = constant - x if less else x - constant
-    return chance_of(kind, z, constant, wide, narrow, model, sigma)[0]
+    return chance_of(kind, z, constant, wide, narrow, errors)[0]
 
 
 @compiled
 def chances(
-    x: Floats, left: Floats, right: Floats, comparator: int, constant: float, distance: bool, model: int, sigma: float
+    x: Floats, left: Floats, right: Floats, comparator: int, constant: float, distance: bool, errors: Errors
 ) -> Floats:
     """Row by row: difference or value x, threshold of each side (the right one 0 for a value)."""
     result = np.empty(len(x))
     for i in range(len(x)):
         wide, narrow = max(left[i], right[i]), min(left[i], right[i])
-        result[i] = chance(x[i], comparator, constant, wide, narrow, distance, model, sigma)
+        result[i] = chance(x[i], comparator, constant, wide, narrow, distance, errors)
     return result
 
 
@@ -116,10 +115,9 @@ def distance_chances(
     z: Floats, left: Floats, right: Floats, comparator: Comparator, constant: float, errors: Errors
 ) -> Floats:
     """Of |z + e_left − e_right| ⊙ constant, e.g. z = 400, thresholds of 25 and 25, <= 400: 0.5."""
-    return chances(z, left, right, int(comparator), float(constant), True, int(errors.model), float(errors.sigma))
+    return chances(z, left, right, int(comparator), float(constant), True, errors.for_loops())
 
 
 def value_chances(x: Floats, threshold: Floats, comparator: Comparator, constant: float, errors: Errors) -> Floats:
     """Of x + e ⊙ constant."""
-    none = np.zeros(len(x))
-    return chances(x, threshold, none, int(comparator), float(constant), False, int(errors.model), float(errors.sigma))
+    return chances(x, threshold, np.zeros(len(x)), int(comparator), float(constant), False, errors.for_loops())

@@ -1,9 +1,8 @@
-"""The difference of two normal errors, cut off at their thresholds: the chance that it exceeds a number.
+"""The difference of two truncated normal errors: its density, and the chance that it exceeds a number.
 
-An error is normal with deviation sigma · threshold, cut off at ± threshold. One of the two is integrated as a formula;
-over the other, Gauss and Legendre on panels of at most two deviations, cut where the integrand has a kink: good to
-1e-12.
-"""
+An error is normal with deviation sigma · threshold, truncated at ± threshold. One of the two is integrated by a
+formula, the other by Gauss-Legendre quadrature on panels of at most two deviations between the kinks: accurate to
+1e-12."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from presage.operators.prediction.kernel.jit import bare
 _points, _weights = np.polynomial.legendre.leggauss(12)
 POINTS, WEIGHTS = tuple(float(x) for x in _points), tuple(float(w) for w in _weights)
 ROOT = math.sqrt(2.0)
-# An error beyond so many deviations has a chance of 1e-18: it is not integrated over.
+# An error beyond so many deviations has a chance of 1e-18 and is ignored.
 REACH = 9.0
 
 
 @bare
 def erf_between(low: float, high: float) -> float:
-    """erf(high) - erf(low). Far from 0 both are 1 to the last digit, and what is left of them is in erfc."""
+    """erf(high) - erf(low), by erfc far from 0, where both are 1 to the last digit."""
     if low > 0.0:
         return math.erfc(low) - math.erfc(high)
     if high < 0.0:
@@ -32,13 +31,13 @@ def erf_between(low: float, high: float) -> float:
 
 @bare
 def _tail(x: float, scale: float, edge: float, rest: float) -> float:
-    """P(e > x) of one error within its threshold; `edge` and `rest`: erf and erfc where it is cut off."""
+    """P(e > x) of one error within its threshold; `edge` and `rest`: erf and erfc at the threshold."""
     return 0.5 * (math.erfc(x / scale) - rest) / edge
 
 
 @bare
 def normal_density(x: float, wide: float, narrow: float, sigma: float) -> float:
-    """Of the difference at x >= 0. The product of two normal densities is a normal one, times a number."""
+    """The density at x >= 0. The product of two normal densities is a normal density times a constant."""
     if x >= wide + narrow:
         return 0.0
     edge = math.erf(1.0 / (ROOT * sigma))
@@ -58,7 +57,7 @@ def normal_survival(x: float, wide: float, narrow: float, sigma: float) -> float
     """P(e > x) for x >= 0; `wide` > 0 is the greater threshold, `narrow` >= 0 the other."""
     if x >= wide + narrow:
         return 0.0
-    # Both are cut off at as many deviations. A call of erf costs more than all else here: one for each point.
+    # Both are truncated at the same number of deviations. Calls of erf dominate the cost: one for each point.
     edge, rest = math.erf(1.0 / (ROOT * sigma)), math.erfc(1.0 / (ROOT * sigma))
     deviation, scale = sigma * narrow, ROOT * sigma * wide
     if narrow == 0.0:

@@ -1,11 +1,10 @@
-"""The greatest probability over a region of (t, u), and where it passes p. Called from loops.
+"""The greatest probability over a region of (t, u), and where it crosses p. Called from loops.
 
-For a given t, the best u; over t, the best of those. The product of <=, < and value terms is log-concave, and so
-is that of > and >= where one tail counts: it has one peak in u, its greatest value has one in t, and the times at which
-it reaches p are an interval. Both searches are the same (`ascent`). Where both tails count: `summits`.
+For each t the best u, and over t the best of those. The product of <=, < and value terms is log-concave, and so is that
+of > and >= where one tail counts: it has one peak in u, its maximum over u has one peak in t, and the times at which it
+reaches p are an interval. Both searches use `ascent`. Where both tails count: `summits`.
 
-What is found at t depends on t and on the lines that bound u there, on nothing else: not on where a search began, and
-not on what comes later.
+The result at t depends only on t and on the lines that bound u there, not on where a search began or what comes later.
 """
 
 from __future__ import annotations
@@ -14,91 +13,79 @@ import math
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints
+from presage.arrays.jit import Floats
 from presage.operators.prediction.kernel.chances.ascent import BEST, BEST_AT, NEXT, NOTHING, begin, change_of_peak, tell
-from presage.operators.prediction.kernel.chances.factors import product_at
+from presage.operators.prediction.kernel.chances.factors import Factors, product_at
 from presage.operators.prediction.kernel.jit import bare
-from presage.operators.prediction.kernel.regions.regions import slice_at
+from presage.operators.prediction.kernel.regions.regions import Region, slice_at
 
 # Rows of the two searches.
 OVER_T, OVER_U = 0, 1
 SEARCHES = 2
-# Where the product passes p is told in such parts of a second, some tenth of a nanosecond. A power of two: exact.
+# The resolution of the times at which a product crosses p, some tenth of a nanosecond. A power of two: exact.
 GRAIN = 2.0**33
 EDGE_STEPS = 80
 
 
 @bare
 def peak_over_u(
-    lines: Floats,
-    counts: Ints,
+    region: Region,
     at: int,
-    factors: Floats,
-    number: int,
+    factors: Factors,
     search: Floats,
     t: float,
     enough: float,
-    model: int,
-    sigma: float,
 ) -> tuple[float, float]:
-    """The greatest product over the u that `lines[at]` allow with t, and how its logarithm changes with t."""
-    first, last, first_moves, last_moves = slice_at(lines, counts, at, t)
+    """The greatest product over the u that the region allows with t, and how its logarithm changes with t."""
+    first, last, first_moves, last_moves = slice_at(region, at, t)
     begin(search, OVER_U, first, last)
     going = True
     while going:
-        value, by_t, by_u = product_at(factors, number, t, search[OVER_U, NEXT], model, sigma)
+        value, by_t, by_u = product_at(factors, t, search[OVER_U, NEXT])
         going = tell(search, OVER_U, value, by_u, by_t, enough)
     return search[OVER_U, BEST], change_of_peak(search, OVER_U, first_moves, last_moves)
 
 
 @bare
 def peak_over_t(
-    lines: Floats,
-    counts: Ints,
+    region: Region,
     at: int,
-    factors: Floats,
-    number: int,
+    factors: Factors,
     search: Floats,
     low: float,
     high: float,
     enough: float,
-    model: int,
-    sigma: float,
 ) -> tuple[float, float]:
     """Where between two times the product is greatest, and how great. No more than `enough` is sought."""
     begin(search, OVER_T, low, high)
     going = True
     while going:
         t = search[OVER_T, NEXT]
-        value, slope = peak_over_u(lines, counts, at, factors, number, search, t, enough, model, sigma)
+        value, slope = peak_over_u(region, at, factors, search, t, enough)
         going = tell(search, OVER_T, value, slope, 0.0, enough)
     return search[OVER_T, BEST_AT], search[OVER_T, BEST]
 
 
 @bare
 def edge(
-    lines: Floats,
-    counts: Ints,
+    region: Region,
     at: int,
-    factors: Floats,
-    number: int,
+    factors: Factors,
     search: Floats,
     outside: float,
     inside: float,
     p: float,
-    model: int,
-    sigma: float,
 ) -> tuple[bool, float]:
-    """Where the greatest product over u passes p, between a time outside and one inside at which it reaches p. Whether
-    it passes there; else it is as great already at `outside`. It is the first whole grain inside, wherever the two
-    times are. By tangents of the logarithm, which from outside never lead too far; every fifth step halves."""
+    """Where the greatest product over u crosses p, between a time outside and one inside at which it reaches p. False
+    if it reaches p at `outside` already. The result is the first whole grain inside, whatever the two times are. It is
+    found by tangents of the logarithm, which never overshoot from outside; every fifth step bisects."""
     if inside == outside:
         return False, outside
     towards = 1.0 if outside < inside else -1.0
     wanted = math.log(p) if p > 0.0 else NOTHING
     middle = outside
     for step in range(EDGE_STEPS):
-        value, slope = peak_over_u(lines, counts, at, factors, number, search, middle, 1.0, model, sigma)
+        value, slope = peak_over_u(region, at, factors, search, middle, 1.0)
         reaches = value >= p
         if reaches and step == 0:
             return False, outside
@@ -109,7 +96,7 @@ def edge(
         target = 0.5 * (inside + outside)
         if value > 0.0 and slope * towards > 0.0 and step % 5 != 4:
             target = middle + (wanted - math.log(value)) / slope
-            # The grain behind it, so that the other end comes near as well.
+            # One grain beyond it, so that the other end moves too.
             target += (-towards if reaches else towards) / GRAIN
         middle = _grain_between(target, inside, outside)
         if middle == inside:
@@ -120,7 +107,7 @@ def edge(
 
 @bare
 def _grain_between(at: float, inside: float, outside: float) -> float:
-    """A whole grain near a time and between two others; the one inside, if there is none."""
+    """A whole grain near a time and between two others; `inside` if there is none."""
     low, high = min(inside, outside), max(inside, outside)
     first, last = np.floor(low * GRAIN) + 1.0, np.ceil(high * GRAIN) - 1.0
     if first > last:

@@ -1,7 +1,7 @@
-"""Terms that share errors, and what they say together. For the loops.
+"""Groups of terms with common errors, as arrays for the loops.
 
-What is said of one attribute, or of one attribute of each side and their distance, is said of one or two errors: the
-chance of all of it is no product. `=` and `<>` have no say: they take all of a chance, or nothing.
+Terms on one attribute, or on one attribute of each side and their distance, depend on one or two errors: their joint
+chance is not a product. Terms with `=` and `<>` are in no group: their chance is 0 or 1.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints
 from presage.operators.prediction.kernel.spec import LESS, JoinTerm, ValueTerm, chained, chancy
 
-# Columns of a group: one of its join terms and of the margins of either side (-1: none), then the bounds of both
-# values and of their distance.
+# Columns of a group: one of its join terms and one margin of each side (-1: none), then the bounds of both values and
+# of their distance.
 A_TERM, A_MARGIN, B_MARGIN, LOW_A, HIGH_A, LOW_B, HIGH_B, NEARER, FARTHER = range(9)
 
 
 def groups_of(
     terms: Sequence[JoinTerm], left: Sequence[ValueTerm], right: Sequence[ValueTerm] = ()
 ) -> tuple[Ints, Floats]:
-    """The group of each term, and of each margin of the left and of the right (`sides.margins_of`); and the groups."""
+    """The group of each term and of each margin of the left and the right (`sides.margins_of`); and the groups."""
     if chained(terms):
         raise ValueError("an attribute that is compared with several others has no chance of its own")
     places: dict[tuple[int, int | None], int] = {}
@@ -57,7 +57,8 @@ def groups_of(
 
 
 def _margins(left: Sequence[ValueTerm], right: Sequence[ValueTerm]) -> Iterator[tuple[int, int, int, int, ValueTerm]]:
-    """Side, columns of its margin and of its lower bound, number of the margin among those of its side, and term."""
+    """For each margin its side, the columns of the margin and of the lower bound, its number within the side, its
+    term."""
     for side, terms in enumerate((left, right)):
         with_margin = [term for term in terms if chancy(term)]
         for i, term in enumerate(with_margin):

@@ -1,14 +1,15 @@
-"""Probabilities of rows of several items: the greatest of each row.
+"""The probability of rows of several items: the greatest of each row.
 
-All items are looked at at one time. Then the chance of a group (`stars`) is an integral over the error of the value in
-the middle, of what the others leave given that. All bounds are convex, so the chance has one peak over a time in which
-no function changes, and golden sections find it.
+All items are taken at the same time. The chance of a group is an integral over the error of the value in the middle, of
+the chance of the others given that error. All bounds are convex, so the chance has one peak while no function changes,
+and golden section search finds it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,88 +17,122 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.operators.prediction.kernel.chances.joint import density_at, share_within
 from presage.operators.prediction.kernel.chances.likelihood import NORMAL
 from presage.operators.prediction.kernel.chances.normal_errors import POINTS, REACH, WEIGHTS
-from presage.operators.prediction.kernel.chances.star_groups import NOBODY, groups_of
-from presage.operators.prediction.kernel.chances.stars import Stars, stars_of
+from presage.operators.prediction.kernel.chances.star_groups import NOBODY, Groups, groups_of
 from presage.operators.prediction.kernel.intervals.spans import Spans
 from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.pieces import Pieces
 from presage.operators.prediction.kernel.query import PredictionTables
+from presage.operators.prediction.kernel.spec import Errors
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 SECTIONS = 64
-# Cuts of an integral at so many deviations from where a normal density, or what it leaves, changes most.
+# An integral is cut at so many deviations around the places where a normal density changes most.
 STEPS = 10
+
+
+class Stars(NamedTuple):
+    """`value`: item and attribute, with bounds `low` and `high`. For each group the value in the `middle`, and from
+    `begin` up to the next group's the values `around` it, with their greatest distance from it (`reach`). `never`: item
+    and attribute of two values, or of one (NOBODY), that are equal only if both are certain."""
+
+    value: Ints
+    low: Floats
+    high: Floats
+    middle: Ints
+    begin: Ints
+    around: Ints
+    reach: Floats
+    never: Ints
+
+
+class Functions(NamedTuple):
+    """The functions of all items. `first`, `last`: their range for each row and item."""
+
+    first: Ints
+    last: Ints
+    start: Ints
+    end: Ints
+    value: Floats
+    rate: Floats
+    threshold: Floats
+
+
+class Moving(NamedTuple):
+    """Scratch memory: the values of `Stars` at one time, their rates and thresholds, the values at another time, and
+    the cuts of an integral."""
+
+    x: Floats
+    rates: Floats
+    errors: Floats
+    now: Floats
+    cuts: Floats
 
 
 def chances_of(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
     """The greatest chance of each row, from its first microsecond to its last."""
     groups = groups_of([side.terms for side in tables.sides], {(p.left, p.right): p.spec.terms for p in tables.pairs})
     assert groups is not None
-    stars = stars_of(groups)
-    # Objects that are told apart by more than a key take turns in the pieces of that key.
+    # Several objects may share a key: bring the pieces of each key into order.
     pieces = [part.take(np.lexsort((part.start, part.key))) for part in pieces]
     width = max(part.value.shape[1] for part in pieces)
     base = np.cumsum([0, *(len(part) for part in pieces)])
-    first, last = np.empty((len(spans), len(pieces)), np.int64), np.empty((len(spans), len(pieces)), np.int64)
-    for side, part in enumerate(pieces):
-        first[:, side] = base[side] + np.searchsorted(part.key, spans.codes[:, side], side="left")
-        last[:, side] = base[side] + np.searchsorted(part.key, spans.codes[:, side], side="right")
+    first, last = (
+        np.stack(
+            [
+                base[side] + np.searchsorted(part.key, spans.codes[:, side], side=end)
+                for side, part in enumerate(pieces)
+            ],
+            axis=1,
+        )
+        for end in ("left", "right")
+    )
 
-    def below(columns: Sequence[Floats]) -> Floats:
-        whole = np.zeros((int(base[-1]), width))
-        for side, column in enumerate(columns):
-            whole[base[side] : base[side + 1], : column.shape[1]] = column
-        return whole
+    def stacked(columns: Sequence[Floats]) -> Floats:
+        return np.concatenate([np.pad(column, ((0, 0), (0, width - column.shape[1]))) for column in columns])
 
-    return greatest_chances(
-        spans.start,
-        spans.end,
-        spans.end_open,
+    functions = Functions(
         first,
         last,
         np.concatenate([part.start for part in pieces]),
         np.concatenate([part.end for part in pieces]),
-        below([part.value for part in pieces]),
-        below([part.rate for part in pieces]),
-        below([part.threshold for part in pieces]),
-        *_arrays(stars),
-        int(tables.errors.model),
-        float(tables.errors.sigma),
+        stacked([part.value for part in pieces]),
+        stacked([part.rate for part in pieces]),
+        stacked([part.threshold for part in pieces]),
     )
+    stars = stars_of(groups)
+    return greatest_chances(spans.start, spans.end, spans.end_open, functions, stars, tables.errors.for_loops())
 
 
-def _arrays(stars: Stars) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints, Floats, Ints]:
-    return (stars.value, stars.low, stars.high, stars.middle, stars.begin, stars.around, stars.reach, stars.never)
+def stars_of(groups: Groups) -> Stars:
+    """Groups as arrays."""
+    stars, reach = groups.stars, groups.reach
+    order = [value for group in stars for value in group]
+    place = {value: i for i, value in enumerate(order)}
+    sizes = np.array([len(group) - 1 for group in stars], np.int64)
+    tied = [(group[0], other) for group in stars for other in group[1:]]
+    reaches = [reach[edge] if (edge := (one, other)) in reach else reach[other, one] for one, other in tied]
+    return Stars(
+        np.array(order, np.int64).reshape(-1, 2),
+        np.array([groups.low.get(value, -math.inf) for value in order], np.float64),
+        np.array([groups.high.get(value, math.inf) for value in order], np.float64),
+        np.array([place[group[0]] for group in stars], np.int64),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        np.array([place[other] for _, other in tied], np.int64),
+        np.array(reaches, np.float64),
+        np.array(groups.never, np.int64).reshape(-1, 4),
+    )
 
 
 @compiled
 def greatest_chances(
-    start: Ints,
-    end: Ints,
-    end_open: Bools,
-    first: Ints,
-    last: Ints,
-    piece_start: Ints,
-    piece_end: Ints,
-    value: Floats,
-    rate: Floats,
-    threshold: Floats,
-    of: Ints,
-    low: Floats,
-    high: Floats,
-    middle: Ints,
-    begin: Ints,
-    around: Ints,
-    reach: Floats,
-    never: Ints,
-    model: int,
-    sigma: float,
+    start: Ints, end: Ints, end_open: Bools, functions: Functions, stars: Stars, errors: Errors
 ) -> Floats:
-    """`first`, `last`: of each row and item the range of its functions."""
+    first, last, piece_start, piece_end, value, rate, threshold = functions
+    of, never = stars.value, stars.never
     items, count = first.shape[1], len(of)
     at, result = np.empty(items, np.int64), np.empty(len(start))
-    x, moves, errors = np.empty(count), np.empty(count), np.empty(count)
-    now, cuts = np.empty(count), np.empty(2 + STEPS + len(around) * (8 + 2 * STEPS))
+    x, rates, thresholds = np.empty(count), np.empty(count), np.empty(count)
+    moving = Moving(x, rates, thresholds, np.empty(count), np.empty(2 + STEPS + len(stars.around) * (8 + 2 * STEPS)))
     for row in range(len(start)):
         for item in range(items):
             at[item] = first[row, item]
@@ -110,15 +145,11 @@ def greatest_chances(
                 until = min(until, max(since, piece_end[at[item]]))
             for k in range(count):
                 piece, attribute = at[of[k, 0]], of[k, 1]
-                moves[k], errors[k] = rate[piece, attribute], threshold[piece, attribute]
-                x[k] = value[piece, attribute] + moves[k] * ((since - piece_start[piece]) / 1e6)
+                rates[k], thresholds[k] = rate[piece, attribute], threshold[piece, attribute]
+                x[k] = value[piece, attribute] + rates[k] * ((since - piece_start[piece]) / 1e6)
             if not _excluded(never, at, threshold):
-                seconds = (until - since) / 1e6
-                found = _peak(
-                    x, moves, now, errors, low, high, middle, begin, around, reach, cuts, seconds, model, sigma
-                )
-                best = max(best, found)
-            # In its last moment a row may be about functions that begin in it.
+                best = max(best, _peak(moving, stars, (until - since) / 1e6, errors))
+            # The last moment of a row includes functions that begin in it.
             going, since = False, until
             for item in range(items):
                 while (
@@ -134,7 +165,7 @@ def greatest_chances(
 
 @bare
 def _excluded(never: Ints, at: Ints, threshold: Floats) -> bool:
-    """Whether values that are not sure would have to be the same."""
+    """Whether uncertain values would have to be equal."""
     for k in range(len(never)):
         error = threshold[at[never[k, 0]], never[k, 1]]
         if never[k, 2] != NOBODY:
@@ -145,28 +176,13 @@ def _excluded(never: Ints, at: Ints, threshold: Floats) -> bool:
 
 
 @bare
-def _peak(
-    x: Floats,
-    moves: Floats,
-    now: Floats,
-    errors: Floats,
-    low: Floats,
-    high: Floats,
-    middle: Ints,
-    begin: Ints,
-    around: Ints,
-    reach: Floats,
-    cuts: Floats,
-    seconds: float,
-    model: int,
-    sigma: float,
-) -> float:
-    """The greatest chance within so many seconds, in which values move as they do."""
+def _peak(moving: Moving, stars: Stars, seconds: float, errors: Errors) -> float:
+    """The greatest chance within so many seconds, while all values are linear."""
     left, right, best = 0.0, seconds, 0.0
     inner = right - GOLDEN * (right - left)
     outer = left + GOLDEN * (right - left)
     at_inner, at_outer = 0.0, 0.0
-    # First both ends, then both places in between, then one at a time: a call is compiled where it stands.
+    # Both ends, both inner places, then one at a time. One call: the compiler copies the function to every call.
     for step in range(SECTIONS + 4):
         t = left if step == 0 else right if step == 1 else inner if step == 2 else outer
         shrinks_right = False
@@ -180,25 +196,12 @@ def _peak(
                 left, inner, at_inner = inner, outer, at_outer
                 outer = left + GOLDEN * (right - left)
                 t = outer
-        for k in range(len(x)):
-            now[k] = x[k] + moves[k] * t
+        for k in range(len(moving.x)):
+            moving.now[k] = moving.x[k] + moving.rates[k] * t
         here = 1.0
-        for group in range(len(middle)):
+        for group in range(len(stars.middle)):
             if here > 0.0:
-                here *= _star(
-                    middle[group],
-                    begin[group],
-                    begin[group + 1],
-                    now,
-                    errors,
-                    low,
-                    high,
-                    around,
-                    reach,
-                    cuts,
-                    model,
-                    sigma,
-                )
+                here *= _star(group, moving, stars, errors)
         best = max(best, here)
         if best >= 1.0 or (step == 0 and seconds <= 0.0):
             break
@@ -210,95 +213,62 @@ def _peak(
 
 
 @bare
-def _star(
-    c: int,
-    begin: int,
-    end: int,
-    x: Floats,
-    errors: Floats,
-    low: Floats,
-    high: Floats,
-    around: Ints,
-    reach: Floats,
-    cuts: Floats,
-    model: int,
-    sigma: float,
-) -> float:
+def _star(group: int, moving: Moving, stars: Stars, errors: Errors) -> float:
     """The chance of one group."""
-    error, far = errors[c], math.inf
+    x, cuts, low, high = moving.now, moving.cuts, stars.low, stars.high
+    model, sigma = errors
+    c = stars.middle[group]
+    error, far = moving.errors[c], math.inf
     if error <= 0.0:
-        # Where it is allowed, what is sure of it holds.
-        return _others(x[c], False, begin, end, x, errors, low, high, around, reach, model, sigma)
+        # The terms already hold for a certain value.
+        return _others(group, x[c], False, moving, stars, errors)
     first, last = max(low[c], x[c] - error), min(high[c], x[c] + error)
     if first >= last:
         return 0.0
-    if begin == end:
-        return share_within(0.0, x[c], error, low[c], high[c], -far, far, model, sigma)[0]
+    if stars.begin[group] == stars.begin[group + 1]:
+        return share_within(0.0, x[c], error, low[c], high[c], -far, far, errors)[0]
     if model == NORMAL:
         first, last = max(first, x[c] - REACH * sigma * error), min(last, x[c] + REACH * sigma * error)
-    number, total = _cut(c, begin, end, first, last, x, errors, low, high, around, reach, cuts, model, sigma), 0.0
+    number, total = _cut(group, first, last, moving, stars, errors), 0.0
     for piece in range(number - 1):
         half = 0.5 * (cuts[piece + 1] - cuts[piece])
         for k in range(len(POINTS)):
             w = cuts[piece] + half * (1.0 + POINTS[k])
-            weight = WEIGHTS[k] * half * density_at(w - x[c], error, model, sigma)
-            total += weight * _others(w, True, begin, end, x, errors, low, high, around, reach, model, sigma)
+            weight = WEIGHTS[k] * half * density_at(w - x[c], error, errors)
+            total += weight * _others(group, w, True, moving, stars, errors)
     return min(1.0, total)
 
 
 @bare
-def _others(
-    w: float,
-    strays: bool,
-    begin: int,
-    end: int,
-    x: Floats,
-    errors: Floats,
-    low: Floats,
-    high: Floats,
-    around: Ints,
-    reach: Floats,
-    model: int,
-    sigma: float,
-) -> float:
-    """The chance of what is said of the others of a group if the one in the middle is w; `strays`: it is not sure."""
+def _others(group: int, w: float, strays: bool, moving: Moving, stars: Stars, errors: Errors) -> float:
+    """The chance of the other values of a group if the middle one is w; `strays`: the middle one is uncertain."""
+    x, low, high, thresholds = moving.now, stars.low, stars.high, moving.errors
     chance = 1.0
-    for i in range(begin, end):
-        other, far = around[i], reach[i]
-        if errors[other] > 0.0:
-            chance *= share_within(w, x[other], errors[other], low[other], high[other], -far, far, model, sigma)[0]
+    for i in range(stars.begin[group], stars.begin[group + 1]):
+        other, far = stars.around[i], stars.reach[i]
+        error = thresholds[other]
+        if error > 0.0:
+            chance *= share_within(w, x[other], error, low[other], high[other], -far, far, errors)[0]
         elif strays and abs(x[other] - w) > far:
             return 0.0
     return chance
 
 
 @bare
-def _cut(
-    c: int,
-    begin: int,
-    end: int,
-    first: float,
-    last: float,
-    x: Floats,
-    errors: Floats,
-    low: Floats,
-    high: Floats,
-    around: Ints,
-    reach: Floats,
-    cuts: Floats,
-    model: int,
-    sigma: float,
-) -> int:
-    """From first to last, the places between which an integrand is smooth, in order; how many."""
+def _cut(group: int, first: float, last: float, moving: Moving, stars: Stars, errors: Errors) -> int:
+    """Write the places from first to last between which the integrand is smooth, in order; return their number."""
+    x, cuts = moving.now, moving.cuts
+    model, sigma = errors
+    c = stars.middle[group]
     cuts[0], cuts[1] = first, last
     number, steps = 2, STEPS if model == NORMAL else 0
     for k in range(steps):
-        number = _put(cuts, number, x[c] + (2 * k - STEPS + 1) * sigma * errors[c])
-    for i in range(begin, end):
-        other = around[i]
-        at, error = x[other], errors[other]
-        for far in (-reach[i], reach[i]):
-            for edge in (low[other], high[other], at - error, at + error):
+        number = _put(cuts, number, x[c] + (2 * k - STEPS + 1) * sigma * moving.errors[c])
+    for i in range(stars.begin[group], stars.begin[group + 1]):
+        other, reach = stars.around[i], stars.reach[i]
+        at, error = x[other], moving.errors[other]
+        for far in (-reach, reach):
+            for edge in (stars.low[other], stars.high[other], at - error, at + error):
                 number = _put(cuts, number, edge + far)
             for k in range(steps):
                 number = _put(cuts, number, at + (2 * k - STEPS + 1) * sigma * error + far)
@@ -307,7 +277,7 @@ def _cut(
 
 @bare
 def _put(cuts: Floats, number: int, at: float) -> int:
-    """One more cut, if it lies between the first and the last; how many there are then."""
+    """Insert a cut if it lies between the first and the last; return the number of cuts."""
     if not cuts[0] < at < cuts[number - 1]:
         return number
     place = number

@@ -1,7 +1,8 @@
-"""Groups of values of several items that depend on each other.
+"""Groups of dependent values of several items.
 
-A value is tied to those that it is compared with, through their errors. A group can be integrated over if it is a star:
-one value, and others that are compared with that one alone. `presage check` asks it, so it loads no library for data.
+A value depends on those that it is compared with, through their errors. The chance of a group can be computed if it is
+a star: one value, and others that are compared with that one alone. The binder imports this module, so it imports no
+NumPy.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ NOBODY = -1
 
 @dataclass
 class Groups:
-    """Bounds of values, how far two of them may be apart, and those that are equal to each other, or to a constant
-    (NOBODY). `stars`: of each group the value in the middle, then the others."""
+    """Bounds of values, the greatest distance of two of them, and those that must equal each other or a constant
+    (NOBODY). `stars`: for each group the value in the middle, then the others."""
 
     low: dict[Value, float] = field(default_factory=dict)
     high: dict[Value, float] = field(default_factory=dict)
@@ -32,8 +33,8 @@ class Groups:
 def groups_of(
     values: Sequence[Sequence[ValueTerm]], joins: Mapping[tuple[int, int], Sequence[JoinTerm]]
 ) -> Groups | None:
-    """`values`: the terms of each item alone; `joins`: those of two items. None: there is a group that is no star, or a
-    distance with a lower bound, whose chance may have several peaks."""
+    """`values`: the terms of each item alone; `joins`: those of two items. None: some group is not a star, or a
+    distance has a lower bound, so that its chance may have several peaks."""
     made = Groups()
     for item, terms in enumerate(values):
         for term in terms:
@@ -61,7 +62,7 @@ def groups_of(
 
 
 def _stars(alone: Sequence[Value], edges: Sequence[tuple[Value, Value]]) -> list[list[Value]] | None:
-    """Of each group the value in the middle, then the others. None: there is one that is no star."""
+    """For each group the value in the middle, then the others. None: some group is not a star."""
     near: dict[Value, set[Value]] = {value: set() for value in alone}
     for one, other in edges:
         near.setdefault(one, set()).add(other)

@@ -1,19 +1,19 @@
-"""Pairs of boxes that overlap, each once, in blocks: the filter step.
+"""The filter step: pairs of boxes that overlap, each once, in blocks.
 
-The right side lies in a grid of cells over time and up to two dimensions; each box of the left looks into the cells it
-reaches. A pair that shares several cells is reported from the one that holds the lower corner of what they share.
-Boxes far larger than the others would fill the grid: they meet the other side by time alone. At constant density the
-cost grows with the number of boxes.
+The right side is indexed by a grid of cells over time and up to two dimensions; each box of the left probes the cells
+that it reaches. A pair with several common cells is reported from the one that holds the lower corner of their overlap.
+Boxes far larger than the others would fill the grid: they are joined by time alone. At constant density the cost is
+linear in the number of boxes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, compiled
+from presage.arrays.jit import Ints, compiled
 from presage.operators.prediction.kernel.index.boxes import Boxes, in_time, take_boxes
 from presage.operators.prediction.kernel.index.grid import (
     BITS,
@@ -26,24 +26,23 @@ from presage.operators.prediction.kernel.index.grid import (
     size_cells,
 )
 
-# Pairs of a block: enough to forget the cost of a call, few enough to stay in the processor's cache.
+# Pairs of a block: enough to amortize a call, few enough for the processor's cache.
 BLOCK = 1 << 17
-# Rows of the left that one worker looks at before it takes others.
+# Rows of the left in one share of the work.
 SHARE = 1 << 12
-# Which keys may meet: any, different ones, the smaller with the greater.
+# Which keys may be paired: any, different ones, the smaller with the greater.
 ANY, DIFFERENT, RISING = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Probe:
-    """Rows of the left that look into a grid of the right."""
+class Probe(NamedTuple):
+    """Rows of the left that probe a grid of the right."""
 
     rows: Ints
     grid: Grid
 
 
 class Search:
-    """The boxes of two sides, ready to be looked through by ranges of the left's keys."""
+    """The boxes of two sides, searched by ranges of the left's keys."""
 
     def __init__(self, left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairing: int) -> None:
         self._left, self._keys, self._pairing = left, (key_left, key_right), pairing
@@ -53,35 +52,20 @@ class Search:
         ]
 
     def cuts(self) -> Ints:
-        """Keys at which the work may be cut into shares of some size."""
+        """Keys of the left that cut the work into shares."""
         keys = [self._keys[0][probe.rows[SHARE::SHARE]] for probe in self._probes]
         return np.unique(np.concatenate([np.empty(0, np.int64), *keys]))
 
     def pairs(self, first: int | None = None, stop: int | None = None) -> Iterator[tuple[Ints, Ints]]:
-        """Blocks of pairs (row of the left, row of the right), of left keys from `first` on, before `stop`."""
+        """Blocks of pairs (row of the left, row of the right) for the left keys from `first` up to, without, `stop`."""
         for probe in self._probes:
-            keys, grid = self._keys[0][probe.rows], probe.grid
+            keys = self._keys[0][probe.rows]
             begin = 0 if first is None else int(np.searchsorted(keys, first))
             end = len(keys) if stop is None else int(np.searchsorted(keys, stop))
             rows, begin, room = probe.rows[begin:end], 0, BLOCK
             while begin < len(rows):
-                a, b, reached = probe_block(
-                    self._left.low,
-                    self._left.high,
-                    *self._keys,
-                    self._pairing,
-                    rows,
-                    begin,
-                    grid.axes,
-                    grid.low,
-                    grid.size,
-                    grid.starts,
-                    grid.cells,
-                    grid.boxes,
-                    grid.edges,
-                    room,
-                )
-                # One row alone may meet more than a block holds.
+                a, b, reached = probe_block(self._left, *self._keys, self._pairing, rows, begin, probe.grid, room)
+                # One row may have more pairs than a block.
                 room = 2 * room if reached == begin else BLOCK
                 begin = reached
                 if len(a):
@@ -94,15 +78,13 @@ def candidates(left: Boxes, right: Boxes, key_left: Ints, key_right: Ints, pairi
 
 
 def _probes(left: Boxes, right: Boxes) -> list[Probe]:
-    """Most boxes by all axes; then the outsize ones of the right, and those of the left, by time."""
+    """Most boxes by all axes; then the outsize ones of the right, and those of the left, by time alone."""
     rows, others = np.flatnonzero(in_time(left)), np.flatnonzero(in_time(right))
     if not len(rows) or not len(others):
         return []
     axes = left.low.shape[1]
-    # Of what was not asked for, boxes are inside out: they must not shrink the cells.
+    # Boxes outside of the requested times are inverted and must not shrink the cells.
     low, size = size_cells(take_boxes(left, rows), take_boxes(right, others))
-    if axes == 1:
-        return [Probe(rows, build_grid(right, others, low, size, 1))]
     big_left = count_cells(left.low, left.high, low, size)[rows] > CROWD
     big_right = count_cells(right.low, right.high, low, size)[others] > CROWD
     probes = [Probe(rows[~big_left], build_grid(right, others[~big_right], low, size, axes))]
@@ -114,23 +96,11 @@ def _probes(left: Boxes, right: Boxes) -> list[Probe]:
 
 @compiled
 def probe_block(
-    low_a: Floats,
-    high_a: Floats,
-    key_a: Ints,
-    key_b: Ints,
-    pairing: int,
-    rows: Ints,
-    begin: int,
-    axes: int,
-    corner: Floats,
-    size: Floats,
-    starts: Ints,
-    cells: Ints,
-    boxes: Ints,
-    edges: Floats,
-    room: int,
+    left: Boxes, key_a: Ints, key_b: Ints, pairing: int, rows: Ints, begin: int, grid: Grid, room: int
 ) -> tuple[Ints, Ints, int]:
-    """Pairs of the rows from `begin` on, as long as there is room for all of a row, and where to go on."""
+    """The pairs of rows from `begin` on, as long as there is space for all pairs of a row, and where to continue."""
+    low_a, high_a = left
+    corner, size, starts, cells, boxes, edges, axes = grid
     found_a, found_b = np.empty(room, np.int64), np.empty(room, np.int64)
     made, whole = 0, 0
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)

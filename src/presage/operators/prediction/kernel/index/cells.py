@@ -1,6 +1,6 @@
-"""Cells of time and place, dealt to parts, in which pieces can meet others.
+"""Cells of time and space, hashed to parts: pieces that can match share a cell, and so a part.
 
-Two pieces that can match have a cell in common, and so a part. A piece that reaches into many cells goes to all parts.
+A piece that reaches into many cells goes to all parts.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from presage.arrays.jit import Floats, Ints
 from presage.operators.prediction.kernel.index.boxes import Boxes, build_boxes, in_time
 from presage.operators.prediction.kernel.pieces import Pieces
 from presage.operators.prediction.kernel.query import Pair, PredictionTables
+from presage.operators.prediction.kernel.regions.evaluation import ANY_TIME
 from presage.operators.prediction.kernel.regions.sides import build_side
 
-# Cells that a piece is put into one by one.
+# The most cells of a piece that does not go to all parts.
 MOST_CELLS = 64
-_EVER = (-np.inf, np.inf)
 
 
 def parts_of(pieces: Pieces, stream: int, tables: PredictionTables, sizes: Floats, parts: int) -> tuple[Ints, Ints]:
     """Pairs (piece, part), each once. `sizes`: of a cell, in microseconds and in the units of the indexed values."""
     pair = tables.pairs[0]
-    found = [
+    columns = [
         _of_boxes(*_boxes(pieces, pair, reaching), sizes, parts)
         for side, reaching in ((pair.left, True), (pair.right, False))
         if tables.sides[side].stream == stream
     ]
-    piece, part = (np.concatenate(column) for column in zip(*found, strict=True))
+    piece, part = (np.concatenate(column) for column in zip(*columns, strict=True))
     both = np.unique(piece * parts + part)
     return both // parts, both % parts
 
@@ -35,7 +35,7 @@ def _boxes(pieces: Pieces, pair: Pair, reaching: bool) -> tuple[Boxes, Ints]:
     spec = pair.spec
     attributes = tuple(term.left if reaching else term.right for term in spec.terms)
     side = build_side(pieces, attributes, spec.left if reaching else spec.right)
-    return build_boxes(side, spec, 0, _EVER, reaching), side.piece
+    return build_boxes(side, spec, 0, ANY_TIME.period, reaching), side.piece
 
 
 def _of_boxes(boxes: Boxes, piece: Ints, sizes: Floats, parts: int) -> tuple[Ints, Ints]:

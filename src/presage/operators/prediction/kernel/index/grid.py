@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,17 +14,16 @@ from presage.operators.prediction.kernel.jit import bare
 BITS = 20
 # A box in more cells than this is kept out of the grid, see `candidates`.
 CROWD = 512
-# Of the sizes of boxes: what fits most of them, whatever the few largest are.
+# The quantile of the sizes of boxes that sets the size of a cell, whatever the few largest are.
 TYPICAL = 0.75
 
 
-@dataclass(frozen=True)
-class Grid:
-    """`low`: corner of the first cell; `size`: of a cell, for each axis. Buckets: `starts` into `cells` (the number of
-    the cell), `boxes` (whose box it is) and `edges` (low and high of that box on three axes, kept
-    together for the processor's cache). `axes`: how many of the boxes' axes the cells have."""
+class Grid(NamedTuple):
+    """`corner`: of the first cell; `size`: of a cell, for each axis. Buckets: `starts` into `cells` (numbers of cells),
+    `boxes` (numbers of boxes) and `edges` (low and high of each box on three axes, adjacent for the processor's cache).
+    `axes`: the number of axes of the cells, of those of the boxes."""
 
-    low: Floats
+    corner: Floats
     size: Floats
     starts: Ints
     cells: Ints
@@ -34,14 +33,14 @@ class Grid:
 
 
 def size_cells(one: Boxes, other: Boxes) -> tuple[Floats, Floats]:
-    """Corner and size of the cells: about as large as the larger boxes are, on every axis."""
+    """Corner and size of the cells, which are about as large as the larger boxes on every axis."""
     low = np.minimum(_least(one.low), _least(other.low))
     high = np.maximum(_greatest(one.high), _greatest(other.high))
     typical = np.zeros(len(low))
     for boxes in (one, other):
         widths = np.nan_to_num(boxes.high - boxes.low, nan=0.0, posinf=0.0)
         typical = np.maximum(typical, np.quantile(widths, TYPICAL, axis=0))
-        # Time has no list of outsize boxes to fall back on: on average a box lies in few cells, even if most are short.
+        # Outsize boxes are searched by time alone, so on average a box must lie in few cells of time.
         typical[0] = max(typical[0], float(widths[:, 0].mean()) / 4)
     size = np.maximum(typical, (high - low) / (1 << (BITS - 1)))
     size[~(size > 0)] = 1.0
@@ -49,13 +48,13 @@ def size_cells(one: Boxes, other: Boxes) -> tuple[Floats, Floats]:
 
 
 def build_grid(boxes: Boxes, rows: Ints, low: Floats, size: Floats, axes: int) -> Grid:
-    """A table of these rows. O(n) in the cells that they fill."""
+    """The grid of some boxes. O(n) in the cells that they fill."""
     return Grid(low, size, *fill_table(boxes.low, boxes.high, rows, low, size, axes), axes)
 
 
 @bare
 def cell_of(at: float, low: float, size: float) -> int:
-    """The number of a cell along one axis; what lies outside belongs to the last one."""
+    """The number of a cell along one axis; outside of the grid that of the first or last one."""
     place = np.floor((at - low) / size)
     return int(min(max(place, 0.0), float((1 << BITS) - 1)))
 
@@ -68,7 +67,7 @@ def bucket_of(cell: int, mask: int) -> int:
 
 @compiled
 def count_cells(low: Floats, high: Floats, corner: Floats, size: Floats) -> Ints:
-    """In how many cells each box lies, up to a great number."""
+    """The number of cells of each box, capped."""
     result = np.ones(len(low), np.int64)
     for i in range(len(low)):
         for axis in range(low.shape[1]):
@@ -82,7 +81,7 @@ def count_cells(low: Floats, high: Floats, corner: Floats, size: Floats) -> Ints
 def fill_table(
     low: Floats, high: Floats, rows: Ints, corner: Floats, size: Floats, axes: int
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """Counting sort into buckets: how many, then where. A missing axis is one cell wide; boxes reach across it."""
+    """A counting sort into buckets. A missing axis is one cell wide, and boxes span it."""
     first, last = np.zeros(3, np.int64), np.zeros(3, np.int64)
     total = 0
     for row in rows:

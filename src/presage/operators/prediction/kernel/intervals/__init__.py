@@ -1,1 +1,1 @@
-"""Intervals of validity: merged, kept open between steps, ordered and made rows."""
+"""Intervals of validity: merging, open intervals between steps, output rows."""

@@ -1,4 +1,4 @@
-"""The polygons of (t_a, t_b) of each row, as their corners."""
+"""The boundary column: for each row the polygons of (t_a, t_b), as lists of corners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presage.operators.prediction.kernel.regions.polygons import Polygons
 
 
 def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) -> pa.Array:
-    """For each row the polygons that it comes from, by when they begin: one for each pair of functions, or several."""
+    """For each row its polygons by their begin: one or several for each pair of functions."""
     (pair,) = tables.pairs
     matches, polygons = join_with_boundary(pieces[pair.left], pieces[pair.right], pair.spec)
     corner = np.maximum(polygons.t_a, polygons.t_b)
@@ -30,7 +30,7 @@ def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) 
     row, polygon = row[order], polygon[order]
     counts = np.diff(polygons.starts)[polygon]
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Where clipping began depends on ends that a step does not know yet: a polygon is told from its first corner on.
+    # Begin with the first corner: where clipping began depends on ends that a step does not know yet.
     first = _first_corners(polygons)[polygon]
     at = np.repeat(starts[polygon], counts) + (within + np.repeat(first, counts)) % np.repeat(counts, counts)
     points = pa.StructArray.from_arrays(
@@ -41,7 +41,7 @@ def boundaries_of(tables: PredictionTables, pieces: list[Pieces], spans: Spans) 
 
 
 def _first_corners(polygons: Polygons) -> Ints:
-    """The place of the corner with the least t_a in each polygon, of several the one with the least t_b."""
+    """In each polygon the position of the corner with the least (t_a, t_b)."""
     counts = np.diff(polygons.starts)
     polygon = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((polygons.t_b, polygons.t_a, polygon))

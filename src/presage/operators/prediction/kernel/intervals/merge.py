@@ -1,19 +1,19 @@
-"""The maximal intervals of each group."""
+"""Merging intervals: the maximal intervals of each group."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.operators.prediction.kernel.jit import bare
+from presage.operators.prediction.kernel.regions.evaluation import Found
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """`start`, `end`: microseconds, the nearest; `start_part`, `end_part`: what is left of a microsecond. A group is a
-    number; its probability (NaN: not asked for) is the greatest of the parts."""
+class Intervals(NamedTuple):
+    """`start`, `end`: the nearest microseconds; `start_part`, `end_part`: the remaining fractions of a microsecond. A
+    group is a number; its probability (NaN: there is none) is the greatest of its intervals."""
 
     group: Ints
     start: Ints
@@ -28,59 +28,40 @@ class Intervals:
         return len(self.group)
 
 
-def merge(found: Intervals) -> tuple[Intervals, Ints]:
-    """By group and time, and the row into which each interval that came in went.
+def intervals_of(group: Ints, found: Found) -> Intervals:
+    """The result of an evaluation step, with the group of each row."""
+    (_, _, start, end, _), (start_part, end_part, probability), opens = (part.T.copy() for part in found)
+    return Intervals(group, start, end, start_part, end_part, opens[0], opens[1], probability)
 
-    Two become one if they overlap, or if they touch in a point that belongs to either. Touching is judged in whole
-    microseconds: what was computed from two pairs of pieces agrees no farther. O(n log n).
+
+def merge(intervals: Intervals) -> tuple[Intervals, Ints]:
+    """Maximal intervals by group and time, and for each input interval the row that it went into.
+
+    Two intervals become one if they overlap, or touch in a point that belongs to either. Touching is decided in whole
+    microseconds: results from two pairs of pieces agree no further. O(n log n).
     """
-    order = np.argsort(found.group, kind="stable")
-    return _merged(
-        found,
-        *merge_sorted(
-            order,
-            found.group,
-            found.start,
-            found.end,
-            found.start_part,
-            found.end_part,
-            found.start_open,
-            found.end_open,
-            found.probability,
-        ),
-    )
-
-
-def _merged(found: Intervals, first: Ints, last: Ints, probability: Floats, row: Ints) -> tuple[Intervals, Ints]:
-    """`first`, `last`: whose start and whose end a row has."""
-    start, end = found.start[first], found.end[last]
+    order = np.argsort(intervals.group, kind="stable")
+    first, last, probability, row = merge_sorted(order, intervals)
+    start, end = intervals.start[first], intervals.end[last]
     point = start == end
     return Intervals(
-        found.group[first],
+        intervals.group[first],
         start,
         end,
-        found.start_part[first],
-        found.end_part[last],
+        intervals.start_part[first],
+        intervals.end_part[last],
         # Shorter than a microsecond, but not empty: a point.
-        found.start_open[first] & ~point,
-        found.end_open[last] & ~point,
+        intervals.start_open[first] & ~point,
+        intervals.end_open[last] & ~point,
         probability,
     ), row
 
 
 @compiled
-def merge_sorted(
-    order: Ints,
-    group: Ints,
-    start: Ints,
-    end: Ints,
-    start_part: Floats,
-    end_part: Floats,
-    start_open: Bools,
-    end_open: Bools,
-    probability: Floats,
-) -> tuple[Ints, Ints, Floats, Ints]:
-    """`order`: by group. Groups are small, so that each is sorted by insertion."""
+def merge_sorted(order: Ints, intervals: Intervals) -> tuple[Ints, Ints, Floats, Ints]:
+    """For each maximal interval the input rows that it starts and ends with, and its probability; for each input row
+    the maximal interval. `order`: by group. Groups are small: each is sorted by insertion."""
+    group, start, end, start_part, end_part, start_open, end_open, probability = intervals
     n = len(order)
     order = order.copy()
     first, last, chance, row = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)

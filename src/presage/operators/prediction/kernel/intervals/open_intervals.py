@@ -1,6 +1,6 @@
-"""Intervals that are still open at the watermark: when each began and what it shows; kept in the state.
+"""Intervals that are still open at the watermark, and their table in the state.
 
-Their objects are codes of a step; in the state each has what tells its objects apart.
+Objects are codes within a step; the state has the columns that identify them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from presage.operators.prediction.kernel.intervals.spans import Spans, joined, t
 
 @dataclass(frozen=True)
 class Ongoing:
-    """Intervals: the objects and the beginning of each, what is shown of that moment, and whether it is only the rest
-    of one that was cut and released."""
+    """Intervals with their shown values; `again`: the interval is the rest of one that was cut and emitted."""
 
     spans: Spans
     shown: Floats
@@ -39,9 +38,9 @@ class Ongoing:
         return Ongoing(self.spans.part(begin, end), self.shown[begin:end], self.again[begin:end])
 
 
-def read_ongoing(carried: pa.Table | None, codes: Ints, shown: int, asked: int | None) -> Ongoing:
-    """`codes`: of the objects of each; `shown`: how many values are shown; `asked`: up to when they are known."""
-    if carried is None or asked is None:
+def read_ongoing(carried: pa.Table | None, codes: Ints, shown: int, evaluated: int | None) -> Ongoing:
+    """`codes`: of the objects; `shown`: the number of shown values; `evaluated`: the last evaluated moment."""
+    if carried is None or evaluated is None:
         none, nothing = np.empty(0, np.int64), np.empty(0, np.bool_)
         spans = Spans(codes, none, none, nothing, nothing, np.empty(0))
         return Ongoing(spans, np.empty((0, shown)), nothing)
@@ -49,7 +48,7 @@ def read_ongoing(carried: pa.Table | None, codes: Ints, shown: int, asked: int |
     spans = Spans(
         codes,
         ints(carried, "from"),
-        np.full(count, asked),
+        np.full(count, evaluated),
         bools(column(carried, "from_open")),
         np.zeros(count, np.bool_),
         floats(carried, "probability"),
@@ -59,7 +58,7 @@ def read_ongoing(carried: pa.Table | None, codes: Ints, shown: int, asked: int |
 
 
 def ongoing_table(ongoing: Ongoing, objects: Sequence[pa.Table]) -> pa.Table:
-    """As `read_ongoing` takes it. `objects`: of each side, a row for each interval."""
+    """The table that `read_ongoing` reads. `objects`: for each side a row for each interval."""
     spans = ongoing.spans
     return pa.table(
         {
@@ -74,7 +73,7 @@ def ongoing_table(ongoing: Ongoing, objects: Sequence[pa.Table]) -> pa.Table:
 
 
 def rising(found: Ongoing) -> Ongoing:
-    """With the object of the smaller code first, as a symmetric join finds them."""
+    """With the smaller code first, as in the result of a symmetric join."""
     falls = found.spans.codes[:, 0] > found.spans.codes[:, 1]
     spans, shown = turned(found.spans, found.shown)
     codes = np.where(falls[:, None], spans.codes, found.spans.codes)

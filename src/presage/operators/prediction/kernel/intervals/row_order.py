@@ -1,6 +1,6 @@
-"""The order of rows: by their end, their objects and their start.
+"""The order of rows: by end, objects and start.
 
-Of a join of a stream with itself every row ends together with its mirror image, so that ties are the rule, and short.
+In a join of a stream with itself every row ends together with its mirror image, so there are many short ties.
 """
 
 from __future__ import annotations
@@ -14,27 +14,24 @@ import pyarrow.compute as pc
 from presage.arrays.columns import plain
 from presage.arrays.jit import Ints, compiled, inlined
 
-# Rows that end together, up to so many, are sorted by insertion.
+# Ties of up to so many rows are sorted by insertion.
 SHORT = 24
 
 
 def row_order(end: Ints, objects: Sequence[pa.ChunkedArray], start: Ints) -> Ints:
-    """By end, then by the values that tell the objects apart (null last), then by start. O(n log n)."""
+    """By end, then by the values that identify the objects (null last), then by start. O(n log n)."""
     others = np.stack([*(ranks(column) for column in objects), start], axis=1)
     return settle_ties(np.argsort(end, kind="stable"), end, others)
 
 
 def ranks(column: pa.ChunkedArray) -> Ints:
     """Numbers in the order of the values, null last. Only distinct values are compared."""
-    column = plain(column)
-    if pa.types.is_integer(column.type) and not column.null_count and column.type != pa.uint64():
-        return np.asarray(column.to_numpy(), np.int64)
     # Every chunk has the dictionary of the whole column.
-    chunks = column.dictionary_encode(null_encoding="mask").chunks
+    chunks = plain(column).dictionary_encode(null_encoding="mask").chunks
     if not chunks:
         return np.empty(0, np.int64)
     distinct = chunks[-1].dictionary
-    # The last place is that of null.
+    # The last rank is that of null.
     place = np.full(len(distinct) + 1, len(distinct), np.int64)
     place[pc.sort_indices(distinct).to_numpy()] = np.arange(len(distinct))
     return np.concatenate([place[chunk.indices.fill_null(len(distinct)).to_numpy()] for chunk in chunks])
@@ -42,7 +39,7 @@ def ranks(column: pa.ChunkedArray) -> Ints:
 
 @compiled
 def settle_ties(order: Ints, end: Ints, others: Ints) -> Ints:
-    """`order`: by end. Rows that end together are put in order by the columns of `others`."""
+    """`order`: by end. Sorts rows that end together by the columns of `others`."""
     order = order.copy()
     n, begin = len(order), 0
     while begin < n:

@@ -1,8 +1,8 @@
-"""Matches of several sides together, joined from matches of pairs: intervals by the codes of their objects."""
+"""Intervals of several objects, one of each side, identified by codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,8 @@ UNBOUND = -1
 
 @dataclass(frozen=True)
 class Spans:
-    """`codes`: a row for each interval, a column for each side; -1 for a side that nothing is said of. `start`, `end`:
-    microseconds. `probability`: NaN unless it was asked for."""
+    """`codes`: a row for each interval, a column for each side; -1 for a side that is not bound yet. `start`, `end`:
+    microseconds. `probability`: NaN if there is none."""
 
     codes: Ints
     start: Ints
@@ -33,32 +33,19 @@ class Spans:
 
     def take(self, rows: Ints | Bools) -> Spans:
         if rows.dtype == np.bool_:
-            # Finding the rows once is quicker than in every column.
+            # Once, instead of in every column.
             rows = np.flatnonzero(rows)
-        return Spans(
-            self.codes[rows],
-            self.start[rows],
-            self.end[rows],
-            self.start_open[rows],
-            self.end_open[rows],
-            self.probability[rows],
-        )
+        return Spans(*(column[rows] for column in self._columns()))
 
     def part(self, begin: int, end: int) -> Spans:
-        return Spans(
-            self.codes[begin:end],
-            self.start[begin:end],
-            self.end[begin:end],
-            self.start_open[begin:end],
-            self.end_open[begin:end],
-            self.probability[begin:end],
-        )
+        return Spans(*(column[begin:end] for column in self._columns()))
+
+    def _columns(self) -> Iterator[np.ndarray]:
+        return (getattr(self, name) for name in Spans.__annotations__)
 
 
 def of_one(found: Validity) -> Spans:
-    return Spans(
-        found.key[:, None].copy(), found.valid_from, found.valid_to, found.from_open, found.to_open, found.probability
-    )
+    return Spans(found.key[:, None].copy(), *found[1:])
 
 
 def of_pair(found: Matches, left: int, right: int, sides: int) -> Spans:
@@ -68,12 +55,12 @@ def of_pair(found: Matches, left: int, right: int, sides: int) -> Spans:
 
 
 def joined(several: Sequence[Spans]) -> Spans:
-    """One below the other."""
-    return Spans(*(np.concatenate([getattr(spans, name) for spans in several]) for name in Spans.__annotations__))
+    columns = zip(*(spans._columns() for spans in several), strict=True)
+    return Spans(*(np.concatenate(parts) for parts in columns))
 
 
 def turned(spans: Spans, shown: Floats) -> tuple[Spans, Floats]:
-    """Two sides that are alike, the other way round; `shown` has as many columns for each."""
+    """Exchange two equal sides; `shown` has the same number of columns for each."""
     half = shown.shape[1] // 2
     return replace(spans, codes=spans.codes[:, ::-1]), np.concatenate([shown[:, half:], shown[:, :half]], axis=1)
 
@@ -84,7 +71,7 @@ def groups_of(codes: Ints) -> Ints:
     for side in range(1, codes.shape[1]):
         width = int(codes[:, side].max(initial=0)) + 1
         if side == last:
-            # Codes are below 2**31, and so is what was numbered before: the product fits.
+            # Codes and group numbers are below 2**31: the product fits.
             return np.ascontiguousarray(group * width + codes[:, side])
         _, group = np.unique(group * width + codes[:, side], return_inverse=True)
         group = group.reshape(-1)
@@ -92,8 +79,8 @@ def groups_of(codes: Ints) -> Ints:
 
 
 def continued(carried: Spans, found: Spans, moment: int | None) -> tuple[Spans, Ints, int]:
-    """What is carried and what was found since, as maximal intervals; which of those carried each goes on from, -1 if
-    it is new. First those that end before the moment, so many."""
+    """The maximal intervals of the carried and the new ones, those that end before the moment first; for each the
+    carried one that it continues, or -1; the number of those that have ended."""
     both = joined([carried, found])
     zeros = np.zeros(len(both))
     merged, row = merge(
@@ -110,7 +97,7 @@ def continued(carried: Spans, found: Spans, moment: int | None) -> tuple[Spans, 
 
 
 def linked(first: Spans, second: Spans) -> Spans:
-    """Where both hold of the same objects: intervals are cut with each other, probabilities multiplied."""
+    """The join of intervals on their common objects: intervals are intersected, probabilities multiplied."""
     bound = (_binds(first) & _binds(second)).nonzero()[0]
     a, b = equal_rows(first.codes[:, bound], second.codes[:, bound])
     codes = np.where(first.codes[a] == UNBOUND, second.codes[b], first.codes[a])
@@ -139,7 +126,7 @@ def _binds(spans: Spans) -> Bools:
 
 
 def equal_rows(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """All pairs of rows that agree in every column."""
+    """All pairs of equal rows."""
     _, code = np.unique(np.concatenate([left, right]), axis=0, return_inverse=True)
     code = code.reshape(-1)
     here, there = code[: len(left)], code[len(left) :]

@@ -1,10 +1,10 @@
-"""Clear cases: pairs whose strips hold all the time or never, without a region. Called from loops.
+"""Clear cases: pairs that match all the time or never, decided without a region. Called from loops.
 
-Most pairs are near each other, or apart, for as long as they are looked at. A region is convex: where all terms hold at
-its first and at its last moment they hold at all moments between, and its ends are those of the segments and of the
-window. Where one term fails at the nearest that the window lets the two come, at both moments, there is nothing. An end
-of a strip that is out of reach draws no line. All is judged with a margin far wider than what `regions` takes as equal,
-so that the outcome is the one that all lines would give, to the last bit.
+Most pairs are near each other, or apart, for as long as both are in force. A region is convex: if all terms hold at its
+first and last moment, they hold in between, and its ends are those of the segments and of the window. If one term fails
+at both moments, however near the window lets the two come, nothing matches. An end of a strip that is out of reach
+needs no line. The margin is far wider than the tolerance of `regions`, so the result is that of all lines, to the last
+bit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats
-from presage.operators.prediction.kernel.chances.threshold import GIVEN, NOW
 from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.regions.ends import (
     HIGH,
@@ -24,22 +23,23 @@ from presage.operators.prediction.kernel.regions.ends import (
     interval,
     no_ends,
 )
-from presage.operators.prediction.kernel.regions.regions import CLOSED, FIRST, LAST, UNTIL_BEFORE
+from presage.operators.prediction.kernel.regions.halves import Placed
+from presage.operators.prediction.kernel.regions.regions import CLOSED, FIRST, GIVEN, LAST, NOW, UNTIL_BEFORE, Region
 
 UNCLEAR, NOTHING, EVERYTHING = 0, 1, 2
 # Seconds by which a term must hold, or fail: a thousand times `ends.NEAR`.
 MARGIN = 1e-6
-# Of the numbers that a difference is made of: what rounding may take away.
+# The greatest rounding error, relative to the numbers that a difference is made of.
 ROUNDING = 1e-12
-# Seconds from the origin; farther away a direction that passes as parallel counts for too much.
+# Seconds from the origin; farther away nearly parallel lines differ by too much.
 FAR = 1e6
 
 
 @bare
-def clear_case(segments: Floats, functions: Floats, half: int, window: float, times: Floats, chosen: Floats) -> int:
-    """Whether all of what segments and window allow matches, or nothing, as `start_region` and `project` would find.
-    `half`: 0 where a is the later one. Of `chosen` what cannot be reached is taken away."""
-    other = 1 - half
+def clear_case(placed: Placed, half: int, window: float, times: Floats, chosen: Floats) -> int:
+    """Whether everything within segments and window matches, or nothing, as `start_region` and `project` would find.
+    `half`: 0 where a is the later one. Removes the ends of `chosen` that are out of reach."""
+    segments, functions, other = placed.segments, placed.functions, 1 - half
     end = segments[other, 1]
     first = max(segments[half, 0], segments[other, 0], times[NOW, FIRST])
     last = min(segments[half, 1], end + window, times[NOW, LAST])
@@ -47,7 +47,7 @@ def clear_case(segments: Floats, functions: Floats, half: int, window: float, ti
         return UNCLEAR
     if last - first <= MARGIN:
         return NOTHING if last - first < -MARGIN else UNCLEAR
-    # The earlier one is as late as it may be.
+    # The earlier object at its latest possible time.
     first_other, last_other = min(first, end), min(last, end)
     all_hold = True
     for k in range(len(chosen)):
@@ -57,7 +57,7 @@ def clear_case(segments: Floats, functions: Floats, half: int, window: float, ti
         scale = max(abs(p), abs(q))
         if scale == 0.0:
             scale = 1.0
-        # No strip is empty: one of its ends is finite, or it allows all.
+        # No strip is empty: one of its ends is finite, or it is unbounded.
         size = abs(z) + (abs(p) + abs(q)) * (max(abs(first), abs(last)) + window)
         size += abs(low) if low > -np.inf else 0.0
         size += abs(high) if high < np.inf else 0.0
@@ -65,7 +65,7 @@ def clear_case(segments: Floats, functions: Floats, half: int, window: float, ti
         at_first, at_last = z + p * first + q * first_other, z + p * last + q * last_other
         least, most = min(at_first, at_last), max(at_first, at_last)
         all_hold = all_hold and least - low > margin and high - most > margin
-        # With the window: u may be any of t - window … t, whatever else bounds it.
+        # With the window alone: u is anywhere from t - window to t.
         at_first, at_last = z + (p + q) * first, z + (p + q) * last
         least = min(at_first, at_last) - max(0.0, q * window)
         most = max(at_first, at_last) + max(0.0, -q * window)
@@ -79,11 +79,9 @@ def clear_case(segments: Floats, functions: Floats, half: int, window: float, ti
 
 
 @bare
-def whole_interval(
-    segments: Floats, half: int, window: float, times: Floats, ends: Floats
-) -> tuple[bool, float, float, bool, bool]:
-    """All that segments and window allow."""
-    other = 1 - half
+def whole_interval(segments: Floats, half: int, window: float, region: Region) -> tuple[bool, float, float, bool, bool]:
+    """The interval that segments and window allow."""
+    times, ends, other = region.times, region.ends, 1 - half
     no_ends(ends, GIVEN)
     bound_below(ends, GIVEN, segments[half, 0], segments[half, 2] > 0.0)
     bound_below(ends, GIVEN, segments[other, 0], segments[other, 2] > 0.0)

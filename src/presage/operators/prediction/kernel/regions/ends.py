@@ -1,9 +1,9 @@
-"""Intervals with open or closed ends, made of bounds on a time. Called from loops.
+"""Intervals with open or closed ends, from bounds of a time. Called from loops.
 
-Times are seconds from an origin near the data. Events carry microseconds, so what is closer than a nanosecond is the
-same moment: bounds that differ by less are one bound, which is open if either is; a closed interval may miss by so much
-and is then a point; one with an open end must be longer. Without this, a meeting in a single moment would come and go
-with the last bit of a division.
+Times are seconds from an origin near the data. Events have microseconds, so moments closer than a nanosecond are the
+same: bounds that differ by less are one bound, which is open if either is; a closed interval that is negative by less
+is a point; an interval with an open end must be longer. Without this tolerance a match at a single moment would depend
+on the last bit of a division.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOW, LOW_OPEN, HIGH, HIGH_OPEN = 0, 1, 2, 3
 
 @bare
 def no_ends(ends: Floats, row: int) -> None:
-    """`ends[row]`: the greatest low bound that is closed, the greatest that is open, and the least high bounds."""
+    """`ends[row]`: the greatest closed and open low bound, and the least closed and open high bound."""
     ends[row, LOW] = -np.inf
     ends[row, LOW_OPEN] = -np.inf
     ends[row, HIGH] = np.inf
@@ -40,7 +40,7 @@ def bound_above(ends: Floats, row: int, at: float, is_open: bool) -> None:
 
 @bare
 def interval(low: float, low_open: float, high: float, high_open: float) -> tuple[bool, float, float, bool, bool]:
-    """Of bounds that are closed and bounds that are open: whether there is one, low, high, low open, high open."""
+    """The interval of closed and open bounds: whether it is not empty, low, high, low open, high open."""
     opens_low = low_open > -np.inf and low_open >= low - NEAR
     opens_high = high_open < np.inf and high_open <= high + NEAR
     first, last = max(low, low_open), min(high, high_open)
@@ -51,7 +51,7 @@ def interval(low: float, low_open: float, high: float, high_open: float) -> tupl
 
 @bare
 def micros(at: float) -> tuple[int, float]:
-    """Seconds as the nearest whole microsecond, and what is left of it, to the nanosecond."""
+    """Seconds as the nearest whole microsecond, and the remaining fraction, to the nanosecond."""
     exact = at * 1e6
     whole = np.floor(exact + 0.5)
     return int(whole), float(np.floor((exact - whole) * 1e3 + 0.5) * 1e-3)

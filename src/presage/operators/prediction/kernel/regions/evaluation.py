@@ -1,7 +1,7 @@
-"""The evaluation step, one loop: the intervals of time at which pairs of segments match.
+"""The evaluation step: the intervals of time at which pairs of segments match.
 
 For each pair: the strips of values that each term allows, every choice of one strip per term (a convex region), both
-halves of that region. Cost per pair: 2 · (4 + 2m)² / 4 bounds for m terms, and a search where chances must be found.
+halves of that region. Cost per pair: 2 · (4 + 2m)² / 4 bounds for m terms, and a search where chances are needed.
 """
 
 from __future__ import annotations
@@ -10,25 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.operators.prediction.kernel.chances.ascent import SEARCH
-from presage.operators.prediction.kernel.chances.factors import COLUMNS
-from presage.operators.prediction.kernel.chances.likely_times import PARTS, WAITING
+from presage.operators.prediction.kernel.chances.factors import COLUMNS, Factors
+from presage.operators.prediction.kernel.chances.likely_times import PARTS, WAITING, Scratch
 from presage.operators.prediction.kernel.chances.peaks import SEARCHES
 from presage.operators.prediction.kernel.chances.summits import CELL, CELLS
 from presage.operators.prediction.kernel.chances.threshold import (
     CHANCE,
-    GIVEN,
     HIGH,
     HIGH_OPEN,
     LOW,
     LOW_OPEN,
-    NOW,
-    REGIONS,
     Ask,
-    Factors,
-    Region,
-    Scratch,
+    Levels,
     find_levels,
     put,
     trim,
@@ -36,57 +31,56 @@ from presage.operators.prediction.kernel.chances.threshold import (
 from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.regions.clear_cases import (
     EVERYTHING,
-    NOTHING,
     UNCLEAR,
     clear_case,
     whole_interval,
 )
-from presage.operators.prediction.kernel.regions.ends import NEAR, micros
-from presage.operators.prediction.kernel.regions.halves import aim_factors, set_factors, set_functions, start_region
-from presage.operators.prediction.kernel.regions.regions import CLOSED, FIRST, LAST, UNTIL_BEFORE, most_lines, project
+from presage.operators.prediction.kernel.regions.ends import micros
+from presage.operators.prediction.kernel.regions.halves import (
+    Placed,
+    aim_factors,
+    set_factors,
+    set_functions,
+    start_region,
+)
+from presage.operators.prediction.kernel.regions.regions import (
+    CLOSED,
+    FIRST,
+    FORMS,
+    GIVEN,
+    LAST,
+    NOW,
+    UNTIL_BEFORE,
+    Region,
+    most_lines,
+    project,
+)
+from presage.operators.prediction.kernel.regions.sides import ALWAYS, FOREVER, SideArrays
 from presage.operators.prediction.kernel.regions.solutions import MOST
-from presage.operators.prediction.kernel.regions.strips import choose_strips, find_strips, most_choices
+from presage.operators.prediction.kernel.regions.strips import (
+    Strips,
+    Terms,
+    choose_strips,
+    find_strips,
+    most_choices,
+)
 
-# No bound on the times asked for.
-ALWAYS, FOREVER = -(2**63), 2**63 - 1
-# Columns of whole numbers found: the segments, microseconds from and to, and which choice of strips it was.
+# Columns of `Found.whole`: the segments, microseconds from and to, and the choice of strips.
 LEFT, RIGHT, FROM, TO, CHOICE = 0, 1, 2, 3, 4
 
 
-def times_asked(piece: Ints, after: int | None, until: int | None, known: Ints | None = None) -> Ints:
-    """Of each segment, by its piece, from when and until before when it may be asked for, or beyond: `after`, which is
-    no part of it, and `until`, which is, may do for an index. `known`: bounds of each piece."""
-    asked = np.empty((len(piece), 2), np.int64)
-    asked[:, 0], asked[:, 1] = ALWAYS if after is None else after, FOREVER if until is None else until
-    if known is not None:
-        asked[:, 0] = np.maximum(asked[:, 0], known[piece, 0])
-        asked[:, 1] = np.minimum(asked[:, 1], known[piece, 1])
-    return asked
+class JoinArrays(NamedTuple):
+    """Both sides of a join, its terms, and the window in seconds."""
 
-
-class SideArrays(NamedTuple):
-    """Of each segment of a side, see `sides.Side`; `known`: the times that it may be asked for."""
-
-    start: Ints
-    ends: Floats
-    lines: Floats
-    margins: Floats
-    never: Bools
-    known: Ints
-
-
-class Terms(NamedTuple):
-    """The terms of a join, their constants, and which of them share errors."""
-
-    rows: Ints
-    constants: Floats
-    group_of: Ints
-    groups: Floats
+    left: SideArrays
+    right: SideArrays
+    terms: Terms
+    window: float
 
 
 class Period(NamedTuple):
-    """What is asked for: times t with after < t <= until. A probability is that of all such times after `since`, and 0
-    while what it is about goes on, unless `until` is `final`."""
+    """The requested times t: after < t <= until. A probability covers all such times after `since`. What continues
+    beyond `until` has the probability 0, unless `until` is `final`."""
 
     after: int
     until: int
@@ -94,164 +88,229 @@ class Period(NamedTuple):
     final: bool
 
 
+class Times(NamedTuple):
+    """The period of `join` and `validity`; None: no bound."""
+
+    after: int | None = None
+    until: int | None = None
+    since: int | None = None
+    final: bool = True
+
+    @property
+    def period(self) -> Period:
+        return Period(
+            ALWAYS if self.after is None else self.after,
+            FOREVER if self.until is None else self.until,
+            ALWAYS if self.since is None else self.since,
+            self.final or self.until is None,
+        )
+
+
+ANY_TIME = Times()
+
+
+class Found(NamedTuple):
+    """Intervals: whole numbers (LEFT … CHOICE); the fractions of a microsecond of from and to, and the probability (NaN
+    if there is none); whether from and to are open."""
+
+    whole: Ints
+    parts: Floats
+    opens: Bools
+
+
+class Work(NamedTuple):
+    """Memory for one pair of segments: placed on one axis of time, its strips and the chosen ones, its region, factors
+    with their levels, and the intervals of one choice."""
+
+    placed: Placed
+    strips: Strips
+    chosen: Floats
+    region: Region
+    factors: Floats
+    wanted: Floats
+    sure: Floats
+    scratch: Scratch
+    found: Floats
+
+
+@inlined
+def room_for(rows: int) -> Found:
+    return Found(np.empty((rows, 5), np.int64), np.empty((rows, 3)), np.empty((rows, 2), np.bool_))
+
+
+@inlined
+def work_for(terms: int, factors: int, cells: int) -> Work:
+    """Memory for so many terms, factors, and triangles of a search for several peaks."""
+    lines = np.empty((FORMS, 2, most_lines(terms + factors), 5))
+    region = Region(lines, np.zeros((FORMS, 2), np.int64), np.empty((FORMS, 4)), np.empty((2, 4)), terms)
+    return Work(
+        Placed(np.empty((2, 4)), np.empty((2, terms, 2)), np.empty(2)),
+        Strips(np.empty((terms, MOST, 4)), np.zeros(terms, np.int64)),
+        np.empty((terms, 4)),
+        region,
+        np.empty((factors, COLUMNS)),
+        np.empty(factors),
+        np.empty(factors),
+        Scratch(np.empty((SEARCHES, SEARCH)), np.empty((cells, CELL)), np.empty((WAITING, 3)), np.empty((PARTS, 4))),
+        np.empty((2 * PARTS, 5)),
+    )
+
+
 @compiled
 def evaluate(
-    pair_a: Ints,
-    pair_b: Ints,
-    begin: int,
-    left: SideArrays,
-    right: SideArrays,
-    terms: Terms,
-    window: float,
-    period: Period,
-    ask: Ask,
+    pair_a: Ints, pair_b: Ints, begin: int, join: JoinArrays, period: Period, ask: Ask
 ) -> tuple[Ints, Floats, Bools, int]:
-    """Pairs from `begin` on, and up to where there was room. Whole numbers (see LEFT … CHOICE); what is left of from
-    and to below a microsecond, and the probability (NaN unless `asked`); whether from and to are open; where to go on.
-    Only times of `period`, and from the first until before the second of what is known of both segments."""
-    start_a, ends_a, lines_a, margins_a, never_a, known_a = left
-    start_b, ends_b, lines_b, margins_b, never_b, known_b = right
-    comparisons, constants, group_of, groups = terms
-    after, until, since, final = period
-    p, strict, asked = ask.p, ask.strict, ask.asked
-    count = len(comparisons)
-    most = count + margins_a.shape[1] + margins_b.shape[1]
-    # Not grown when they are full: arrays that change in a loop are counted references at every turn.
-    chancy = asked or p >= 0.0
-    per_pair = (2 * PARTS if chancy else 2) * most_choices(comparisons, chancy)
-    room = len(pair_a) - begin + per_pair
-    whole, parts, opens = np.empty((room, 5), np.int64), np.empty((room, 3)), np.empty((room, 2), np.bool_)
-    slacks = np.full(count, np.nan)
-    strips, numbers, chosen = np.empty((count, MOST, 4)), np.zeros(count, np.int64), np.empty((count, 4))
-    # Of a and b, placed on one axis of time.
-    functions, segments, offsets, times = np.empty((2, count, 2)), np.empty((2, 4)), np.empty(2), np.empty((2, 4))
-    lines, counts = np.empty((REGIONS, 2, most_lines(count + most), 5)), np.zeros((REGIONS, 2), np.int64)
-    ends = np.empty((REGIONS, 4))
-    factors, before = np.empty((most, COLUMNS)), np.full((most, COLUMNS), np.nan)
-    reaches, can_be_sure, most_likely, factors_before = False, False, 1.0, -1
-    found, table = np.empty((2 * PARTS, 5)), Factors(factors, np.empty(most), np.empty(most))
-    region = Region(lines, counts, ends, times, count)
-    scratch = Scratch(
-        np.empty((SEARCHES, SEARCH)), np.empty((CELLS, CELL)), np.empty((WAITING, 3)), np.empty((PARTS, 4))
-    )
-    made = 0
-    row = begin - 1
-    while row + 1 < len(pair_a) and made + per_pair <= room:
+    """The intervals of pairs from `begin` on, as many as there is space for, and where to continue."""
+    terms = join.terms.rows
+    most = len(terms) + join.left.margins.shape[1] + join.right.margins.shape[1]
+    chancy = ask.asked or ask.p >= 0.0
+    per_pair = (2 * PARTS if chancy else 2) * most_choices(terms, chancy)
+    # Of a fixed size: arrays that are reassigned in a loop are counted references in every round.
+    space = len(pair_a) - begin + per_pair
+    out = room_for(space)
+    work = work_for(len(terms), most, CELLS)
+    made, row = 0, begin
+    while row < len(pair_a) and made + per_pair <= space:
+        made = _evaluate_pair(pair_a[row], pair_b[row], join, period, ask, work, out, made)
         row += 1
-        a, b = pair_a[row], pair_b[row]
-        origin = max(start_a[a], start_b[b])
-        offsets[0], offsets[1] = (start_a[a] - origin) / 1e6, (start_b[b] - origin) / 1e6
-        _place(ends_a, a, offsets, segments, 0)
-        _place(ends_b, b, offsets, segments, 1)
-        # No farther apart than the window.
-        if max(segments[0, 0], segments[1, 0]) - window > min(segments[0, 1], segments[1, 1]) + NEAR:
-            continue
-        first_known, last_known = max(known_a[a, 0], known_b[b, 0]), min(known_a[a, 1], known_b[b, 1])
-        if not set_times(times, origin, first_known, last_known, after, until, since, final):
-            continue
-        pending = np.inf if final else float(until - origin)
-        never = find_strips(comparisons, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
-        never = never or never_a[a] or never_b[b]
-        choices = 1
-        for k in range(count):
-            choices *= numbers[k]
-        if choices == 0 or (never and (p > 0.0 or (p == 0.0 and strict))):
-            continue
-        set_functions(lines_a, a, offsets[0], functions, 0)
-        set_functions(lines_b, b, offsets[1], functions, 1)
-        number = 0
-        if chancy and not never:
-            number = set_factors(
-                comparisons, constants, lines_a, a, lines_b, b, margins_a, margins_b, group_of, groups, factors
-            )
-            # Thresholds are mostly the same from pair to pair, and so are the levels.
-            if number != factors_before or not _same(factors, before, number):
-                before[:], factors_before = factors, number
-                reaches, can_be_sure, most_likely = find_levels(table, number, ask)
-            if not reaches:
-                continue
-        for choice in range(choices):
-            first, total = 0, 0
-            for half in range(2):
-                # One call for both halves: a call is compiled where it stands.
-                choose_strips(choice, strips, numbers, half == 1, chosen)
-                case = UNCLEAR
-                if number == 0:
-                    case = clear_case(segments, functions, half, window, times, chosen)
-                if case == NOTHING:
-                    pass
-                elif case == EVERYTHING:
-                    there_is, low, high, low_open, high_open = whole_interval(segments, half, window, times, ends)
-                    if there_is:
-                        put(found, total, low, high, low_open, high_open, 1.0)
-                        total += 1
-                elif not start_region(segments, functions, half, window, chosen, lines, counts, ends):
-                    pass
-                elif number == 0:
-                    there_is, low, high, low_open, high_open = project(lines, counts, GIVEN, ends, times, NOW)
-                    if there_is:
-                        put(found, total, low, high, low_open, high_open, 1.0)
-                        total += 1
-                else:
-                    curved = aim_factors(
-                        functions, margins_a, a, margins_b, b, offsets, half, chosen, groups, factors, number
-                    )
-                    total += trim(
-                        region, table, number, curved, can_be_sure, most_likely, pending, ask, scratch, found, total
-                    )
-                first = total if half == 0 else first
-            if first == 1 and total == 2 and _united(found):
-                total = 1
-            for i in range(total):
-                low, low_part = micros(found[i, LOW])
-                high, high_part = micros(found[i, HIGH])
-                whole[made, LEFT], whole[made, RIGHT], whole[made, CHOICE] = a, b, choice
-                whole[made, FROM], whole[made, TO] = origin + low, origin + high
-                parts[made, 0], parts[made, 1] = low_part, high_part
-                parts[made, 2] = (0.0 if never else found[i, CHANCE]) if asked else np.nan
-                opens[made, 0], opens[made, 1] = found[i, LOW_OPEN] > 0.0, found[i, HIGH_OPEN] > 0.0
-                made += 1
-    return whole[:made].copy(), parts[:made].copy(), opens[:made].copy(), row + 1
+    return out.whole[:made].copy(), out.parts[:made].copy(), out.opens[:made].copy(), row
 
 
 @bare
-def set_times(
-    times: Floats, origin: int, first_known: int, last_known: int, after: int, until: int, since: int, final: bool
-) -> bool:
-    """Seconds from the origin: what is asked for, and what probabilities are about. Whether anything is asked for."""
-    if first_known >= last_known or after >= until or after >= last_known or first_known > until:
+def _evaluate_pair(
+    a: int, b: int, join: JoinArrays, period: Period, ask: Ask, work: Work, out: Found, made: int
+) -> int:
+    """Write the intervals of two segments to `out`, return how many it holds."""
+    left, right, terms, _ = join
+    placed, strips, chancy = work.placed, work.strips, ask.asked or ask.p >= 0.0
+    origin = max(left.start[a], right.start[b])
+    first = max(left.visible[a, 0], right.visible[b, 0])
+    last = min(left.visible[a, 1], right.visible[b, 1])
+    if not set_times(work.region.times, origin, first, last, period):
+        return made
+    never = find_strips(terms, left.lines, a, right.lines, b, chancy, strips)
+    never = never or left.never[a] or right.never[b]
+    choices = 1
+    for k in range(len(strips.numbers)):
+        choices *= strips.numbers[k]
+    if choices == 0 or (never and needs_chance(ask)):
+        return made
+    _place(left, a, origin, placed, 0)
+    _place(right, b, origin, placed, 1)
+    number = set_factors(terms, left, a, right, b, work.factors) if chancy and not never else 0
+    factors = Factors(work.factors, number, ask.errors)
+    reaches, levels = find_levels(factors, work.wanted, work.sure, ask)
+    if not reaches:
+        return made
+    pending = np.inf if period.final else float(period.until - origin)
+    for choice in range(choices):
+        total = _evaluate_choice(choice, a, b, join, factors, levels, pending, ask, work)
+        for i in range(total):
+            write_found(out, made, a, b, choice, origin, work.found, i, never, ask.asked)
+            made += 1
+    return made
+
+
+@bare
+def needs_chance(ask: Ask) -> bool:
+    """Whether a match with the probability 0 is trimmed."""
+    return ask.p > 0.0 or (ask.p == 0.0 and ask.strict)
+
+
+@bare
+def _place(side: SideArrays, row: int, origin: int, placed: Placed, which: int) -> None:
+    """Move a segment and its functions to the common axis of time."""
+    offset = (side.start[row] - origin) / 1e6
+    placed.offsets[which] = offset
+    placed.segments[which, 0] = side.ends[row, 0] + offset
+    placed.segments[which, 1] = side.ends[row, 1] + offset
+    placed.segments[which, 2] = side.ends[row, 2]
+    placed.segments[which, 3] = side.ends[row, 3]
+    set_functions(side.lines, row, offset, placed.functions, which)
+
+
+@bare
+def _evaluate_choice(
+    choice: int,
+    a: int,
+    b: int,
+    join: JoinArrays,
+    factors: Factors,
+    levels: Levels,
+    pending: float,
+    ask: Ask,
+    work: Work,
+) -> int:
+    """Write the intervals of one choice of strips to `work.found`, return their number."""
+    placed, chosen, region, found = work.placed, work.chosen, work.region, work.found
+    margins_a, margins_b, groups = join.left.margins, join.right.margins, join.terms.groups
+    first, total = 0, 0
+    for half in range(2):
+        # One call for both halves: the compiler copies the functions to every call.
+        choose_strips(choice, work.strips, half == 1, chosen)
+        if factors.number == 0:
+            total += _evaluate_without_chances(placed, half, join.window, chosen, region, found, total)
+        elif start_region(placed, half, join.window, chosen, region):
+            curved = aim_factors(placed, half, chosen, margins_a, a, margins_b, b, groups, factors)
+            total += trim(region, factors, levels, curved, pending, ask, work.scratch, found, total)
+        first = total if half == 0 else first
+    if first == 1 and total == 2 and _united(found):
+        total = 1
+    return total
+
+
+@bare
+def _evaluate_without_chances(
+    placed: Placed, half: int, window: float, chosen: Floats, region: Region, found: Floats, row: int
+) -> int:
+    """As `start_region` and `trim`, where nothing depends on chances."""
+    case = clear_case(placed, half, window, region.times, chosen)
+    if case == EVERYTHING:
+        there_is, low, high, low_open, high_open = whole_interval(placed.segments, half, window, region)
+    elif case == UNCLEAR and start_region(placed, half, window, chosen, region):
+        there_is, low, high, low_open, high_open = project(region, GIVEN, NOW)
+    else:
+        return 0
+    if there_is:
+        put(found, row, low, high, low_open, high_open, 1.0)
+    return 1 if there_is else 0
+
+
+@bare
+def write_found(
+    out: Found, row: int, a: int, b: int, choice: int, origin: int, found: Floats, i: int, never: bool, asked: bool
+) -> None:
+    """Write the interval `found[i]`, in seconds from the origin, to a row of the output."""
+    whole, parts, opens = out
+    low, low_part = micros(found[i, LOW])
+    high, high_part = micros(found[i, HIGH])
+    whole[row, LEFT], whole[row, RIGHT], whole[row, CHOICE] = a, b, choice
+    whole[row, FROM], whole[row, TO] = origin + low, origin + high
+    parts[row, 0], parts[row, 1] = low_part, high_part
+    parts[row, 2] = (0.0 if never else found[i, CHANCE]) if asked else np.nan
+    opens[row, 0], opens[row, 1] = found[i, LOW_OPEN] > 0.0, found[i, HIGH_OPEN] > 0.0
+
+
+@bare
+def set_times(times: Floats, origin: int, first: int, last: int, period: Period) -> bool:
+    """Write the requested times and those of probabilities, in seconds from the origin; False if there are none. What
+    is evaluated is visible from `first` on and before `last`."""
+    after, until, since, final = period
+    if first >= last or after >= until or after >= last or first > until:
         return False
     for which in range(2):
         low = after if which == NOW else since
-        times[which, FIRST] = -np.inf if max(low, first_known) == ALWAYS else (max(low, first_known) - origin) / 1e6
-        times[which, CLOSED] = 1.0 if first_known > low else 0.0
+        times[which, FIRST] = -np.inf if max(low, first) == ALWAYS else (max(low, first) - origin) / 1e6
+        times[which, CLOSED] = 1.0 if first > low else 0.0
         high = until if which == NOW or final else FOREVER
-        times[which, LAST] = np.inf if min(high, last_known) == FOREVER else (min(high, last_known) - origin) / 1e6
-        times[which, UNTIL_BEFORE] = 1.0 if last_known <= high else 0.0
-    return True
-
-
-@bare
-def _place(ends: Floats, row: int, offsets: Floats, segments: Floats, side: int) -> None:
-    segments[side, 0] = ends[row, 0] + offsets[side]
-    segments[side, 1] = ends[row, 1] + offsets[side]
-    segments[side, 2] = ends[row, 2]
-    segments[side, 3] = ends[row, 3]
-
-
-@bare
-def _same(factors: Floats, before: Floats, number: int) -> bool:
-    """Kind, limit, thresholds and role are in columns 0, 4, 5, 6 and 10."""
-    for i in range(number):
-        for column in (0, 4, 5, 6, 10):
-            if factors[i, column] != before[i, column]:
-                return False
+        times[which, LAST] = np.inf if min(high, last) == FOREVER else (min(high, last) - origin) / 1e6
+        times[which, UNTIL_BEFORE] = 1.0 if last <= high else 0.0
     return True
 
 
 @bare
 def _united(found: Floats) -> bool:
-    """Make one interval of the two rows, if they overlap."""
+    """Merge the first two rows if they overlap."""
     if found[1, LOW] >= found[0, HIGH] or found[0, LOW] >= found[1, HIGH]:
         return False
     if found[1, LOW] < found[0, LOW]:

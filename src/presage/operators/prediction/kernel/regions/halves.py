@@ -1,6 +1,8 @@
-"""Half a region: two placed segments, one later than the other, and the factors over it. Called from loops."""
+"""Half a region: two segments, one later than the other, and the factors over it. Called from loops."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from presage.arrays.jit import Floats, Ints
 from presage.operators.prediction.kernel.chances.factors import (
@@ -31,60 +33,69 @@ from presage.operators.prediction.kernel.chances.factors import (
     Z0,
     ZT,
     ZU,
+    Factors,
 )
 from presage.operators.prediction.kernel.chances.likelihood import ABOVE, BEYOND, WITHIN
 from presage.operators.prediction.kernel.chances.shared_errors import A_MARGIN, A_TERM, B_MARGIN, LOW_A
-from presage.operators.prediction.kernel.chances.threshold import GIVEN
 from presage.operators.prediction.kernel.jit import bare
-from presage.operators.prediction.kernel.regions.regions import TERMS, add_between, start_half
+from presage.operators.prediction.kernel.regions.regions import (
+    GIVEN,
+    TERMS,
+    Linear,
+    Region,
+    Strip,
+    add_strip,
+    start_half,
+)
+from presage.operators.prediction.kernel.regions.sides import SideArrays
 from presage.operators.prediction.kernel.regions.solutions import GE, GT, LE, LT
+from presage.operators.prediction.kernel.regions.strips import Terms
+
+
+class Placed(NamedTuple):
+    """Two segments on one axis of time: `segments` (low, high, opens); `functions` (value at the origin and rate) for
+    each term; `offsets`: the starts of their pieces, seconds from the origin."""
+
+    segments: Floats
+    functions: Floats
+    offsets: Floats
 
 
 @bare
 def set_functions(lines: Floats, row: int, offset: float, functions: Floats, side: int) -> None:
-    """Value at the origin and rate, of each term. `offset`: the start of the piece, seconds from the origin."""
+    """Write the value at the origin and the rate for each term. `offset`: the start of the piece."""
     for k in range(lines.shape[1]):
         functions[side, k, 0] = lines[row, k, 0] - lines[row, k, 1] * offset
         functions[side, k, 1] = lines[row, k, 1]
 
 
 @bare
-def set_factors(
-    terms: Ints,
-    constants: Floats,
-    lines_a: Floats,
-    a: int,
-    lines_b: Floats,
-    b: int,
-    margins_a: Floats,
-    margins_b: Floats,
-    group_of: Ints,
-    groups: Floats,
-    factors: Floats,
-) -> int:
-    """What of the factors is the same for both halves: first those of terms, then of a's margins, then of b's. How many
-    there are. Sure values have no factor: where they are allowed they satisfy. Groups: see `shared_errors`."""
+def set_factors(terms: Terms, left: SideArrays, a: int, right: SideArrays, b: int, factors: Floats) -> int:
+    """Write what the factors of both halves have in common: those of terms, of a's margins, of b's. Return their
+    number. Certain values have no factor: where they are allowed they satisfy. Groups: see `shared_errors`."""
+    comparisons, constants, group_of, groups = terms
+    lines_a, margins_a, lines_b, margins_b = left.lines, left.margins, right.lines, right.margins
     number = 0
-    for k in range(len(terms)):
-        left, right = lines_a[a, k, 2], lines_b[b, k, 2]
-        comparator = terms[k, 2]
+    for k in range(len(comparisons)):
+        error_a, error_b = lines_a[a, k, 2], lines_b[b, k, 2]
+        comparator = comparisons[k, 2]
         less, greater = comparator in (LE, LT), comparator in (GT, GE)
-        if left + right > 0.0 and (less or (greater and constants[k] >= 0.0)):
+        if error_a + error_b > 0.0 and (less or (greater and constants[k] >= 0.0)):
             factors[number, KIND] = WITHIN if less else BEYOND
             factors[number, LIMIT] = constants[k]
-            factors[number, WIDE] = max(left, right)
-            factors[number, NARROW] = min(left, right)
+            factors[number, WIDE] = max(error_a, error_b)
+            factors[number, NARROW] = min(error_a, error_b)
             factors[number, TERM] = k
             factors[number, OWNER] = OF_BOTH
             number += 1
     number = add_margins(margins_a, a, 0, OF_A, factors, number)
     number = add_margins(margins_b, b, margins_a.shape[1], OF_B, factors, number)
-    give_roles(factors, number, group_of, groups, len(terms))
+    give_roles(factors, number, group_of, groups, len(comparisons))
     for i in range(number):
         if factors[i, ROLE] == LEADS:
             group = int(factors[i, GROUP])
             k, of_a = int(groups[group, A_TERM]), int(groups[group, A_MARGIN])
-            # Where two sides meet there is a term about both.
+            # A group of both sides has a term.
             factors[i, ERROR_A], factors[i, ERROR_B] = 0.0, 0.0
             if k >= 0:
                 factors[i, ERROR_A], factors[i, ERROR_B] = lines_a[a, k, 2], lines_b[b, k, 2]
@@ -97,7 +108,7 @@ def set_factors(
 
 @bare
 def give_roles(factors: Floats, number: int, group_of: Ints, groups: Floats, terms: int) -> None:
-    """Of factors about the same errors the first stands for all."""
+    """The first factor of a group leads it."""
     for i in range(number):
         group = group_of[int(factors[i, TERM]) + (terms if factors[i, KIND] == ABOVE else 0)]
         factors[i, ROLE], factors[i, GROUP] = ALONE, group
@@ -110,7 +121,7 @@ def give_roles(factors: Floats, number: int, group_of: Ints, groups: Floats, ter
 
 @bare
 def add_margins(margins: Floats, row: int, shift: int, owner: float, factors: Floats, number: int) -> int:
-    """A factor for each value term over a value that is not sure; `shift`: how many margins come before these."""
+    """Add a factor for each value term over an uncertain value; `shift`: the number of margins before these."""
     for i in range(margins.shape[1]):
         if margins[row, i, 2] > 0.0:
             factors[number, KIND] = ABOVE
@@ -125,65 +136,64 @@ def add_margins(margins: Floats, row: int, shift: int, owner: float, factors: Fl
 
 @bare
 def aim_factors(
-    functions: Floats,
+    placed: Placed,
+    half: int,
+    chosen: Floats,
     margins_a: Floats,
     a: int,
     margins_b: Floats,
     b: int,
-    offsets: Floats,
-    half: int,
-    chosen: Floats,
     groups: Floats,
-    factors: Floats,
-    number: int,
+    factors: Factors,
 ) -> bool:
-    """Set how z depends on t (the later time) and u. Whether both tails of a > or >= count: then there may be several
-    peaks."""
+    """Set how z depends on t (the later time) and u. Return whether both tails of a > or >= count, so that there may be
+    several peaks."""
+    functions, offsets, rows = placed.functions, placed.offsets, factors.rows
     curved = False
     other = 1 - half
-    for i in range(number):
-        factors[i, TAILS] = 1.0
-    for i in range(number):
-        k = int(factors[i, TERM])
-        if factors[i, ROLE] == LEADS:
-            _aim_group(functions, margins_a, a, margins_b, b, offsets, half, groups, factors, i)
-        if factors[i, KIND] != ABOVE:
-            factors[i, Z0] = functions[half, k, 0] - functions[other, k, 0]
-            factors[i, ZT] = functions[half, k, 1]
-            factors[i, ZU] = -functions[other, k, 1]
+    for i in range(factors.number):
+        rows[i, TAILS] = 1.0
+    for i in range(factors.number):
+        k = int(rows[i, TERM])
+        if rows[i, ROLE] == LEADS:
+            _aim_group(placed, half, margins_a, a, margins_b, b, groups, rows, i)
+        if rows[i, KIND] != ABOVE:
+            rows[i, Z0] = functions[half, k, 0] - functions[other, k, 0]
+            rows[i, ZT] = functions[half, k, 1]
+            rows[i, ZU] = -functions[other, k, 1]
             positive = chosen[k, 0] >= 0.0
-            factors[i, SIDE] = 1.0 if positive else -1.0
+            rows[i, SIDE] = 1.0 if positive else -1.0
             farthest = chosen[k, 1] if positive else -chosen[k, 0]
-            if factors[i, KIND] == BEYOND and farthest <= factors[i, WIDE] + factors[i, NARROW] - factors[i, LIMIT]:
+            if rows[i, KIND] == BEYOND and farthest <= rows[i, WIDE] + rows[i, NARROW] - rows[i, LIMIT]:
                 curved = True
-                # Of a group, the one that stands for it.
+                # And the leader of its group.
                 for j in range(i + 1):
-                    if j == i or (factors[j, ROLE] == LEADS and factors[j, GROUP] == factors[i, GROUP]):
-                        factors[j, TAILS] = 2.0
+                    if j == i or (rows[j, ROLE] == LEADS and rows[j, GROUP] == rows[i, GROUP]):
+                        rows[j, TAILS] = 2.0
             continue
         of_b = 1 if k >= margins_a.shape[1] else 0
         margin = margins_b[b, k - margins_a.shape[1], 0] if of_b else margins_a[a, k, 0]
         rate = margins_b[b, k - margins_a.shape[1], 1] if of_b else margins_a[a, k, 1]
-        factors[i, Z0] = margin - rate * offsets[of_b]
-        factors[i, ZT] = rate if of_b == half else 0.0
-        factors[i, ZU] = 0.0 if of_b == half else rate
+        rows[i, Z0] = margin - rate * offsets[of_b]
+        rows[i, ZT] = rate if of_b == half else 0.0
+        rows[i, ZU] = 0.0 if of_b == half else rate
     return curved
 
 
 @bare
 def _aim_group(
-    functions: Floats,
+    placed: Placed,
+    half: int,
     margins_a: Floats,
     a: int,
     margins_b: Floats,
     b: int,
-    offsets: Floats,
-    half: int,
     groups: Floats,
     factors: Floats,
     row: int,
 ) -> None:
-    """Set the values that a group is about, as functions of the time of their side."""
+    """Set the values of a group as functions of the time of their side."""
+    functions, offsets = placed.functions, placed.offsets
     group = int(factors[row, GROUP])
     k, of_a, of_b = int(groups[group, A_TERM]), int(groups[group, A_MARGIN]), int(groups[group, B_MARGIN])
     factors[row, A_LATER] = 1.0 if half == 0 else 0.0
@@ -200,34 +210,15 @@ def _aim_group(
 
 
 @bare
-def start_region(
-    segments: Floats,
-    functions: Floats,
-    half: int,
-    window: float,
-    chosen: Floats,
-    lines: Floats,
-    counts: Ints,
-    ends: Floats,
-) -> bool:
-    """The lines of one half of a region; False when it is empty. `half`: 0 where a is the later one. The later's value
-    minus the earlier's must lie in the strip (low, high, opens) chosen for each term."""
-    start_half(lines, counts, GIVEN, ends, segments, half, window)
-    other = 1 - half
+def start_region(placed: Placed, half: int, window: float, chosen: Floats, region: Region) -> bool:
+    """Write the lines of half a region; False if it is empty. `half`: 0 where a is the later one. The later value minus
+    the earlier one must lie in the strip (low, high, opens) chosen for each term."""
+    start_half(region, placed.segments, half, window)
+    functions, other = placed.functions, 1 - half
     for k in range(len(chosen)):
-        if not add_between(
-            lines,
-            counts,
-            GIVEN,
-            ends,
-            functions[half, k, 0] - functions[other, k, 0],
-            functions[half, k, 1],
-            -functions[other, k, 1],
-            chosen[k, 0],
-            chosen[k, 1],
-            chosen[k, 2] > 0.0,
-            chosen[k, 3] > 0.0,
-            TERMS + k,
-        ):
+        apart = functions[half, k, 0] - functions[other, k, 0]
+        z = Linear(apart, functions[half, k, 1], -functions[other, k, 1])
+        strip = Strip(chosen[k, 0], chosen[k, 1], chosen[k, 2] > 0.0, chosen[k, 3] > 0.0)
+        if not add_strip(region, GIVEN, z, strip, TERMS + k):
             return False
     return True

@@ -1,28 +1,28 @@
 """The polygons of (t_a, t_b) at which pairs of segments match.
 
-The rectangle of the two segments is clipped by one line after the other (Sutherland and Hodgman); the region is convex,
-so that what is left is one polygon, which may have shrunk to a segment or a point. Openness has no part in it.
+The rectangle of the two segments is clipped by one line after the other (Sutherland and Hodgman). The region is convex,
+so the result is one polygon, possibly a segment or a point. Open ends are ignored.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled
 from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.regions.ends import NEAR
-from presage.operators.prediction.kernel.regions.evaluation import FOREVER
+from presage.operators.prediction.kernel.regions.evaluation import JoinArrays
 from presage.operators.prediction.kernel.regions.halves import set_functions
+from presage.operators.prediction.kernel.regions.sides import FOREVER
 from presage.operators.prediction.kernel.regions.solutions import MOST
-from presage.operators.prediction.kernel.regions.strips import choose_strips, find_strips
+from presage.operators.prediction.kernel.regions.strips import Strips, choose_strips, find_strips
 
 
-@dataclass(frozen=True)
-class Polygons:
+class Polygons(NamedTuple):
     """Corners of polygon i: `starts[i]` up to `starts[i + 1]` of `t_a` and `t_b`, in microseconds, anticlockwise with
-    t_a to the right. `row`: the row of the result that it belongs to; `left`, `right`: the pieces, by number."""
+    t_a to the right. `row`: its row of the result; `left`, `right`: the numbers of the pieces."""
 
     row: Ints
     left: Ints
@@ -37,28 +37,17 @@ class Polygons:
 
 @compiled
 def clip(
-    pair_a: Ints,
-    pair_b: Ints,
-    choice: Ints,
-    start_a: Ints,
-    ends_a: Floats,
-    lines_a: Floats,
-    start_b: Ints,
-    ends_b: Floats,
-    lines_b: Floats,
-    terms: Ints,
-    constants: Floats,
-    window: float,
-    chancy: bool,
-    until: int,
+    pair_a: Ints, pair_b: Ints, choice: Ints, join: JoinArrays, chancy: bool, until: int
 ) -> tuple[Ints, Ints, Ints]:
-    """Starts, t_a, t_b. `choice`: of strips, as the evaluation step numbered it (`chancy` as there). Both times up to
-    `until`. O(m²) for a pair with m lines."""
-    count = len(terms)
+    """Starts, t_a, t_b. `choice`: of strips, as numbered by the evaluation step (with the same `chancy`). Both times up
+    to `until`. O(m²) for a pair with m lines."""
+    left, right, terms, window = join
+    start_a, start_b, ends_a, ends_b = left.start, right.start, left.ends, right.ends
+    lines_a, lines_b, count = left.lines, right.lines, len(terms.rows)
     most = 4 + 2 + 2 * count + 2
     starts = np.zeros(len(pair_a) + 1, np.int64)
     t_a, t_b = np.empty(len(pair_a) * most, np.int64), np.empty(len(pair_a) * most, np.int64)
-    slacks, strips, numbers = np.full(count, np.nan), np.empty((count, MOST, 4)), np.zeros(count, np.int64)
+    strips = Strips(np.empty((count, MOST, 4)), np.zeros(count, np.int64))
     chosen, functions = np.empty((count, 4)), np.empty((2, count, 2))
     corners, spare = np.empty((2 * most, 2)), np.empty((2 * most, 2))
     made = 0
@@ -66,15 +55,15 @@ def clip(
         a, b = pair_a[i], pair_b[i]
         origin = max(start_a[a], start_b[b])
         offset_a, offset_b = (start_a[a] - origin) / 1e6, (start_b[b] - origin) / 1e6
-        find_strips(terms, constants, lines_a, a, lines_b, b, chancy, slacks, strips, numbers)
-        choose_strips(choice[i], strips, numbers, False, chosen)
+        find_strips(terms, lines_a, a, lines_b, b, chancy, strips)
+        choose_strips(choice[i], strips, False, chosen)
         set_functions(lines_a, a, offset_a, functions, 0)
         set_functions(lines_b, b, offset_b, functions, 1)
-        left, right = ends_a[a, 0] + offset_a, ends_a[a, 1] + offset_a
-        low, high = ends_b[b, 0] + offset_b, ends_b[b, 1] + offset_b
+        first_a, last_a = ends_a[a, 0] + offset_a, ends_a[a, 1] + offset_a
+        first_b, last_b = ends_b[b, 0] + offset_b, ends_b[b, 1] + offset_b
         if until < FOREVER:
-            right, high = min(right, (until - origin) / 1e6), min(high, (until - origin) / 1e6)
-        _rectangle(corners, left, right, low, high)
+            last_a, last_b = min(last_a, (until - origin) / 1e6), min(last_b, (until - origin) / 1e6)
+        _rectangle(corners, first_a, last_a, first_b, last_b)
         number = _cut(corners, spare, 4, 1.0, -1.0, window)
         number = _cut(corners, spare, number, -1.0, 1.0, window)
         for k in range(count):
@@ -88,7 +77,7 @@ def clip(
                 origin + np.int64(np.floor(corners[j, 0] * 1e6 + 0.5)),
                 origin + np.int64(np.floor(corners[j, 1] * 1e6 + 0.5)),
             )
-            # Corners that are one after rounding are one.
+            # Drop corners that coincide after rounding.
             if (made > first and t_a[made - 1] == x and t_b[made - 1] == y) or (
                 j == number - 1 and made > first and t_a[first] == x and t_b[first] == y
             ):
@@ -109,7 +98,7 @@ def _rectangle(corners: Floats, left: float, right: float, low: float, high: flo
 
 @bare
 def _cut(corners: Floats, spare: Floats, number: int, p: float, q: float, c: float) -> int:
-    """The corners of what satisfies p·x + q·y <= c; a nanosecond beyond it is on it."""
+    """Clip by p·x + q·y <= c, with a tolerance of a nanosecond; return the number of corners."""
     scale = max(abs(p), abs(q))
     if c == np.inf or scale == 0.0:
         return number

@@ -1,13 +1,15 @@
-"""Regions of (t_a, t_b), bounded by lines, and their times. Called from loops.
+"""Regions of (t_a, t_b), bounded by lines, and the times at which they match. Called from loops.
 
-The region of allowed (t_a, t_b) is cut along its diagonal: in each half one object is the later, at t, the other the
-earlier, at u, and a moment t is valid when some u is allowed. All constraints are lines p·t + q·u <= c, scaled to
-max(|p|, |q|) = 1, so that c is in seconds. Eliminating u (Fourier and Motzkin) pairs every lower bound of u with every
-upper one, and each pair bounds t by itself: a bound depends on two lines alone, never on the order of clipping or on
-where the other constraints end. O(m²) for m lines, in fact 4 + 2 per term.
+A region is cut along its diagonal. In each half one object is the later, at t, the other the earlier, at u; a moment t
+is valid if some u is allowed. All constraints are lines p·t + q·u <= c, scaled to max(|p|, |q|) = 1, so that c is in
+seconds. Eliminating u (Fourier and Motzkin) pairs every lower bound of u with every upper one, and each pair bounds t:
+a bound depends on two lines alone, not on the order of clipping or on where other constraints end. O(m²) for m lines;
+there are 4 lines and 2 for each term.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,39 +27,65 @@ from presage.operators.prediction.kernel.regions.ends import (
     no_ends,
 )
 
-# Lines are `lines[at, side, row]`: of several regions, the lower bounds of u (q < 0), then the upper ones (q > 0); and
-# `counts[at, side]` says how many there are. Whole arrays go from call to call, for a slice costs more than a bound.
+# Sides of `lines`: lower bounds of u (q < 0) and upper ones (q > 0).
 LOWER, UPPER = 0, 1
 P, Q, C, OPEN, TAG = 0, 1, 2, 3, 4
-# Lines of one tag never contradict each other and are not paired.
+# Lines with the same tag never contradict each other and are not paired.
 OWN, WINDOW, TERMS = 0, 1, 2
 # The line u <= end of the earlier segment, among the upper ones.
 END_LINE = 0
 # Lines whose directions differ by less are parallel.
 PARALLEL = 1e-14
-# Columns of a row of times: the first, the last, whether the first belongs to them, whether the last does not.
+# Forms of a region: as given, cut at the levels of p, cut at the levels of 1.
+GIVEN, CUT, SURE = 0, 1, 2
+FORMS = 3
+# Rows of times: the requested times, and those that a probability is taken over.
+NOW, ALL = 0, 1
+# Columns of times: first, last, whether the first is included, whether the last is excluded.
 FIRST, LAST, CLOSED, UNTIL_BEFORE = 0, 1, 2, 3
+
+
+class Region(NamedTuple):
+    """A region in several forms: `lines[form, side, row]`, their number `counts[form, side]`, bounds of t alone
+    `ends[form]`; rows of `times`; the number of join terms. Arrays are not sliced: a slice costs more than a bound."""
+
+    lines: Floats
+    counts: Ints
+    ends: Floats
+    times: Floats
+    terms: int
+
+
+class Linear(NamedTuple):
+    """z = at_zero + by_t·t + by_u·u."""
+
+    at_zero: float
+    by_t: float
+    by_u: float
+
+
+class Strip(NamedTuple):
+    low: float
+    high: float
+    low_open: bool
+    high_open: bool
 
 
 @bare
 def most_lines(terms: int) -> int:
-    """Of each side."""
+    """The number of lines of each side, at most."""
     return 2 + terms
 
 
 @bare
-def add_line(
-    lines: Floats, counts: Ints, at: int, ends: Floats, p: float, q: float, c: float, is_open: bool, tag: int
-) -> bool:
-    """False when nothing can satisfy it. What bounds t alone goes to `ends[at]`. max(|p|, |q|) is 1, or both are 0."""
-    if q > 0.0:
+def add_line(region: Region, at: int, p: float, q: float, c: float, is_open: bool, tag: int) -> bool:
+    """Add p·t + q·u <= c; False if nothing can satisfy it. max(|p|, |q|) is 1, or both are 0."""
+    lines, counts, ends, _, _ = region
+    if q != 0.0:
         if c < np.inf:
-            _set_line(lines, at, UPPER, counts[at, UPPER], p, q, c, 1.0 if is_open else 0.0, tag)
-            counts[at, UPPER] += 1
-    elif q < 0.0:
-        if c < np.inf:
-            _set_line(lines, at, LOWER, counts[at, LOWER], p, q, c, 1.0 if is_open else 0.0, tag)
-            counts[at, LOWER] += 1
+            side = UPPER if q > 0.0 else LOWER
+            _set_line(lines, at, side, counts[at, side], p, q, c, 1.0 if is_open else 0.0, tag)
+            counts[at, side] += 1
     elif p > 0.0:
         bound_above(ends, at, c, is_open)
     elif p < 0.0:
@@ -68,29 +96,18 @@ def add_line(
 
 
 @bare
-def add_between(
-    lines: Floats,
-    counts: Ints,
-    at: int,
-    ends: Floats,
-    z0: float,
-    p: float,
-    q: float,
-    low: float,
-    high: float,
-    low_open: bool,
-    high_open: bool,
-    tag: int,
-) -> bool:
-    """low <= z0 + p·t + q·u <= high. False when nothing can satisfy it."""
-    scale = max(abs(p), abs(q))
-    if not np.isfinite(z0):
+def add_strip(region: Region, at: int, z: Linear, strip: Strip, tag: int) -> bool:
+    """Require that z lies in a strip; False if nothing can satisfy it."""
+    at_zero, p, q = z
+    low, high, low_open, high_open = strip
+    if not np.isfinite(at_zero):
         return False
+    scale = max(abs(p), abs(q))
     if scale == 0.0:
         scale = 1.0
     p, q = p / scale, q / scale
-    above = high == np.inf or add_line(lines, counts, at, ends, p, q, (high - z0) / scale, high_open, tag)
-    below = low == -np.inf or add_line(lines, counts, at, ends, -p, -q, (z0 - low) / scale, low_open, tag)
+    above = high == np.inf or add_line(region, at, p, q, (high - at_zero) / scale, high_open, tag)
+    below = low == -np.inf or add_line(region, at, -p, -q, (at_zero - low) / scale, low_open, tag)
     return above and below
 
 
@@ -106,37 +123,38 @@ def _set_line(
 
 
 @bare
-def start_alone(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, row: int) -> None:
-    """One object alone: there is no earlier time, and u is 0. `segments`: low, high, opens."""
-    no_ends(ends, at)
-    bound_below(ends, at, segments[row, 0], segments[row, 2] > 0.0)
-    bound_above(ends, at, segments[row, 1], segments[row, 3] > 0.0)
-    _set_line(lines, at, LOWER, 0, 0.0, -1.0, 0.0, 0.0, OWN)
-    _set_line(lines, at, UPPER, END_LINE, 0.0, 1.0, 0.0, 0.0, OWN)
-    counts[at, LOWER] = 1
-    counts[at, UPPER] = 1
+def start_alone(region: Region, segments: Floats, row: int) -> None:
+    """The region of one object: there is no earlier time, and u is 0. `segments`: low, high, opens."""
+    lines, counts, ends, _, _ = region
+    no_ends(ends, GIVEN)
+    bound_below(ends, GIVEN, segments[row, 0], segments[row, 2] > 0.0)
+    bound_above(ends, GIVEN, segments[row, 1], segments[row, 3] > 0.0)
+    _set_line(lines, GIVEN, LOWER, 0, 0.0, -1.0, 0.0, 0.0, OWN)
+    _set_line(lines, GIVEN, UPPER, END_LINE, 0.0, 1.0, 0.0, 0.0, OWN)
+    counts[GIVEN, LOWER] = 1
+    counts[GIVEN, UPPER] = 1
 
 
 @bare
-def start_half(lines: Floats, counts: Ints, at: int, ends: Floats, segments: Floats, half: int, window: float) -> None:
-    """The lines that hold whatever the terms say. `segments`: of a and b; `half`: 0 where a is later, 1 where b is."""
-    start_alone(lines, counts, at, ends, segments, half)
+def start_half(region: Region, segments: Floats, half: int, window: float) -> None:
+    """The lines of segments and window, without terms. `half`: 0 where a is the later one, 1 where b is."""
+    start_alone(region, segments, half)
+    lines, counts, _, _, _ = region
     other = 1 - half
-    lines[at, LOWER, 0, C] = -segments[other, 0]
-    lines[at, LOWER, 0, OPEN] = segments[other, 2]
-    lines[at, UPPER, END_LINE, C] = segments[other, 1]
-    lines[at, UPPER, END_LINE, OPEN] = segments[other, 3]
-    _set_line(lines, at, LOWER, 1, 1.0, -1.0, window, 0.0, WINDOW)
-    _set_line(lines, at, UPPER, 1, -1.0, 1.0, 0.0, 0.0, WINDOW)
-    counts[at, LOWER] = 2
-    counts[at, UPPER] = 2
+    lines[GIVEN, LOWER, 0, C] = -segments[other, 0]
+    lines[GIVEN, LOWER, 0, OPEN] = segments[other, 2]
+    lines[GIVEN, UPPER, END_LINE, C] = segments[other, 1]
+    lines[GIVEN, UPPER, END_LINE, OPEN] = segments[other, 3]
+    _set_line(lines, GIVEN, LOWER, 1, 1.0, -1.0, window, 0.0, WINDOW)
+    _set_line(lines, GIVEN, UPPER, 1, -1.0, 1.0, 0.0, 0.0, WINDOW)
+    counts[GIVEN, LOWER] = 2
+    counts[GIVEN, UPPER] = 2
 
 
 @bare
-def project(
-    lines: Floats, counts: Ints, at: int, ends: Floats, times: Floats, which: int
-) -> tuple[bool, float, float, bool, bool]:
+def project(region: Region, at: int, which: int) -> tuple[bool, float, float, bool, bool]:
     """The interval of t for which some u satisfies all lines, within `times[which]`."""
+    lines, counts, ends, times, _ = region
     low, low_open, high, high_open = ends[at, LOW], ends[at, LOW_OPEN], ends[at, HIGH], ends[at, HIGH_OPEN]
     if times[which, CLOSED] > 0.0:
         low = max(low, times[which, FIRST])
@@ -165,7 +183,7 @@ def project(
             where = rest / slope
             if slope > 0.0:
                 if j == END_LINE and where < end:
-                    # u <= t holds anyway: an end matters only after itself. So nothing up to t depends on later ends.
+                    # u <= t holds anyway, so an end matters only after itself: nothing up to t depends on later ends.
                     where, is_open = end, False
                 if is_open:
                     high_open = min(high_open, where)
@@ -180,8 +198,9 @@ def project(
 
 
 @bare
-def slice_at(lines: Floats, counts: Ints, at: int, t: float) -> tuple[float, float, float, float]:
+def slice_at(region: Region, at: int, t: float) -> tuple[float, float, float, float]:
     """The earlier times that are allowed with t: the first, the last, and how fast each of them changes with t."""
+    lines, counts = region.lines, region.counts
     low, high, low_moves, high_moves = -np.inf, np.inf, 0.0, 0.0
     for i in range(counts[at, LOWER]):
         p, q = lines[at, LOWER, i, P], lines[at, LOWER, i, Q]

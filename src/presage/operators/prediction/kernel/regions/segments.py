@@ -38,7 +38,7 @@ class Segments:
 
 
 def build_segments(pieces: Pieces, terms: tuple[ValueTerm, ...], others: tuple[int, ...] = ()) -> Segments:
-    """`others`: attributes that the query needs besides, as a piece that lacks one satisfies nothing. O(n) per term."""
+    """`others`: further attributes of the query: a piece that lacks one satisfies no term. O(n) per term."""
     fit = usable(pieces, (*(term.attribute for term in terms), *others))
     numbers, constants = _term_arrays(terms)
     return Segments(
@@ -66,7 +66,7 @@ def cut_pieces(
     terms: Ints,
     constants: Floats,
 ) -> tuple[Ints, Floats, Floats, Bools, Bools]:
-    """Each term has at most two intervals of values, so that n terms leave at most n + 1 segments of a piece."""
+    """A term has at most two intervals of values, so n terms leave at most n + 1 segments of a piece."""
     most = len(terms) + 1
     piece = np.empty(len(rows) * most, np.int64)
     ends = np.empty((len(rows) * most, 2))
@@ -97,11 +97,11 @@ def cut_pieces(
 def _meet(
     here: Floats, count: int, value: float, rate: float, found: Floats, values: int, bounds: Floats, there: Floats
 ) -> int:
-    """Times of `here` at which value + rate · t lies in one of the intervals `found`, in rising order."""
+    """The times of `here` at which value + rate · t lies in one of the intervals `found`, in ascending order."""
     kept = 0
     for i in range(count):
         for v in range(values):
-            # A falling function meets the intervals in falling order.
+            # A falling function passes the intervals in descending order.
             j = v if rate >= 0.0 else values - 1 - v
             no_ends(bounds, 0)
             bound_below(bounds, 0, here[i, 0], here[i, 2] > 0.0)
@@ -120,7 +120,7 @@ def _meet(
 
 @bare
 def bound_by_values(bounds: Floats, value: float, rate: float, found: Floats, row: int) -> bool:
-    """Times at which value + rate · t lies between two values. False: never."""
+    """Bound the times to those at which value + rate · t lies between two values. False: never."""
     low, high, low_open, high_open = found[row, 0], found[row, 1], found[row, 2] > 0.0, found[row, 3] > 0.0
     if rate == 0.0:
         above = value > low or (value == low and not low_open)

@@ -1,4 +1,4 @@
-"""Intervals of values that satisfy a comparator, a constant and a mode. Called from loops."""
+"""The intervals of values that satisfy a term. Called from loops."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LE, LT, GT, GE, NE, EQ = (int(c) for c in Comparator)
 MAY, MUST = int(Mode.MAY), int(Mode.MUST)
 INF = np.inf
 
-# A term has at most three intervals, or two that were cut in three places. A row: low, high, low open, high open.
+# A term has at most three intervals, or two that are cut in three places. A row: low, high, low open, high open.
 MOST = 5
 
 
 @bare
 def solutions(comparator: int, constant: float, slack: float, mode: int, distance: bool, found: Floats) -> int:
-    """How many intervals there are; they are written to `found` in rising order, and do not overlap. `distance`: of z
-    with |z| ⊙ constant; else of x with x ⊙ constant. `slack`: how far the real value may be off."""
+    """Write the disjoint intervals to `found` in ascending order, return their number. `distance`: of z with
+    |z| ⊙ constant; else of x with x ⊙ constant. `slack`: how far the real value may be off."""
     count = _plain_distance(comparator, constant, found) if distance else _plain(comparator, constant, found)
     if slack == 0.0:
         return count
@@ -83,7 +83,7 @@ def _plain_distance(comparator: int, constant: float, found: Floats) -> int:
 
 @bare
 def _widened(count: int, slack: float, found: Floats) -> int:
-    """MAY: each interval grows by the slack; those that then meet become one."""
+    """MAY: widen each interval by the slack, and merge those that then touch."""
     kept = 0
     for i in range(count):
         low, high, low_open, high_open = found[i, 0] - slack, found[i, 1] + slack, found[i, 2], found[i, 3]
@@ -100,7 +100,7 @@ def _widened(count: int, slack: float, found: Floats) -> int:
 
 @bare
 def _narrowed(count: int, slack: float, found: Floats) -> int:
-    """MUST: all values around must lie in one interval, so each shrinks by the slack."""
+    """MUST: all values within the slack must lie in one interval, so shrink each by the slack."""
     kept = 0
     for i in range(count):
         low, high, low_open, high_open = found[i, 0] + slack, found[i, 1] - slack, found[i, 2], found[i, 3]
@@ -112,7 +112,7 @@ def _narrowed(count: int, slack: float, found: Floats) -> int:
 
 @bare
 def split(count: int, at: float, found: Floats) -> int:
-    """Cut the intervals at a value, which then belongs to both sides."""
+    """Cut the interval that contains a value; the value then belongs to both parts."""
     for i in range(count):
         if found[i, 0] < at < found[i, 1]:
             for j in range(count, i + 1, -1):

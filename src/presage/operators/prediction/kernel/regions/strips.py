@@ -1,55 +1,61 @@
-"""Strips of differences that satisfy each join term. Called from loops."""
+"""Strips: intervals of the difference of two values that satisfy a join term. Called from loops."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from presage.arrays.jit import Floats, Ints
 from presage.operators.prediction.kernel.jit import bare
 from presage.operators.prediction.kernel.regions.solutions import EQ, GE, GT, NE, solutions, split
 
 
+class Terms(NamedTuple):
+    """The join terms: left and right attribute, comparator and mode; constants; the groups of terms with common errors
+    (see `shared_errors`)."""
+
+    rows: Ints
+    constants: Floats
+    group_of: Ints
+    groups: Floats
+
+
+class Strips(NamedTuple):
+    """The strips of each term, and their numbers."""
+
+    rows: Floats
+    numbers: Ints
+
+
 @bare
-def find_strips(
-    terms: Ints,
-    constants: Floats,
-    lines_a: Floats,
-    a: int,
-    lines_b: Floats,
-    b: int,
-    chancy: bool,
-    slacks: Floats,
-    strips: Floats,
-    numbers: Ints,
-) -> bool:
-    """`lines_a`, `lines_b`: value, rate, threshold for each term. Whether an `=` over unsure values has no chance at
-    all. `slacks`: those of the pair before; thresholds are mostly the same, and then so are the strips.
+def find_strips(terms: Terms, lines_a: Floats, a: int, lines_b: Floats, b: int, chancy: bool, strips: Strips) -> bool:
+    """Write the strips of each term; return whether an `=` over uncertain values makes the chance 0. `lines_a`,
+    `lines_b`: value, rate, threshold for each term.
 
     Where chances matter (`chancy`), strips of > and >= are cut so that each has one sign and lies on one side of the
     place up to which both tails count.
     """
-    never = False
-    for k in range(len(terms)):
+    never, constants = False, terms.constants
+    for k in range(len(constants)):
         slack = lines_a[a, k, 2] + lines_b[b, k, 2]
-        comparator = terms[k, 2]
+        comparator = terms.rows[k, 2]
         never = never or (comparator == EQ and slack > 0.0)
-        if slack == slacks[k]:
-            continue
-        slacks[k] = slack
-        found = strips[k]
-        count = solutions(comparator, constants[k], slack, terms[k, 3], True, found)
+        own = strips.rows[k]
+        count = solutions(comparator, constants[k], slack, terms.rows[k, 3], True, own)
         if chancy and (comparator in (GT, GE)) and 0.0 <= constants[k] <= slack:
             for sign in range(-1, 2):
-                count = split(count, (slack - constants[k]) * sign, found)
-        numbers[k] = count
+                count = split(count, (slack - constants[k]) * sign, own)
+        strips.numbers[k] = count
     return never
 
 
 @bare
-def choose_strips(choice: int, strips: Floats, numbers: Ints, turned: bool, chosen: Floats) -> None:
-    """One strip for each term; `turned`: of the difference the other way round."""
+def choose_strips(choice: int, strips: Strips, turned: bool, chosen: Floats) -> None:
+    """Write one strip for each term; `turned`: for the opposite difference."""
+    rows, numbers = strips
     for k in range(len(numbers)):
         i = choice % numbers[k]
         choice //= numbers[k]
-        low, high, low_open, high_open = strips[k, i, 0], strips[k, i, 1], strips[k, i, 2], strips[k, i, 3]
+        low, high, low_open, high_open = rows[k, i, 0], rows[k, i, 1], rows[k, i, 2], rows[k, i, 3]
         chosen[k, 0] = -high if turned else low
         chosen[k, 1] = -low if turned else high
         chosen[k, 2] = high_open if turned else low_open
@@ -58,7 +64,7 @@ def choose_strips(choice: int, strips: Floats, numbers: Ints, turned: bool, chos
 
 @bare
 def most_choices(terms: Ints, chancy: bool) -> int:
-    """How many choices of strips there may be."""
+    """The number of choices of strips, at most."""
     choices = 1
     for k in range(len(terms)):
         comparator = terms[k, 2]

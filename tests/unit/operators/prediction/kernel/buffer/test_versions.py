@@ -20,7 +20,7 @@ def fed(times: list[int], keys: list[int], limit: int, before: int = 0) -> list[
     held = buffer.in_force()
     changes = buffer.feed(time[before:], key[before:], zeros[before:], zeros[before:]).changes
     made = versions_of(held, np.full(len(held.arrival), ALWAYS), changes, time[changes.at])
-    known = ([t if t in (ALWAYS, FOREVER) else t // SECOND for t in side] for side in made.known.T.tolist())
+    known = ([t if t in (ALWAYS, FOREVER) else t // SECOND for t in side] for side in made.visible.T.tolist())
     intervals = zip(made.arrival.tolist(), made.start // SECOND, made.end // SECOND, *known, strict=True)
     return [tuple(map(int, row)) for row in intervals]
 
@@ -51,7 +51,7 @@ def test_without_changes_all_is_known_from_when_it_was_known_before() -> None:
     buffer.feed(np.array([0, 5]), np.array([0, 1]), np.zeros((2, 1)), np.zeros((2, 1)))
     made = unchanged(buffer.in_force(), np.array([ALWAYS, 4]))
     assert made.arrival.tolist() == [0, 1]
-    assert made.known.tolist() == [[ALWAYS, FOREVER], [4, FOREVER]]
+    assert made.visible.tolist() == [[ALWAYS, FOREVER], [4, FOREVER]]
 
 
 def test_an_object_is_seen_as_it_was_known_at_the_time() -> None:

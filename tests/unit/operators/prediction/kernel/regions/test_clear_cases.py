@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from presage.arrays.jit import Floats, Ints
-from presage.operators.prediction.kernel.chances.threshold import GIVEN, NOW, REGIONS
 from presage.operators.prediction.kernel.regions.clear_cases import (
     EVERYTHING,
     NOTHING,
@@ -14,8 +13,8 @@ from presage.operators.prediction.kernel.regions.clear_cases import (
     clear_case,
     whole_interval,
 )
-from presage.operators.prediction.kernel.regions.halves import start_region
-from presage.operators.prediction.kernel.regions.regions import most_lines, project
+from presage.operators.prediction.kernel.regions.halves import Placed, start_region
+from presage.operators.prediction.kernel.regions.regions import FORMS, GIVEN, NOW, Region, most_lines, project
 
 TERMS = 2
 
@@ -34,21 +33,20 @@ def both_ways(
     """Of each case and half: which kind it is; what the shortcut finds; what all lines find."""
     n = len(segments)
     kinds, quick, slow = np.zeros((n, 2), np.int64), np.zeros((n, 2, 5)), np.zeros((n, 2, 5))
-    lines, counts, ends = np.empty((REGIONS, 2, room, 5)), np.zeros((REGIONS, 2), np.int64), np.empty((REGIONS, 4))
+    lines, counts, ends = np.empty((FORMS, 2, room, 5)), np.zeros((FORMS, 2), np.int64), np.empty((FORMS, 4))
     for i in range(n):
         asked = times[i : i + 1]
+        placed, region = Placed(segments[i], functions[i], np.zeros(2)), Region(lines, counts, ends, asked, TERMS)
         for half in range(2):
             chosen = strips[i].copy()
-            if start_region(segments[i], functions[i], half, window[i], chosen, lines, counts, ends):
-                put(slow, i, half, project(lines, counts, GIVEN, ends, asked, NOW))
-            kind = clear_case(segments[i], functions[i], half, window[i], asked, chosen)
+            if start_region(placed, half, window[i], chosen, region):
+                put(slow, i, half, project(region, GIVEN, NOW))
+            kind = clear_case(placed, half, window[i], asked, chosen)
             kinds[i, half] = kind
             if kind == EVERYTHING:
-                put(quick, i, half, whole_interval(segments[i], half, window[i], asked, ends))
-            elif kind == UNCLEAR and start_region(
-                segments[i], functions[i], half, window[i], chosen, lines, counts, ends
-            ):
-                put(quick, i, half, project(lines, counts, GIVEN, ends, asked, NOW))
+                put(quick, i, half, whole_interval(segments[i], half, window[i], region))
+            elif kind == UNCLEAR and start_region(placed, half, window[i], chosen, region):
+                put(quick, i, half, project(region, GIVEN, NOW))
     return kinds, quick, slow
 
 
