@@ -5,13 +5,15 @@ Nothing here changes the home.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from presage.execution.local import answer_locally
 from presage.execution.spark.archive import count_events, time_span
-from presage.execution.spark.batch import run_root
+from presage.execution.spark.batch import BatchContext, run_root
 from presage.execution.spark.catalyst_fallback import catalyst
 from presage.execution.spark.contexts import Contexts
 from presage.execution.spark.result import Result, TableResult
@@ -19,11 +21,6 @@ from presage.execution.spark.streaming import run_each
 from presage.lang import syntax as s
 from presage.live.replay import Replay
 from presage.model.text import Source
-from presage.operators.knowledge.answers import Tables
-from presage.operators.knowledge.spark_answers import with_answers
-from presage.operators.recall.executor import Archive
-from presage.operators.recall.nodes import Recall, waited_for
-from presage.operators.recall.spark_history import history_of
 from presage.operators.running import OPERATORS, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
@@ -44,7 +41,7 @@ class BoundedQueries:
     workspace: Workspace
     contexts: Contexts
     session: Callable[[], SparkSession]
-    tables: Callable[[], Tables]
+    tables: Callable[[], Mapping[str, pa.Table]]
     check_open: Callable[[], None]
     optimize: bool
     rows_in_memory: int
@@ -56,11 +53,11 @@ class BoundedQueries:
         position = self.log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self.tables()
-        timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
+        timed = {node.extent for node in bound.plan.walk_timed() if isinstance(node, Scan)}
 
         def frame() -> DataFrame:
             context = self.contexts.of(files, relations, bound.upper, reads_end(plan), timed)
-            return run_root(plan, with_answers(plan, context))
+            return run_root(plan, self.contexts.operators.prepare(plan, context))
 
         limits = bound.upper, self.rows_in_memory, self.check_open
         result = Result(
@@ -89,11 +86,14 @@ class BoundedQueries:
         drawn = statement.format == "svg"
         return self.workspace.look(statement) if drawn else self.answer(statement.statement, source).explain()
 
-    def history(self, node: Recall) -> Archive:
-        """The current archive, for the searches of a RECALL."""
-        scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
+    def history(self, node: Node) -> Any:
+        """The history that a node of a deployed statement reads, as it is now."""
+        return self.contexts.operators.histories[type(node)](node, self._context_of)
+
+    def _context_of(self, nodes: Iterable[Node]) -> BatchContext:
+        scans = [scan for node in nodes for scan in node.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
-        return history_of(node, self.contexts.of(files, self.tables()))
+        return self.contexts.of(files, self.tables())
 
     def _plan(self, bound: BoundQuery) -> Node:
         return self.workspace.optimize(bound).plan if self.optimize else bound.plan

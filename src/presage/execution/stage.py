@@ -168,6 +168,7 @@ class Operator:
 
     `stages` compiles a node to its stage, or to another node that yields the same rows. Nodes that are no stages are
     run by `steps`, on tables, and by the `OPERATORS` of the module named `spark`, on DataFrames; that module says why.
+    These also say what a plan needs before it runs on Spark, and open history (`execution.spark.batch.SparkOperators`).
     `timers`: whether the watermark alone can make the node yield rows. `reads_end`: whether rows of a bounded query
     depend on its last watermark. `check_deployed` rejects what an unbounded statement (`ends` is None) cannot do,
     `check_stream` what streaming execution cannot do. `open_matches` counts the partial matches in a state, by the name

@@ -140,6 +140,16 @@ class Node:
         for node in self.awaited:
             yield from node.walk_awaited()
 
+    @property
+    def timed(self) -> tuple[Node, ...]:
+        """Inputs whose last events are the final watermark of a bounded query; not history."""
+        return self.inputs
+
+    def walk_timed(self) -> Iterator[Node]:
+        yield self
+        for node in self.timed:
+            yield from node.walk_timed()
+
     def map_inputs(self, change: Callable[[Node], Node]) -> Node:
         """The same node over changed inputs; itself if nothing changed."""
         updates: dict[str, object] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -48,6 +49,17 @@ class BatchContext:
     def inner(self, upper: int | None) -> BatchContext:
         """The context of the statement behind a derived stream, which ends at its own upper bound."""
         return replace(self, watermark=self.inner_watermark if upper is None else upper)
+
+
+@dataclass(frozen=True)
+class SparkOperators:
+    """What capabilities do on Spark. `runners` run their nodes. `prepare` gives the context in which a plan runs, with
+    what must be computed before. `histories` open the history that a node of a deployed statement reads: they take the
+    node, and a function that gives the context of nodes over the current archive."""
+
+    runners: Mapping[type[Node], Callable[..., DataFrame]] = field(default_factory=dict)
+    prepare: Callable[[Node, BatchContext], BatchContext] = lambda plan, context: context
+    histories: Mapping[type[Node], Callable[..., Any]] = field(default_factory=dict)
 
 
 def run(node: Node, context: BatchContext) -> DataFrame:

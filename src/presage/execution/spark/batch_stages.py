@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from presage.execution.keyed_files import work_on_files
-from presage.execution.spark.batch import BatchContext, column, padded_order, run
+from presage.execution.spark.batch import BatchContext, SparkOperators, column, padded_order, run
 from presage.execution.spark.expressions import quoted
 from presage.execution.spark.kernel_runs import OUTPUT_ROWS, run_kernel
 from presage.execution.spark.types import to_spark
@@ -28,14 +28,15 @@ from presage.plan.nodes import SEQ, TIME, Field, Node
 MOST_READERS = 8
 
 
-def spark_operators(operators: Mapping[str, Operator]) -> dict[type[Node], Callable[..., DataFrame]]:
-    """By type of node: the function that runs it on Spark."""
-    runners: dict[type[Node], Callable[..., DataFrame]] = {}
-    for operator in operators.values():
-        runners |= {kind: _runner(compile_node) for kind, compile_node in operator.stages.items()}
-        if operator.spark:
-            runners |= import_module(operator.spark).OPERATORS
-    return runners
+def spark_operators(operators: Mapping[str, Operator]) -> SparkOperators:
+    """Those of all capabilities as one."""
+    own: list[SparkOperators] = [import_module(each.spark).OPERATORS for each in operators.values() if each.spark]
+    stages = {kind: _runner(of) for operator in operators.values() for kind, of in operator.stages.items()}
+    return SparkOperators(
+        stages | {kind: runner for each in own for kind, runner in each.runners.items()},
+        lambda plan, context: reduce(lambda before, each: each.prepare(plan, before), own, context),
+        {kind: opened for each in own for kind, opened in each.histories.items()},
+    )
 
 
 def _runner(compile_node: Callable[[Any], Stage | Node]) -> Callable[[Node, BatchContext], DataFrame]:

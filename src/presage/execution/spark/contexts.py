@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from presage.errors import error
 from presage.execution.local import Files
 from presage.execution.spark.archive import count_events, last_event, read_archive
-from presage.execution.spark.batch import NO_EVENTS, BatchContext
-from presage.plan.nodes import Extent, Node, Scan
+from presage.execution.spark.batch import NO_EVENTS, BatchContext, SparkOperators
+from presage.plan.nodes import Extent, Scan
 
 ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
 
@@ -23,7 +23,7 @@ class Contexts:
     memory."""
 
     session: Callable[[], SparkSession]
-    operators: Mapping[type[Node], Callable[..., DataFrame]]
+    operators: SparkOperators
     rows_in_memory: int
     rows_per_chunk: int | None = None
 
@@ -55,7 +55,7 @@ class Contexts:
             spark,
             read,
             relations,
-            operators=self.operators,
+            operators=self.operators.runners,
             watermark=watermark,
             inner_watermark=max(last, watermark),
             partitions=self.partitions(rows),

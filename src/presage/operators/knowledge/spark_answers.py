@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from presage.errors import error
-from presage.execution.spark.batch import BatchContext, column, run
+from presage.execution.spark.batch import BatchContext, SparkOperators, column, run
 from presage.operators.knowledge.answers import Answers
 from presage.plan.expr import InRelation
 from presage.plan.nodes import Node
@@ -42,3 +42,6 @@ def _keys(node: Node, found: InRelation, context: BatchContext) -> list[pa.Table
         raise error("UNSUPPORTED", found.span, what="a PATH of this form", where="here", fix=fix)
     terms = [column(arg, context).alias(f"k{i}") for i, arg in enumerate(found.args)]
     return [run(source, context).select(*terms).distinct().toArrow() for source in lowest]
+
+
+OPERATORS = SparkOperators(prepare=with_answers)

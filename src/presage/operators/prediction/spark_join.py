@@ -8,14 +8,13 @@ fit into a `Stage`, which is fixed before anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial, reduce
 
 import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from presage.execution.spark.batch import BatchContext
+from presage.execution.spark.batch import BatchContext, SparkOperators
 from presage.execution.spark.batch_stages import input_frame, run_stage
 from presage.execution.spark.kernel_runs import run_kernel
 from presage.execution.stage import order_fields
@@ -25,7 +24,7 @@ from presage.operators.prediction.kernel.query import ORDINAL, SOURCE
 from presage.operators.prediction.kernel.staged_join import PART, JoinKernel, MergeKernel, PieceKernel
 from presage.operators.prediction.nodes import PredictedMatch
 from presage.operators.prediction.stages import predicted_stage
-from presage.plan.nodes import SEQ, TIME, Field, Node
+from presage.plan.nodes import SEQ, TIME, Field
 
 # Number of updates from which three stages are faster than one.
 MANY_UPDATES = 200_000
@@ -78,4 +77,4 @@ def _cell_sizes(node: PredictedMatch, updates: list[DataFrame]) -> tuple[float, 
     return tuple(np.where(sizes > 0, sizes, 1.0).tolist())
 
 
-OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {PredictedMatch: _run_predicted}
+OPERATORS = SparkOperators({PredictedMatch: _run_predicted})

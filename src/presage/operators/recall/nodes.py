@@ -295,6 +295,10 @@ class Recall(Node):
         return (self.input,)
 
     @property
+    def timed(self) -> tuple[Node, ...]:
+        return (self.input, *self.present)
+
+    @property
     def depth(self) -> int:
         # The number of the revision, and the row's place in it.
         return self.input.depth + 2
@@ -313,10 +317,3 @@ class Recall(Node):
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
         joins = "".join(f" join the present on {show(on)}" for on in self.on)
         return f"Recall{' final' if self.final else ''} [{recalls}]{joins}{where} as [{columns}]"
-
-
-def waited_for(plan: Node) -> Iterator[Node]:
-    """The nodes of a plan whose events move its watermark. History does not."""
-    yield plan
-    for node in (plan.input, *plan.present) if isinstance(plan, Recall) else plan.inputs:
-        yield from waited_for(node)

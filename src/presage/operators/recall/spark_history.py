@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from presage.arrays.columns import selected
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.processing_order import sorted_table
 from presage.execution.spark.archive import read_archive
-from presage.execution.spark.batch import BatchContext, column, ordering, run
+from presage.execution.spark.batch import BatchContext, SparkOperators, column, ordering, run
 from presage.execution.spark.catalyst_fallback import catalyst
 from presage.execution.spark.types import frame_of
 from presage.execution.steps import relation_rows, schema_of
@@ -287,4 +287,8 @@ def run_retained(node: Retained, context: BatchContext) -> DataFrame:
     return rows.withColumn("_n", place).where(F.col("_n") <= node.most).drop("_n")
 
 
-OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {Recall: run_recall, Retained: run_retained}
+def _open_history(node: Recall, context_of: Callable[[Iterable[Node]], BatchContext]) -> Archive:
+    return history_of(node, context_of(node.histories))
+
+
+OPERATORS = SparkOperators({Recall: run_recall, Retained: run_retained}, histories={Recall: _open_history})
