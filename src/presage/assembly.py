@@ -1,6 +1,7 @@
 """The composition of an engine: its parts, their wiring by constructors, and the order in which they start and stop.
 
-The engine is the API over it; nothing here parses a text.
+The engine is the API over it; nothing here parses a text. Knowledge bases are a part like the log, so
+this module names them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The engine parses texts and locks; `bounded_queries` changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from presage.live.derived import derived_table
 from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.model.catalog import Catalog
 from presage.model.text import Source
-from presage.operators.knowledge.answers import Tables
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead
@@ -71,8 +70,8 @@ class DeclaredTables:
     workspace: Workspace
     relations: dict[str, pa.Table] = field(default_factory=dict)
 
-    def now(self) -> Tables:
-        return Tables(self.relations, self.workspace.library, self.workspace.catalog.knowledge.values())
+    def now(self) -> Mapping[str, pa.Table]:
+        return self.workspace.library.relations(self.relations, self.workspace.catalog.knowledge.values())
 
     def update(self, tables: dict[str, pa.Table]) -> None:
         """Add tables, and drop those of relations that are no longer declared. Readers keep the old mapping."""

@@ -1,6 +1,7 @@
 """The workspace: the catalog, and the binding and optimization of statements against it. No Spark, no archive.
 
-`presage check` needs nothing more; the engine adds the archive and Spark.
+`presage check` needs nothing more; the engine adds the archive and Spark. Knowledge bases are named here, unlike other
+capabilities: like the catalog they serve every query, and whoever builds a workspace decides where they are stored.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from presage.analyze.values import Inserted, bind_insert
 from presage.declarations import catalog_objects
-from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle
+from presage.declarations.contexts import read_context
+from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle, uses_knowledge
+from presage.declarations.extension import Declarations
 from presage.declarations.options import retention_option
 from presage.declarations.permissions import check_permitted
 from presage.declarations.redeclaration import CREATES, Declared, declared_as, refuse_different
@@ -23,7 +26,6 @@ from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
-from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.parser import parse_leniently
 from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
@@ -34,12 +36,8 @@ from presage.model.semantics import Context
 from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP
-from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.library import Library
-from presage.operators.knowledge.references import uses_knowledge
 from presage.operators.registry import parts
-from presage.operators.sequence.analyze_inference import check_inferred
-from presage.operators.sequence.inference.model import model_of_text
 from presage.plan.query import BoundQuery
 from presage.select.bind import bind_query
 from presage.select.context import QueryContext
@@ -95,21 +93,12 @@ class Workspace:
                 check_source(after.types[statement.name], statement)
                 self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)
                 self._settle_path(statement)
-            if statement.inference is not None and not again:
                 with placed(statement.span):
-                    check_inferred(after.types[statement.name], after, statement.span)
+                    for capability in _declarations():
+                        capability.check_type(after.types[statement.name], after, statement.span)
             return after
         if isinstance(statement, s.CreateRelation):
-            return catalog_objects.declare_relation(statement, self.catalog, str if again else self._resolve)
-        if isinstance(statement, CreateModel):
-            resolve, read = (str, lambda path: "") if again else (self._resolve, self._model_text)
-            return catalog_objects.declare_model(statement, self.catalog, resolve, read)
-        if isinstance(statement, CreateKnowledge):
-            read_file = (lambda path: (path, "")) if again else self._take_in
-            after = catalog_objects.declare_knowledge(statement, self.catalog, read_file, self.now())
-            return after if again else self._consistent(after, statement.span)
-        if isinstance(statement, RefreshKnowledge):
-            return self.catalog if again else self._refreshed(statement)
+            return catalog_objects.declare_relation(statement, self.catalog, str if again else self.resolve)
         if isinstance(statement, s.CreateSink):
             after = declare_sink(statement, self.catalog, again)
             if not again:
@@ -120,6 +109,9 @@ class Workspace:
             return self._dropped(statement)
         if isinstance(statement, s.Query) and statement.insert_into is not None:
             return self._declare_derived(statement, self.bind(statement))
+        for capability in _declarations():
+            if type(statement) in capability.declare:
+                return capability.declare[type(statement)](statement, self, again)
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
 
     def settle(self, statement: s.Statement) -> s.Statement:
@@ -130,7 +122,7 @@ class Workspace:
         if isinstance(statement, s.CreateRelation | CreateModel) and statement.path is not None:
             known = declared_as(statement, self.catalog) if statement.if_not_exists else None
             with placed(statement.span):
-                return statement if known is not None else replace(statement, path=self._resolve(statement.path))
+                return statement if known is not None else replace(statement, path=self.resolve(statement.path))
         if not isinstance(statement, s.Query) or statement.within is None:
             return statement
         now = self.now()
@@ -256,44 +248,12 @@ class Workspace:
             raise error("UNSUPPORTED", what=f"loading '{name}'", where="because it is made by inference", fix=fix)
         return stream
 
-    def _model_text(self, path: str) -> str:
-        """The text of a model's file, which is validated."""
-        text = read_text(path, self.allowed)
-        model_of_text(text, path)
-        return text
-
     def _context(self, path: str) -> Context:
         if "://" in path:
             why, fix = "nothing is fetched from the network", "put its content into a file, and name that"
             raise error("BAD_CONTEXT", path=path, why=why, fix=fix)
-        file = self._resolve(path)
+        file = self.resolve(path)
         return read_context(read_text(file, self.allowed), file)
-
-    def _take_in(self, path: str) -> tuple[str, str]:
-        if "://" in path:
-            where, fix = "as a file: nothing is fetched from the network", "save it in a file, and name that"
-            raise error("UNSUPPORTED", what=f"'{path}'", where=where, fix=fix)
-        file = self._resolve(path)
-        return file, self.library.take_in(file, self.allowed)
-
-    def _refreshed(self, statement: RefreshKnowledge) -> Catalog:
-        """The catalog with the current files of a knowledge base."""
-        base = self.catalog.knowledge.get(statement.name)
-        if base is None:
-            fix = did_you_mean(statement.name, self.catalog.knowledge, "declare it with CREATE KNOWLEDGE")
-            raise error("UNKNOWN_OBJECT", statement.span, kind="knowledge base", name=statement.name, fix=fix)
-        with placed(statement.span):
-            digests = tuple(self.library.take_in(path, self.allowed) for path in base.paths)
-            if digests == base.files:
-                return self.catalog
-        after = self.catalog.with_knowledge(replace(base, files=digests, since=self.now()))
-        return self._consistent(after, statement.span)
-
-    def _consistent(self, after: Catalog, span: Span) -> Catalog:
-        """The catalog, if its knowledge bases can be loaded together; else raises, and the old ones stay."""
-        with placed(span):
-            self.library.graph(after.knowledge.values())
-        return after
 
     def resolve_folder(self, path: str) -> Path:
         """The folder of a source or sink, if it is allowed; it need not exist yet."""
@@ -322,7 +282,7 @@ class Workspace:
             return replace(known, path=str(self.allowed.resolve(known.path, self.base, must_exist=False)))
         return known
 
-    def _resolve(self, path: str) -> str:
+    def resolve(self, path: str) -> str:
         return str(self.allowed.resolve(path, self.base))
 
     def _dropped(self, statement: s.Drop) -> Catalog:
@@ -404,6 +364,10 @@ class Workspace:
         if number is None and any(p.text == bound.text and p.number is None for p in stream.producers):
             return self.catalog
         return self.catalog.with_type(replace(stream, producers=(*stream.producers, producer)))
+
+
+def _declarations() -> list[Declarations]:
+    return [part.DECLARATIONS for part in parts("declare").values()]
 
 
 def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from presage.declarations.contexts import read_context
 from presage.errors import PresageError
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.live.deployments import KIND
 from presage.operators.knowledge.answers import Tables
-from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.library import Library
 from presage.storage import Log, committer
 from presage.storage import failpoints as point

@@ -1,4 +1,7 @@
-"""EXPLAIN and pictures of the queries in a text. Declarations take effect for later statements; nothing is executed."""
+"""EXPLAIN and pictures of the queries in a text. Declarations take effect for later statements; nothing is executed.
+
+It builds a workspace over the knowledge bases of a home, which it must not change, so it names their library.
+"""
 
 from __future__ import annotations
 

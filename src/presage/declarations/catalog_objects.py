@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, schemas, relations, models and knowledge bases. Each returns a new catalog."""
+"""CREATE of streams, schemas and relations, and DROP of every object. Each returns a new catalog."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from presage.declarations.predicted_streams import PREDICTED_OPTIONS, bind_predi
 from presage.declarations.probabilistic_streams import bind_inference, bind_uncertain
 from presage.errors import did_you_mean, error, placed
 from presage.lang import syntax as s
-from presage.lang.knowledge_syntax import CreateKnowledge
-from presage.lang.sequence_syntax import CreateModel
-from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Model, Relation, merge_attributes
-from presage.model.semantics import Context, Knowledge
+from presage.model.catalog import EVENT, Attribute, Catalog, EventType, Relation, merge_attributes
+from presage.model.semantics import Context
 from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf
@@ -74,18 +72,6 @@ def _context(node: s.CreateType, parents: list[EventType], read_context: Callabl
         return read_context(node.context)
 
 
-def declare_knowledge(
-    node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]], now: int
-) -> Catalog:
-    """The catalog with a new knowledge base; `take_in` stores a file, and returns its path and digest."""
-    refuse_known(node.name, catalog, node.span)
-    with placed(node.span):
-        files = [take_in(path) for path in node.paths]
-    paths, digests = tuple(path for path, _ in files), tuple(digest for _, digest in files)
-    base = Knowledge(node.name, paths, node.reasoning, digests, now)
-    return catalog.with_knowledge(base)
-
-
 def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Callable[[str], str]) -> Catalog:
     """The catalog with a new relation; `resolve_path` checks a file's path against the roots."""
     refuse_known(node.name, catalog, node.span)
@@ -111,17 +97,6 @@ def _relation_options(node: s.CreateRelation) -> dict[str, str]:
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
         _check_option(option, name, add_option(options, option, owner))
     return options
-
-
-def declare_model(
-    node: CreateModel, catalog: Catalog, resolve_path: Callable[[str], str], read: Callable[[str], str]
-) -> Catalog:
-    """The catalog with a new model; `read` returns the text of a file."""
-    refuse_known(node.name, catalog, node.span)
-    with placed(node.span):
-        path = resolve_path(node.path)
-        text = read(path)
-    return catalog.with_model(Model(node.name, path, text))
 
 
 def drop(node: s.Drop, catalog: Catalog) -> Catalog:

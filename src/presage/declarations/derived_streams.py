@@ -5,6 +5,7 @@ from __future__ import annotations
 from presage.errors import did_you_mean, error
 from presage.lang import parse_statement
 from presage.lang import syntax as s
+from presage.lang.knowledge_syntax import Path, Qualified
 from presage.lang.pattern_syntax import EventTerm
 from presage.lang.recall_syntax import HistorySource
 from presage.lang.sequence_syntax import Subgoal
@@ -24,6 +25,10 @@ def reads(query: s.Query, name: str) -> bool:
     """Whether a query names the object in FROM, a pattern, a sequence, RECALL, or as a relation in a condition."""
     named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
     return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
+
+
+def uses_knowledge(query: s.Query) -> bool:
+    return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
 
 
 def _types_read(query: s.Query) -> list[str]:

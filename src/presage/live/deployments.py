@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from presage.declarations.contexts import read_context
 from presage.declarations.derived_streams import reads
 from presage.errors import PresageError, QueryWarning, did_you_mean, error, located
 from presage.functions.constant_arguments import patterns_of_older_homes
@@ -24,7 +25,6 @@ from presage.live.statement_compiler import StatementCompiler
 from presage.live.statement_inspector import StatementInspector
 from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
-from presage.operators.knowledge.contexts import read_context
 from presage.plan.nodes import Field, Node
 from presage.select.warnings import tell_warnings, warnings_of
 from presage.storage import Archive, CatalogEntry, InUse, Log

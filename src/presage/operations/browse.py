@@ -1,4 +1,7 @@
-"""Browsing of a home: the newest events of its streams, and its knowledge bases."""
+"""Browsing of a home: the newest events of its streams, and its knowledge bases.
+
+Knowledge bases are browsed by themselves, without a query, so their capability is named here.
+"""
 
 from __future__ import annotations
 

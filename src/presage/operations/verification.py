@@ -1,7 +1,8 @@
 """The verification of a home against its journal. Reads all of it, changes nothing.
 
 It needs no lock: it verifies a snapshot. Files that an engine has removed from their tables since then may be missing.
-Memory is bounded by a row group, and by one bit for each event that the home has ever had.
+Memory is bounded by a row group, and by one bit for each event that the home has ever had. Files of knowledge bases are
+read through their library, which alone knows how they are stored.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 A capability registers with its name in `NAMES`. What it brings, each in a module of that name:
 - `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`);
+- `declare`: the objects that it declares (`DECLARATIONS`, see `declarations.extension`);
 - `stages`: how its nodes run (`OPERATOR`, see `execution.stage`);
 - `rules`: its optimizer rules (`RULES`);
 - `explain`: what EXPLAIN says of its nodes (`DESCRIBE`);
@@ -13,6 +14,7 @@ Modules are imported when they are asked for: checking a statement loads no data
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -20,6 +22,7 @@ from types import ModuleType
 NAMES = ("windows", "epl", "match", "sequence", "prediction", "recall", "knowledge")
 
 
+@cache
 def parts(module: str) -> dict[str, ModuleType]:
     """The modules of that name, by capability; not every capability has one."""
     names = {name: f"presage.operators.{name}.{module}" for name in NAMES}

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from presage.declarations.contexts import entity_of
 from presage.model.arrow import to_arrow
 from presage.model.semantics import Knowledge
-from presage.operators.knowledge.contexts import entity_of
 from presage.operators.knowledge.graph import Graph
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.probes import Key, Probe

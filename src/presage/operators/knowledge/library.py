@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -135,6 +135,12 @@ class Library:
 
         bases = tuple(bases)
         return self._cached(self._rows, (name, *_key(bases)), lambda: rows_of(self.tables[name], self.graph(bases)))
+
+    def relations(self, declared: Mapping[str, pa.Table], bases: Iterable[Knowledge]) -> Mapping[str, pa.Table]:
+        """Relations by name: declared ones, and the answers to registered questions."""
+        from presage.operators.knowledge.answers import Tables
+
+        return Tables(declared, self, bases)
 
     def source(self, base: str, digest: str) -> bytes:
         """The stored content of a file of a base; HOME_CORRUPT if it is lost."""

@@ -14,12 +14,12 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from presage.declarations.contexts import spellings
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, STRING
 from presage.operators.knowledge import sparql_syntax as q
-from presage.operators.knowledge.contexts import spellings
 from presage.operators.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
 from presage.operators.knowledge.graph_patterns import (
     MOST_CHOICES,

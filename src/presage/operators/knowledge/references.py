@@ -1,17 +1,12 @@
-"""The events that a query names, and whether it uses knowledge."""
+"""The events that a query names."""
 
 from __future__ import annotations
 
 from presage.lang import syntax as s
-from presage.lang.knowledge_syntax import Path, Qualified
 from presage.lang.match_syntax import VariableTerm
 from presage.lang.pattern_syntax import EventTerm
 from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import Catalog
-
-
-def uses_knowledge(query: s.Query) -> bool:
-    return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
 
 
 def events_of(query: s.Query, catalog: Catalog) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from presage.declarations.derived_streams import uses_knowledge
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
@@ -31,7 +32,7 @@ from presage.operators.knowledge.path_selection import Selected, can_be_one, mar
 from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_other_rows, unknown_prefix, unsupported
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
-from presage.operators.knowledge.references import events_of, uses_knowledge
+from presage.operators.knowledge.references import events_of
 from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary

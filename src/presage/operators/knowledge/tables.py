@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from presage.declarations.contexts import spellings
 from presage.model import types as t
 from presage.model.types import DataType
-from presage.operators.knowledge.contexts import spellings
 from presage.operators.knowledge.sparql_syntax import LANG_STRING, XSD
 from presage.operators.knowledge.vocabulary import Reading
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from presage.declarations.contexts import class_of, meaning_of
 from presage.model.catalog import EventType
 from presage.model.semantics import Context, Meaning
 from presage.model.types import DataType
-from presage.operators.knowledge.contexts import class_of, meaning_of
 from presage.operators.knowledge.sparql_syntax import Group, Iri, NegatedSet, SubSelect, Triple, Var, walk
 
 NOTHING = Context()

@@ -58,9 +58,10 @@ def bind_inferred(stream: EventType, alias: str, events: Events, catalog: Catalo
 
 
 def check_inferred(stream: EventType, catalog: Catalog, span: Span) -> None:
-    """Whether the model fits the readings and the stream."""
+    """Check that the model of an inferred stream fits the readings and the stream."""
     inference, uncertain = stream.inference, stream.probabilistic
-    assert inference is not None
+    if inference is None:
+        return
     assert uncertain is not None
     model = read_model(catalog.models[inference.model])
     readings = catalog.types[inference.over]

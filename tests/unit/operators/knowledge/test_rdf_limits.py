@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from presage.declarations.contexts import read_context
 from presage.errors import PresageError
 from presage.operators.knowledge import rdf_limits
-from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.rdf_files import check_source, read_source
 
 RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/"'

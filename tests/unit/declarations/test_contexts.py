@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from presage.declarations.contexts import class_of, entity_of, meaning_of, read_context, spellings
 from presage.errors import PresageError
 from presage.model.semantics import ENTITY, LITERAL, TERM, Context, Meaning
-from presage.operators.knowledge.contexts import class_of, entity_of, meaning_of, read_context, spellings
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 AIRFLOW = {
