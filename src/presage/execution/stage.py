@@ -198,8 +198,8 @@ class Operator:
     of its kernel; `counters` reads further counters from a state. `deployed` gives the plan of a
     deployed statement, whose rows may become events of a stream (the second argument), `explained` its further lines of
     EXPLAIN; `open_events` and `outlook` tell what a state holds open for users. `shared`: shared execution of its
-    nodes; `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node with
-    the events of each match as further columns, and those columns.
+    nodes; `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node
+    with the events of each match as further columns, and those columns.
     """
 
     stages: Mapping[type[Node], Callable[[Any], Stage | Node]] = field(default_factory=dict)
