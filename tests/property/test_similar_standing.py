@@ -26,7 +26,7 @@ from presage.model.time import to_micros
 from presage.operators.recall import history_sample as survey
 from presage.operators.recall import past_events as recall_past
 from presage.operators.recall.deployed import OPERATORS, Recalling
-from presage.operators.recall.executor import Archive, RecallControl, outlook_of, recalls_of
+from presage.operators.recall.executor import Archive, EventCommand, outlook_of, recalls_of
 from presage.operators.recall.history_chunks import Chunk
 from presage.operators.recall.history_sample import Slice
 from presage.operators.recall.nodes import Recall, Similar
@@ -241,7 +241,7 @@ class Life:
         action = world.said[number] if number < len(world.said) else "continue"
         waiting = [task.event for task in self.tasks]
         said = (
-            [RecallControl(action, event) for event in (waiting[:1] if action == "cancel" else waiting)]
+            [EventCommand(action, event) for event in (waiting[:1] if action == "cancel" else waiting)]
             if action
             else []
         )

@@ -14,7 +14,7 @@ from presage.arrays.programs.code import INT, Code
 from presage.operators.match.automaton import build_automaton
 from presage.operators.match.kernel.spec import SEQ, TIME, Condition, Fold, MatchSpec, Measure, Place, Skip
 from presage.operators.match.regex import Regex
-from reference.match_recognize import Condition as RecallControl
+from reference.match_recognize import Condition as Slow
 from reference.match_recognize import Query, View
 
 VARIABLES = ("A", "B", "C")
@@ -71,7 +71,7 @@ class Pair:
 
     name: str
     build: Callable[[Assembler], Condition]
-    said: RecallControl
+    said: Slow
     ahead: int = 0
 
 
@@ -98,20 +98,20 @@ PREV = Place(current=True, moved=-1)
 NEXT = Place(current=True, moved=1)
 
 PURE = [
-    Pair("always", lambda a: Condition(), RecallControl()),
-    Pair("f", lambda a: Condition(flag="f"), RecallControl(flag="f")),
-    Pair("g", lambda a: Condition(flag="g"), RecallControl(flag="g")),
+    Pair("always", lambda a: Condition(), Slow()),
+    Pair("f", lambda a: Condition(flag="f"), Slow(flag="f")),
+    Pair("g", lambda a: Condition(flag="g"), Slow(flag="g")),
     Pair(
         "down",
         lambda a: Condition(nearby=a.program(*x(0), *x(1), c.LT_I), places=(HERE, PREV)),
-        RecallControl(nearby=lambda at: less(value(at(0)), value(at(-1)))),
+        Slow(nearby=lambda at: less(value(at(0)), value(at(-1)))),
     ),
 ]
 AHEAD = [
     Pair(
         "before a rise",
         lambda a: Condition(flag="f", nearby=a.program(*x(0), *x(1), c.LT_I), places=(HERE, NEXT)),
-        RecallControl(flag="f", nearby=lambda at: less(value(at(0)), value(at(1))), ahead=1),
+        Slow(flag="f", nearby=lambda at: less(value(at(0)), value(at(1))), ahead=1),
         1,
     ),
 ]
@@ -119,40 +119,40 @@ PATH = [
     Pair(
         "above the first A",
         lambda a: Condition(bound=a.program(*x(1), *x(0), c.LT_I), places=(HERE, Place(labels=(A,), first=True))),
-        RecallControl(bound=lambda v: less(*[r["x"] for r in (v.rows_of("A") or [{"x": None}])[:1]], last(v))),
+        Slow(bound=lambda v: less(*[r["x"] for r in (v.rows_of("A") or [{"x": None}])[:1]], last(v))),
     ),
     Pair(
         "above the A or B before",
         lambda a: Condition(flag="g", bound=a.program(*x(1), *x(0), c.LT_I), places=(HERE, Place((A, B), offset=1))),
-        RecallControl(flag="g", bound=lambda v: less(last(v, "A", "B", back=1), last(v))),
+        Slow(flag="g", bound=lambda v: less(last(v, "A", "B", back=1), last(v))),
     ),
     Pair(
         "sum of A below 3",
         lambda a: Condition(bound=a.program(c.GIVEN_I, 0, *a.constant(3), c.LT_I), folds=(Fold("sum", (A,), ("x",)),)),
-        RecallControl(bound=lambda v: less(total(v, "A"), 3)),
+        Slow(bound=lambda v: less(total(v, "A"), 3)),
     ),
     Pair(
         "at most three rows",
         lambda a: Condition(bound=a.program(c.GIVEN_I, 0, *a.constant(4), c.LT_I), folds=(Fold("count"),)),
-        RecallControl(bound=lambda v: len(v.path) < 4),
+        Slow(bound=lambda v: len(v.path) < 4),
     ),
     Pair(
         "not after B",
         lambda a: Condition(
             bound=a.program(c.GIVEN_I, 0, *a.constant(B), c.EQ_I, c.NOT), classified=(Place(offset=1),)
         ),
-        RecallControl(bound=lambda v: None if len(v.path) < 2 else v.path[-2][1] != "B"),
+        Slow(bound=lambda v: None if len(v.path) < 2 else v.path[-2][1] != "B"),
     ),
     Pair(
         "below the row after the first",
         lambda a: Condition(bound=a.program(*x(0), *x(1), c.LT_I), places=(HERE, Place(first=True, moved=2))),
-        RecallControl(bound=lambda v: less(last(v), value(v.row(v.path[0][0] + 2)))),
+        Slow(bound=lambda v: less(last(v), value(v.row(v.path[0][0] + 2)))),
         2,
     ),
     Pair(
         "odd matches",
         lambda a: Condition(bound=a.program(c.GIVEN_I, 0, *a.constant(2), c.MOD_I, 64), match_number=True),
-        RecallControl(bound=lambda v: v.number % 2 != 0),
+        Slow(bound=lambda v: v.number % 2 != 0),
     ),
 ]
 ASKED = [
@@ -161,7 +161,7 @@ ASKED = [
         lambda a: Condition(
             asked=7, places=(HERE, Place(first=True)), asked_columns=((0, "x"), (1, "x")), text="odd(x, FIRST(x))"
         ),
-        RecallControl(bound=lambda v: same_parity(last(v), v.rows_of()[0]["x"])),
+        Slow(bound=lambda v: same_parity(last(v), v.rows_of()[0]["x"])),
     ),
 ]
 

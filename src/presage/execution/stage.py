@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -137,6 +137,30 @@ def carried(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, name) for name in names)
 
 
+class EventCommand(NamedTuple):
+    """A user's command on an event that a deployed statement holds open: cancel, accelerate, continue."""
+
+    action: str
+    event: str
+
+
+class OpenEvent(NamedTuple):
+    """An event that a deployed statement holds open; `shown`: the columns of SHOW about it."""
+
+    event: str
+    shown: tuple[Any, ...]
+
+
+class Outlook(NamedTuple):
+    """The open events of a state: how many are ready and suspended, when the first is dropped, and the sequence number
+    of the first that is late within the time up to which all rows are emitted."""
+
+    ready: int
+    suspended: int
+    due: int | None
+    reopened: int | None = None
+
+
 class SharedStates(Protocol):
     """How the nodes of an operator run in shared execution: for many statements that differ in constants alone, with
     the number of the statement as a further key. `KEEPERS` are its stateful nodes."""
@@ -172,9 +196,11 @@ class Operator:
     `timers`: whether the watermark alone can make the node yield rows. `reads_end`: whether rows of a bounded query
     depend on its last watermark. `check_deployed` rejects what an unbounded statement (`ends` is None) cannot do,
     `check_stream` what streaming execution cannot do. `open_matches` counts the partial matches in a state, by the name
-    of its kernel; `counters` reads further counters from a state. `shared`: shared execution of its nodes;
-    `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node with
-    the events of each match as further columns, and those columns.
+    of its kernel; `counters` reads further counters from a state. `deployed` gives the plan of a
+    deployed statement, whose rows may become events of a stream (the second argument), `explained` its further lines of
+    EXPLAIN; `open_events` and `outlook` tell what a state holds open for users. `shared`: shared execution of its
+    nodes; `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node
+    with the events of each match as further columns, and those columns.
     """
 
     stages: Mapping[type[Node], Callable[[Any], Stage | Node]] = field(default_factory=dict)
@@ -186,6 +212,10 @@ class Operator:
     check_stream: Callable[[Node], None] = lambda node: None
     open_matches: Mapping[str, Callable[[State], int]] = field(default_factory=dict)
     counters: Callable[[State], dict[str, int]] = lambda state: {}
+    deployed: Callable[[Node, bool], Node] = lambda plan, as_events: plan
+    explained: Callable[[Node], list[str]] = lambda plan: []
+    open_events: Callable[[State], list[OpenEvent]] = lambda state: []
+    outlook: Callable[[State], Outlook | None] = lambda state: None
     shared: SharedStates | None = None
     apart_from_matches: tuple[type[Node], ...] = ()
     traced: Mapping[type[Node], Callable[[Any], tuple[Node, tuple[Field, ...]]]] = field(default_factory=dict)

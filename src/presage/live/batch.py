@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from presage.execution.stage import EventCommand
 from presage.live.history_reader import HistoryReader
 from presage.live.input_range import InputRange, Snapshots
 from presage.live.program import Program
 from presage.live.tasks import Files, SharedTask, Task
-from presage.operators.recall.executor import RecallControl
 from presage.plan.nodes import Extent, Scan
 from presage.storage import FileSet
 
 # Commands of users on open recalls, each for the statement of that name, or for all.
-RecallCommands = tuple[tuple[str | None, RecallControl], ...]
+RecallCommands = tuple[tuple[str | None, EventCommand], ...]
 
 
 class StatementInput(NamedTuple):
@@ -36,7 +36,7 @@ class StatementInput(NamedTuple):
     def advances(self) -> bool:
         return self.input_range.start != self.input_range.end
 
-    def task(self, number: str, program: Program, shard: int = 0, commands: tuple[RecallControl, ...] = ()) -> Task:
+    def task(self, number: str, program: Program, shard: int = 0, commands: tuple[EventCommand, ...] = ()) -> Task:
         assert self.files is not None
         start, inner = self.input_range.start.watermark, self.input_range.end.watermark
         time = start, self.watermark, inner, self.end, self.must_run

@@ -7,8 +7,10 @@ time that all streams have reached.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
+from presage.execution.stage import EventCommand
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.batch import Batch, RecallCommands, StatementInput
 from presage.live.derived import is_derived_table
@@ -20,8 +22,6 @@ from presage.live.program import InputSignature, Program
 from presage.live.shared_execution import LEAST_MEMBERS
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Files, Outcomes, Part, SharedTask
-from presage.operators.recall import deployed as deployed_recalls
-from presage.operators.recall.executor import RecallControl
 from presage.plan.nodes import Scan
 from presage.storage import FileSet, Log
 
@@ -264,7 +264,7 @@ class BatchPlanner:
     def overdue(self, statement: Statement) -> bool:
         """Whether one of its recalls has been suspended for too long."""
         due = statement.recalls_due
-        return due is not None and deployed_recalls.wall_clock() > due
+        return due is not None and time.time_ns() // 1_000 > due
 
     def awaits_recalls(self, statement: Statement, deployed: list[Statement]) -> bool:
         """Whether rows follow without new events: from its own recalls, or from those of its producers."""
@@ -355,7 +355,7 @@ class BatchPlanner:
         batch.ranges[statement.number] = read.input_range
         if read.files is None:
             return
-        commands: tuple[RecallControl, ...] = ()
+        commands: tuple[EventCommand, ...] = ()
         if program.recalls:
             commands = tuple(command for name, command in batch.recall_commands if name in (None, statement.name))
             read = read._replace(must_run=read.must_run or self._recalls(statement, batch.recall_commands))

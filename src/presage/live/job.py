@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, Fallback
+from presage.execution.stage import EventCommand, OpenEvent
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live import results
 from presage.live.batch import Batch, RecallCommands
@@ -42,7 +43,7 @@ from presage.live.task_dispatch import TaskDispatcher, Workers
 from presage.live.tasks import Outcomes, Task
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
-from presage.operators.recall.executor import OpenRecall, RecallControl, recalls_of
+from presage.operators.running import open_events
 from presage.storage import Log, failpoints
 from presage.storage.home import DERIVED, RESULTS
 
@@ -221,7 +222,7 @@ class Job:
             if self.programs[number].lags and self.statements[number].recalls_suspended:
                 # No command can resume them, and rows of later events wait for them.
                 name, recalls = self.statements[number].name, self.open_recalls(number)
-                cancel = tuple((name, RecallControl("cancel", recall.task.event)) for recall in recalls)
+                cancel = tuple((name, EventCommand("cancel", recall.event)) for recall in recalls)
                 self.command_recalls(cancel, time.monotonic() + FINISH_SECONDS)
             if self.programs[number].lags:
                 self.advance(until=time.monotonic() + FINISH_SECONDS)  # for the readers of its rows
@@ -231,14 +232,14 @@ class Job:
         with self._lock:
             self.advance(until=until, commands=commands)
 
-    def open_recalls(self, number: str) -> list[OpenRecall]:
+    def open_recalls(self, number: str) -> list[OpenEvent]:
         """The events of a statement whose search of history is not complete."""
         with self._lock:
             program, statement = self.programs.get(number), self.statements[number]
             if program is None or not (program.recalls and statement.deployed and statement.states):
                 return []
             states = self._store.of(Task(number, program, 0, (), 0, 0, 0, False, False))
-            return [recall for state in states.values() for recall in recalls_of(state)]
+            return [recall for state in states.values() for recall in open_events(state)]
 
     def catch_up(self, number: str) -> None:
         """Let a statement read all arrivals."""

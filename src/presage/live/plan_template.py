@@ -16,9 +16,8 @@ from presage.errors import error
 from presage.execution.stage import STATEMENT, SharedStates
 from presage.model.types import LONG
 from presage.operators.running import OPERATORS, matching_nodes
-from presage.operators.windows.nodes import Aggregate, Windowed
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
-from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp
+from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp, Trait
 
 _SHARED = tuple(operator.shared for operator in OPERATORS.values() if operator.shared is not None)
 KEEPERS = tuple(kind for shared in _SHARED for kind in shared.KEEPERS)
@@ -87,7 +86,7 @@ def template_of(plan: Node, columns: tuple[Field, ...]) -> PlanTemplate | None:
             template, has_constants = BindConstants(template), True
         below = template
         template = shared.map_inputs(lambda _, below=below: below)  # type: ignore[misc]
-        has_constants = has_constants and isinstance(node, Filter | Windowed | Stamp)
+        has_constants = has_constants and Trait.PASSES_COLUMNS in node.traits
     types = [constant.type for constant in extractor.constants]
     attributes = tuple(a for _, a in read)
     # Interned: keys are compared in every batch.
@@ -133,25 +132,7 @@ class _ConstantExtractor:
         self.constants = constants
 
     def from_node(self, node: Node) -> Node:
-        if isinstance(node, Filter | Project | Windowed):
-            return node.map_expressions(self._from_whole)
-        if isinstance(node, Aggregate):
-            # The partition key is a part of the grouping key, and must stay one.
-            group_by = tuple(Named(g.name, self.from_expression(g.expr)) for g in node.group_by)
-            after = {old.expr: new.expr for old, new in zip(node.group_by, group_by, strict=True)}
-            aggregates = tuple(Named(a.name, self.from_expression(a.expr)) for a in node.aggregates)
-            partition = tuple(after[expr] for expr in node.partition)
-            return replace(node, group_by=group_by, aggregates=aggregates, partition=partition)
-        if hasattr(node, "prepared"):
-            # Expressions over several events stay as they are, as parts of the template.
-            return replace(node, prepared=self._named(node.prepared))  # type: ignore[call-arg]
-        return node
-
-    def _named(self, prepared: tuple[object, ...]) -> tuple[object, ...]:
-        return tuple(
-            Named(n.name, self.from_expression(n.expr)) if isinstance(n, Named) else self._named(n)  # type: ignore[arg-type]
-            for n in prepared
-        )
+        return node.map_terms(self._from_whole, self.from_expression)
 
     def _from_whole(self, expr: Expr) -> Expr:
         """An expression that is a constant itself becomes a parameter, too."""

@@ -11,13 +11,10 @@ from presage.columnar.compile import supports_node
 from presage.live.derived import derived_table
 from presage.live.plan_template import PlanTemplate, template_of
 from presage.model.catalog import EventType
-from presage.operators.knowledge.library import is_answer, is_asked
-from presage.operators.recall.deployed import context_streams, deployed_plan, has_similar, lags, recalls, revises
-from presage.operators.running import check_stream, foresees, has_timers, shard_node
-from presage.operators.windows.nodes import Windowed, WindowJoin
-from presage.operators.windows.window_types import FOREVER
+from presage.operators.running import check_stream, deployed_plan, foresees, has_timers, shard_node
+from presage.plan.answer_relations import is_answer, is_asked
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
-from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
+from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan, Trait, traits_of
 from presage.plan.query import BoundQuery, Watched
 from presage.select.from_items import event_time_of
 
@@ -65,14 +62,18 @@ class Program:
         return bool(self.catalyst) or self.recalls
 
     @cached_property
+    def traits(self) -> Trait:
+        return traits_of(self.plan)
+
+    @property
     def recalls(self) -> bool:
         """Whether it searches history, step by step."""
-        return recalls(self.plan)
+        return Trait.READS_HISTORY in self.traits
 
-    @cached_property
+    @property
     def lags(self) -> bool:
         """Whether its rows may be emitted after the watermark has passed their time."""
-        return lags(self.plan)
+        return Trait.LAGS in self.traits
 
     @cached_property
     def foresees(self) -> bool:
@@ -82,18 +83,18 @@ class Program:
     @cached_property
     def repeats(self) -> bool:
         """Whether a replay of the same events gives the same rows."""
-        return not (self.foresees or revises(self.plan))
+        return not (self.foresees or Trait.REVISES in self.traits)
 
-    @cached_property
+    @property
     def looks_back(self) -> bool:
         """Whether it processes past events before its first event."""
-        return has_similar(self.plan)
+        return Trait.LOOKS_BACK in self.traits
 
     @cached_property
     def streams(self) -> frozenset[str]:
         """Its input streams: those of the log, and derived ones by the name of their table."""
         named = frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
-        return named | context_streams(self.plan)
+        return named.union(*(node.side_streams for node in self.plan.walk()))
 
     @cached_property
     def signature(self) -> InputSignature:
@@ -153,17 +154,13 @@ class Program:
     @property
     def queries_store(self) -> bool:
         """Whether it queries the knowledge bases, which only the driver can."""
-        return any(is_asked(name) for name in self.relations)
+        return any(map(is_asked, self.relations))
 
     @property
     def joins_knowledge(self) -> bool:
         """Whether the state of a window join depends on answers of the knowledge bases, so that new answers do not fit
         it."""
-        joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
-        windows = [node.window.type for join in joins for node in join.walk() if isinstance(node, Windowed)]
-        return any(window.retention != FOREVER for window in windows) and any(
-            is_answer(name) for name in self.relations
-        )
+        return Trait.KEEPS_PAIRS in self.traits and any(map(is_answer, self.relations))
 
     @cached_property
     def template(self) -> PlanTemplate | None:
@@ -190,7 +187,7 @@ def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType 
     plan = _apart(deployed_plan(plan, as_events=into is not None))
     check_stream(plan)
     catalyst = tuple(e for node in plan.walk() for e in node.expressions() if not _is_evaluated(e))
-    keyed = shard_node(plan) is not None and not catalyst and not recalls(plan)
+    keyed = shard_node(plan) is not None and not catalyst and Trait.READS_HISTORY not in traits_of(plan)
     shards = shards if keyed else 1
     labels = "\n".join(node.label() for node in plan.walk())
     fingerprint = hashlib.sha256(f"{FORMAT}\n{shards}\n{labels}".encode()).hexdigest()[:16]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from presage.errors import did_you_mean, error
+from presage.execution.stage import EventCommand, OpenEvent
 from presage.lang.recall_syntax import RecallCommand
-from presage.model.time import format_timestamp
-from presage.operators.recall.executor import OpenRecall, RecallControl
-from presage.operators.recall.questions import EVER
 
 if TYPE_CHECKING:
     from presage.live.job import Job
@@ -23,14 +21,14 @@ _COLUMNS = (
 def execute_recall_command(job: Job, command: RecallCommand) -> None:
     """Cancel, accelerate or suspend the recalls of an event, in all statements or in one."""
     with job.between_batches():
-        events = [recall.task.event for name, recall in open_recalls(job) if command.of in (None, name)]
+        events = [recall.event for name, recall in open_recalls(job) if command.of in (None, name)]
         if command.event_id not in events:
             fix = did_you_mean(command.event_id, events, "SHOW RECALLS lists the open ones")
             raise error("UNKNOWN_OBJECT", command.span, kind="open recall", name=command.event_id, fix=fix)
-        job.command_recalls(((command.of, RecallControl(command.action, command.event_id)),))
+        job.command_recalls(((command.of, EventCommand(command.action, command.event_id)),))
 
 
-def open_recalls(job: Job) -> list[tuple[str, OpenRecall]]:
+def open_recalls(job: Job) -> list[tuple[str, OpenEvent]]:
     """The open recalls, each with the name of its statement."""
     with job.between_batches():
         return [(st.name, recall) for st in list(job.statements.values()) for recall in job.open_recalls(st.number)]
@@ -38,16 +36,4 @@ def open_recalls(job: Job) -> list[tuple[str, OpenRecall]]:
 
 def show_recalls(job: Job) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """SHOW RECALLS: the open recalls with their progress and priority."""
-    return _COLUMNS, [(name, *_shown(recall)) for name, recall in open_recalls(job)]
-
-
-def _shown(recall: OpenRecall) -> tuple[Any, ...]:
-    task = recall.task
-    covered = (_moment(recall.covered_from), _moment(recall.covered_to))
-    read = (task.unit, recall.chunks, task.results)
-    return (task.event, task.state, task.tickets, *read, *covered, ("live", "background")[task.priority])
-
-
-def _moment(time: int) -> str | None:
-    """None for an unbounded end."""
-    return None if abs(time) >= EVER else format_timestamp(time)
+    return _COLUMNS, [(name, *recall.shown) for name, recall in open_recalls(job)]

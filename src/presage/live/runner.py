@@ -29,8 +29,7 @@ from presage.live.step_thread import StepDeadline
 from presage.live.tasks import Outcome, Outcomes, Part, SharedMembers, SharedOutcome, SharedTask, Task
 from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.operator_state import State
-from presage.operators.recall.executor import outlook_of
-from presage.operators.running import STEPS, counters, open_matches
+from presage.operators.running import STEPS, counters, open_matches, outlook_of
 from presage.plan.nodes import SEQ, TIME
 
 # With fewer filters an index costs more than it saves.

@@ -16,8 +16,7 @@ from presage.live.why_not_conditions import ConditionReport, why_not_conditions
 from presage.live.why_not_patterns import why_not_patterns
 from presage.model.time import format_timestamp
 from presage.operators.knowledge.lookup import Browser, Selected
-from presage.operators.recall.deployed import described
-from presage.operators.running import has_matches
+from presage.operators.running import explain_deployed, has_matches
 from presage.plan.display import show
 from presage.plan.picture import Picture
 from presage.storage import Log
@@ -44,7 +43,7 @@ class StatementInspector:
             f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
             f"expressions that Spark computes: {native}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
-            *described(program.plan),
+            *explain_deployed(program.plan),
         ]
         if has_matches(program.plan):
             rows.append(f"partial matches that are open now: {statement.partial_matches:,}")

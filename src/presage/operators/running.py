@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from presage.execution.local import stage_of
-from presage.execution.stage import Operator, Stage
+from presage.execution.stage import OpenEvent, Operator, Outlook, Stage
 from presage.execution.step_stages import step_operators
 from presage.execution.steps import Rows
 from presage.model.operator_state import State
@@ -69,6 +69,28 @@ def open_matches(state: State) -> int | None:
 def counters(state: State) -> dict[str, int]:
     """Figures that operators count in their states, for monitoring."""
     return {name: n for operator in OPERATORS.values() for name, n in operator.counters(state).items()}
+
+
+def deployed_plan(plan: Node, as_events: bool) -> Node:
+    """The plan of a deployed statement; `as_events`: its rows become events of a stream."""
+    for operator in OPERATORS.values():
+        plan = operator.deployed(plan, as_events)
+    return plan
+
+
+def explain_deployed(plan: Node) -> list[str]:
+    """What EXPLAIN adds for a deployed statement."""
+    return [line for operator in OPERATORS.values() for line in operator.explained(plan)]
+
+
+def open_events(state: State) -> list[OpenEvent]:
+    """The events that a state holds open."""
+    return [event for operator in OPERATORS.values() for event in operator.open_events(state)]
+
+
+def outlook_of(state: State) -> Outlook | None:
+    """What a state holds open; None for one that holds no events open."""
+    return next((found for o in OPERATORS.values() if (found := o.outlook(state)) is not None), None)
 
 
 def traced(node: Node) -> tuple[Node, tuple[Field, ...]] | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from enum import Flag, auto
+from functools import cached_property, reduce
+from operator import or_
 
 from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
@@ -34,6 +36,23 @@ def is_own_name(name: str) -> bool:
 
 def order_columns(depth: int) -> tuple[str, ...]:
     return tuple(f"_o{i}" for i in range(depth))
+
+
+class Trait(Flag):
+    """What a deployed statement asks of the nodes of its plan."""
+
+    NONE = 0
+    READS_HISTORY = auto()  # it searches history, chunk by chunk
+    REVISES = auto()  # its rows depend on when history is read
+    LAGS = auto()  # its rows may be emitted after the watermark has passed their time
+    LOOKS_BACK = auto()  # it processes past events before its first event
+    KEEPS_PAIRS = auto()  # its state holds pairs of events that were joined when they arrived
+    PASSES_COLUMNS = auto()  # its rows have all columns of its input
+
+
+def traits_of(plan: Node) -> Trait:
+    """The traits of all nodes of a plan."""
+    return reduce(or_, (node.traits for node in plan.walk()), Trait.NONE)
 
 
 @dataclass(frozen=True)
@@ -117,6 +136,21 @@ class Node:
     def narrowed(self, wanted: frozenset[str]) -> Node:
         """This node without those of its own columns that are not wanted."""
         return self
+
+    def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
+        """This node with its constants replaced, for statements that differ in constants alone. `whole` also replaces
+        an expression that is a constant itself. Terms over several events stay as they are."""
+        prepared = getattr(self, "prepared", None)
+        return self if prepared is None else replace(self, prepared=_map_expressions(prepared, part))  # type: ignore[call-arg]
+
+    @property
+    def traits(self) -> Trait:
+        return Trait.NONE
+
+    @property
+    def side_streams(self) -> frozenset[str]:
+        """Streams that it reads beside its input, and for whose watermarks a deployed statement waits."""
+        return frozenset()
 
     def label(self) -> str:
         """One line for EXPLAIN."""
@@ -347,6 +381,13 @@ class Filter(Node):
     input: Node
     condition: Expr
 
+    def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
+        return self.map_expressions(whole)
+
+    @property
+    def traits(self) -> Trait:
+        return Trait.PASSES_COLUMNS
+
     def is_own_time(self, column: str) -> bool:
         return self.input.is_own_time(column)
 
@@ -360,6 +401,9 @@ class Project(Node):
 
     input: Node
     outputs: tuple[Named, ...]
+
+    def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
+        return self.map_expressions(whole)
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -421,6 +465,10 @@ class Stamp(Node):
     input: Node
     upper: int | None = None
     shown: str = TIME
+
+    @property
+    def traits(self) -> Trait:
+        return Trait.PASSES_COLUMNS
 
     @property
     def columns(self) -> tuple[Field, ...]:

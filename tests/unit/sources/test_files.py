@@ -407,7 +407,7 @@ def test_a_file_that_may_not_be_read_is_tried_again_and_others_go_on(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return opened(roots, path)
 
-    # RecallControl here and not by the mode of the file, which does not keep root out.
+    # Refused here and not by the mode of the file, which does not keep root out.
     monkeypatch.setattr(Roots, "opened", refused)
     source.drain()
     assert source.events() == [2]

@@ -18,8 +18,9 @@ from presage.model.semantics import Knowledge
 from presage.operators.knowledge.graph import Graph
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.probes import Key, Probe
-from presage.operators.knowledge.tables import MARK, PREFIX, MarkedTables, PathTable, key_values, value_of
+from presage.operators.knowledge.tables import MARK, MarkedTables, PathTable, key_values, value_of
 from presage.operators.knowledge.vocabulary import Reading
+from presage.plan.answer_relations import COMPUTED
 
 # Cached keys of one question.
 MOST_KEYS = 200_000
@@ -135,7 +136,7 @@ class Tables(Mapping[str, pa.Table]):
         self._bases = tuple(bases)
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name.startswith(PREFIX) and name in self._library.tables:
+        if name.startswith(COMPUTED) and name in self._library.tables:
             return self._library.rows(name, self._bases)
         if name in self._library.probes:
             return self._library.answered(name, self._bases)  # computed as keys occur, see `Answers`

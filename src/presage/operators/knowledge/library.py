@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from presage.errors import error
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Knowledge
-from presage.operators.knowledge.probes import PREFIX as ASKED
 from presage.operators.knowledge.probes import Probe
-from presage.operators.knowledge.tables import PREFIX, MarkedTables, PathTable, relation_name
+from presage.operators.knowledge.tables import MarkedTables, PathTable, relation_name
 from presage.operators.knowledge.vocabulary import Reading
 
 if TYPE_CHECKING:
@@ -174,16 +173,6 @@ class Library:
             sink.flush()
             os.fsync(sink.fileno())
         part.replace(path)
-
-
-def is_answer(name: str) -> bool:
-    """Whether a relation of this name holds answers of the knowledge bases."""
-    return name.startswith((PREFIX, ASKED))
-
-
-def is_asked(name: str) -> bool:
-    """Whether only the store can answer it, key by key."""
-    return name.startswith(ASKED)
 
 
 def _key(bases: Iterable[Knowledge]) -> tuple[object, ...]:

@@ -21,12 +21,12 @@ from presage.model.types import DataType
 from presage.operators.knowledge.sparql_syntax import RDF_TYPE, XSD, XSD_DECIMAL
 from presage.operators.knowledge.tables import natural_datatype, relation_name
 from presage.operators.knowledge.vocabulary import Reading
+from presage.plan.answer_relations import PROBED
 
 if TYPE_CHECKING:
     from presage.operators.knowledge.event_graph import Fact
     from presage.operators.knowledge.graph import Graph
 
-PREFIX = "asked_"
 DATE_TIME = XSD + "dateTime"
 # Placeholders of NULL values.
 _DEFAULTS: dict[DataType, s.Expr] = {
@@ -62,7 +62,7 @@ class Probe:
     @property
     def name(self) -> str:
         seen = [(r.attribute, str(r.type), r.meaning, r.context.text) for r in self.readings]
-        return relation_name(PREFIX, (self.pattern, self.event, seen, self.class_iri, self.measured))
+        return relation_name(PROBED, (self.pattern, self.event, seen, self.class_iri, self.measured))
 
     @property
     def columns(self) -> tuple[tuple[str, DataType], ...]:

@@ -17,8 +17,8 @@ from presage.model import types as t
 from presage.model.types import DataType
 from presage.operators.knowledge.sparql_syntax import LANG_STRING, XSD
 from presage.operators.knowledge.vocabulary import Reading
+from presage.plan.answer_relations import COMPUTED
 
-PREFIX = "path_"
 _SIGNED = ("integer", "long", "int", "short", "byte", "nonPositiveInteger", "negativeInteger")
 _UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")
 WHOLE_NUMBERS = frozenset(XSD + name for name in (*_SIGNED, *_UNSIGNED))
@@ -90,7 +90,7 @@ class PathTable:
         # The names of the variables do not matter.
         pattern = VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
         keys = [(number(k.variable), str(k.type), k.reading.meaning, k.reading.context.text) for k in self.keys]
-        return relation_name(PREFIX, (pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
+        return relation_name(COMPUTED, (pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class MarkedTables:
 
     @property
     def name(self) -> str:
-        return relation_name(PREFIX, [(number, table.name) for number, table in self.parts])
+        return relation_name(COMPUTED, [(number, table.name) for number, table in self.parts])
 
 
 def key_values(reading: Reading, term: Any, same: Callable[[str], Iterable[str]]) -> Sequence[Any]:

@@ -25,7 +25,7 @@ from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
 from presage.operators.recall.retained import Retained
 from presage.plan.expr import Expr
-from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp
+from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp, Trait, traits_of
 
 WAITING = "waiting"  # the state of events that wait until their contexts are complete
 # The state of a window of the present.
@@ -61,6 +61,24 @@ class Recalling(Node):
         recall = self.unread.recall
         return (*recall.expressions(), *(expr for one in recall.recalls for expr in one.expressions()))
 
+    @property
+    def similars(self) -> list[Similar]:
+        return [recall for recall in self.unread.recall.recalls if isinstance(recall, Similar)]
+
+    @property
+    def traits(self) -> Trait:
+        traits = Trait.READS_HISTORY
+        traits |= Trait.NONE if self.unread.recall.final else Trait.REVISES
+        traits |= Trait.LAGS if self.in_order else Trait.NONE
+        return traits | (Trait.LOOKS_BACK if self.similars else Trait.NONE)
+
+    @property
+    def side_streams(self) -> frozenset[str]:
+        """The streams of contexts."""
+        numbers = frozenset[int]().union(*(similar.numbers for similar in self.similars))
+        histories = [self.unread.recall.histories[i] for i in numbers]
+        return frozenset(n.stream for history in histories for n in history.walk() if isinstance(n, Scan))
+
     def label(self) -> str:
         return self.unread.recall.label()
 
@@ -82,47 +100,16 @@ def _deployed(node: Node) -> Node:
     return Recalling(_deployed(node.input), Unread(node), node.present)
 
 
-def recalls(plan: Node) -> bool:
-    """Whether the plan of a deployed statement has a RECALL."""
-    return any(isinstance(node, Recalling) for node in plan.walk())
-
-
-def revises(plan: Node) -> bool:
-    """Whether rows depend on when history is read: answers over a part of it are reported."""
-    return any(isinstance(node, Recalling) and not node.unread.recall.final for node in plan.walk())
-
-
-def lags(plan: Node) -> bool:
-    """Whether rows that become events are later than their time: they wait for answers."""
-    return any(isinstance(node, Recalling) and node.in_order for node in plan.walk())
-
-
 def wall_clock() -> int:
     """Microseconds."""
     return time.time_ns() // 1_000
 
 
-def has_similar(plan: Node) -> bool:
-    """Whether a deployed statement compares events with past ones, which it computes by itself."""
-    return any(isinstance(node, Recalling) and _similars(node) for node in plan.walk())
-
-
-def context_streams(plan: Node) -> frozenset[str]:
-    """The streams of contexts: a deployed statement waits for their watermarks, too."""
-    streams = set[str]()
-    for node in plan.walk():
-        if isinstance(node, Recalling):
-            histories = node.unread.recall.histories
-            numbers = frozenset[int]().union(*(similar.numbers for similar in _similars(node)))
-            streams |= {n.stream for i in numbers for n in histories[i].walk() if isinstance(n, Scan)}
-    return frozenset(streams)
-
-
 def described(plan: Node) -> list[str]:
     """How a deployed statement reads past events, for EXPLAIN."""
-    if not has_similar(plan):
+    if Trait.LOOKS_BACK not in traits_of(plan):
         return []
-    streams = ", ".join(sorted(context_streams(plan)))
+    streams = ", ".join(sorted(frozenset[str]().union(*(node.side_streams for node in plan.walk()))))
     waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
     return [
         f"past events: computed newest first, {RECENT_UNITS} chunks in the background, then a sample of what is older, "
@@ -130,15 +117,11 @@ def described(plan: Node) -> list[str]:
     ]
 
 
-def _similars(node: Recalling) -> list[Similar]:
-    return [recall for recall in node.unread.recall.recalls if isinstance(recall, Similar)]
-
-
 def run_recalling(node: Recalling, context: StepContext) -> Rows:
     """The revisions of this step."""
     recall = node.unread.recall
     rows = run(node.input, context)
-    similar = bool(_similars(node))
+    similar = bool(node.similars)
     if similar:
         # More events may arrive at the time of the watermark, and they belong to the contexts of that time.
         rows = Rows(context.hold(node, rows, rows.watermark - 1, WAITING).table, rows.watermark)
@@ -186,7 +169,7 @@ def _executor(node: Recalling, context: StepContext, present: tuple[pa.Table, ..
         raise error("INTERNAL", what="a statement with RECALL without an archive")
     recall = node.unread.recall
     archive: Callable[[], Archive] = cache(lambda: context.histories(recall).with_present(present))  # type: ignore[misc]
-    similars = _similars(node)
+    similars = node.similars
     index, reads = context.once(node, lambda: (PastIndex(similars), BackgroundReads()))
     past = Past(recall, context.evaluator, index) if similars else None
     # A statement that ends waits for its answers.

@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
+from presage.execution.stage import EventCommand, Outlook
 from presage.execution.steps import schema_of
 from presage.model.operator_state import State
+from presage.model.time import format_timestamp
 from presage.operators.recall.background_reads import BackgroundReads, Later
 from presage.operators.recall.history_chunks import Chunk
 from presage.operators.recall.nodes import Recall, Similar
@@ -53,13 +55,6 @@ class Archive(NamedTuple):
         return Archive(self.chunks, replace(self.history, present=present), self.past)
 
 
-class RecallControl(NamedTuple):
-    """CANCEL, ACCELERATE or CONTINUE RECALL."""
-
-    action: str
-    event: str
-
-
 @dataclass
 class Cohort:
     """Events that read the same chunks. `tasks` are their numbers at the scheduler, in the order of the events."""
@@ -82,6 +77,13 @@ class OpenRecall(NamedTuple):
     chunks: int
     covered_from: int
     covered_to: int
+
+    @property
+    def shown(self) -> tuple[Any, ...]:
+        """The columns of SHOW RECALLS; an end without a bound is null."""
+        covered = [None if abs(at) >= EVER else format_timestamp(at) for at in (self.covered_from, self.covered_to)]
+        task, priority = self.task, ("live", "background")[self.task.priority]
+        return (task.event, task.state, task.tickets, task.unit, self.chunks, task.results, *covered, priority)
 
 
 @dataclass
@@ -131,7 +133,7 @@ class RecallExecutor:
         assert past is not None
         return past
 
-    def apply(self, commands: Sequence[RecallControl]) -> None:
+    def apply(self, commands: Sequence[EventCommand]) -> None:
         """Apply commands of users. Those for events that are closed already change nothing."""
         scheduler = self.scheduler
         actions = {"cancel": scheduler.cancel, "accelerate": scheduler.accelerate, "continue": scheduler.continue_}
@@ -144,7 +146,7 @@ class RecallExecutor:
         `wake`: suspended events go on."""
         if wake:
             waiting = [task.event for task in self.scheduler.tasks() if task.state == SUSPENDED]
-            self.apply([RecallControl("continue", event) for event in waiting])
+            self.apply([EventCommand("continue", event) for event in waiting])
         self.scheduler.drop_overdue(self.now())
         rows = None
         # RECALL SIMILAR does not wait: it searches the past events that have been read.
@@ -291,16 +293,6 @@ class RecallExecutor:
             chunks = [Chunk(*chunk) for chunk in content["units"]]
             figures = (np.array(content[name]) for name in ("reported", "asked"))
             self.cohorts[int(number)] = Cohort(chunks, progress, content["tasks"], *figures)
-
-
-class Outlook(NamedTuple):
-    """The open recalls of a state: how many are ready and suspended, when the first is dropped, and the sequence number
-    of the first that is late within the time up to which all rows are emitted."""
-
-    ready: int
-    suspended: int
-    due: int | None
-    reopened: int | None = None
 
 
 def outlook_of(state: State) -> Outlook | None:

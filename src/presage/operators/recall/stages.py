@@ -7,10 +7,11 @@ modules of their own: `deployed` in deployed statements, `spark_history` in boun
 
 from __future__ import annotations
 
-from presage.execution.stage import Operator
+from presage.execution.stage import OpenEvent, Operator
 from presage.operators.recall import deployed
+from presage.operators.recall.executor import outlook_of, recalls_of
 from presage.operators.recall.retained import Retained
-from presage.plan.nodes import Node
+from presage.plan.nodes import Node, Trait
 
 
 def _reads_end(node: Node) -> bool:
@@ -21,6 +22,10 @@ OPERATOR = Operator(
     steps=deployed.OPERATORS,
     spark="presage.operators.recall.spark_history",
     # Events wait until their contexts are complete.
-    timers=deployed.has_similar,
+    timers=lambda node: Trait.LOOKS_BACK in node.traits,
     reads_end=_reads_end,
+    deployed=deployed.deployed_plan,
+    explained=deployed.described,
+    open_events=lambda state: [OpenEvent(recall.task.event, recall.shown) for recall in recalls_of(state)],
+    outlook=outlook_of,
 )

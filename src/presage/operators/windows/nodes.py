@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
-from presage.operators.windows.window_types import NoWindow, Time, WindowType, window_type
+from presage.operators.windows.window_types import FOREVER, NoWindow, Time, WindowType, window_type
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
-from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
+from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ class Windowed(Node):
     input: Node
     window: WindowDef
 
+    @property
+    def traits(self) -> Trait:
+        return Trait.PASSES_COLUMNS
+
+    def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
+        return self.map_expressions(whole)
+
     def expressions(self) -> tuple[Expr, ...]:
         sized_by = self.window.sized_by
         return (*self.window.by, *self.window.group, *(() if sized_by is None else (sized_by,)))
@@ -84,6 +91,11 @@ class WindowJoin(Node):
     sources: tuple[Node, ...]
     condition: Expr | None
     partition: tuple[tuple[Expr, ...], ...] = ()
+
+    @property
+    def traits(self) -> Trait:
+        windows = (node.window.type for node in self.walk() if isinstance(node, Windowed))
+        return Trait.KEEPS_PAIRS if any(window.retention != FOREVER for window in windows) else Trait.NONE
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -125,6 +137,14 @@ class Aggregate(Node):
     carry: tuple[str, ...]
     row_per: str  # event group batch
     partition: tuple[Expr, ...] = ()
+
+    def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
+        # The partition key is a part of the grouping key, and must stay one.
+        group_by = tuple(Named(g.name, part(g.expr)) for g in self.group_by)
+        after = {old.expr: new.expr for old, new in zip(self.group_by, group_by, strict=True)}
+        aggregates = tuple(Named(a.name, part(a.expr)) for a in self.aggregates)
+        partition = tuple(after[expr] for expr in self.partition)
+        return replace(self, group_by=group_by, aggregates=aggregates, partition=partition)
 
     @property
     def columns(self) -> tuple[Field, ...]:
